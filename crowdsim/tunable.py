@@ -1,0 +1,101 @@
+"""Tunable numbers: a default with its unit, its range, its reason and its source, declared once, where it is used.
+
+A class of tunables is a frozen dataclass whose fields are made by `param`. The scenario schema, the check of a user's values and the table of
+`crowdsim parameters` are all derived from these declarations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """What is known of one tunable; see `param` for the fields."""
+
+    name: str
+    default: Any
+    unit: str
+    why: str
+    source: str
+    low: float
+    high: float
+    above: float
+    choices: tuple[str, ...]
+
+    @property
+    def range_text(self) -> str:
+        """The permitted values as a reader would write them, for example ``(0, 10]`` or ``left | right``."""
+        if self.choices:
+            return " | ".join(self.choices)
+        if isinstance(self.default, bool):
+            return "true | false"
+        opening = f"({self.above:g}" if self.above > -math.inf else f"[{self.low:g}" if self.low > -math.inf else "(-inf"
+        return f"{opening}, {self.high:g}]" if self.high < math.inf else f"{opening}, inf)"
+
+    def complaint(self, value: Any) -> str:
+        """Return what is wrong with `value`, with the numbers, or an empty string."""
+        if self.choices:
+            return "" if value in self.choices else f"{value!r} is not one of {', '.join(self.choices)}"
+        if isinstance(self.default, bool):
+            return "" if isinstance(value, bool) else f"{value!r} is neither true nor false"
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return f"{value!r} is not a number"
+        if isinstance(self.default, int) and not float(value).is_integer():
+            return f"{value} is not a whole number"
+        if not math.isfinite(value):
+            return f"{value} is not a finite number"
+        if value < self.low or value > self.high or value <= self.above:
+            return f"{value:g}{_spaced(self.unit)} is outside {self.range_text}{_spaced(self.unit)}"
+        return ""
+
+
+def _spaced(unit: str) -> str:
+    return f" {unit}" if unit else ""
+
+
+def param(
+    default: Any,
+    unit: str,
+    *,
+    why: str,
+    source: str = "",
+    low: float = -math.inf,
+    high: float = math.inf,
+    above: float = -math.inf,
+    choices: Sequence[str] = (),
+) -> Any:
+    """Declare a tunable field of a frozen dataclass.
+
+    Parameters
+    ----------
+    default : float, int, bool or str
+        Its type is the type of the tunable.
+    unit : str
+        SI unit as printed, empty for pure numbers.
+    why : str
+        The reason for the default and what larger and smaller values do.
+    source : str
+        Where the number comes from (tag and section of a source document, or the paper); empty if it is ours.
+    low, high : float
+        Least and greatest permitted value.
+    above : float
+        A bound that is itself not permitted; use it instead of `low`.
+    choices : sequence of str
+        The permitted words of a tunable that is a word.
+    """
+    return dataclasses.field(
+        default=default,
+        metadata={"unit": unit, "why": why, "source": source, "low": low, "high": high, "above": above, "choices": tuple(choices)},
+    )
+
+
+def tunables(owner: type) -> Iterator[Tunable]:
+    """Yield the tunables of a dataclass in the order of declaration; fields not made by `param` are left out."""
+    for field in dataclasses.fields(owner):
+        if "why" in field.metadata:
+            yield Tunable(name=field.name, default=field.default, **field.metadata)

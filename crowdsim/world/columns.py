@@ -1,0 +1,174 @@
+"""The hot columns: what every agent has in every tick, as a structure of arrays.
+
+Rows are dense and in ascending entity id. Systems and kernels see the arrays; nothing here knows esper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class AgentState(IntEnum):
+    """What an agent is doing."""
+
+    WAITING = 0  # premovement time has not passed; stands, and is avoided by others
+    WALKING = 1  # has a goal and is on its way, or waits for its path
+    STANDING = 2  # has no goal that it can walk to; stands with a reason (see path_status)
+    ARRIVED = 3  # reached its last goal in this tick; leaves the world at the end of it
+
+
+class PathStatus(IntEnum):
+    """Outcome of a search, the same list for every planner (rule 6 of docs/architecture.md)."""
+
+    NONE = 0
+    PENDING = 1
+    FOUND = 2
+    FOUND_THROUGH_AGENTS = 3
+    NEAREST_REACHABLE = 4
+    ENCLOSED = 5
+    UNREACHABLE = 6
+    OUT_OF_NODES = 7
+    STALE = 8
+
+
+class Diagnosis(IntEnum):
+    """How an avoidance model came to its velocity."""
+
+    NONE = 0  # not asked: the agent stands or waits
+    FEASIBLE = 1  # the velocity keeps every constraint
+    RELAXED = 2  # no velocity kept every constraint of other agents; those were relaxed
+    INFEASIBLE = 3  # not even the walls could be kept
+
+
+@dataclass(frozen=True)
+class Column:
+    """Declaration of one hot column.
+
+    Attributes
+    ----------
+    name, dtype, unit, about : str
+    width : int
+        1 for a scalar per agent, 2 for a vector.
+    fill : float
+        Value of a fresh row.
+    """
+
+    name: str
+    dtype: str
+    unit: str
+    about: str
+    width: int = 1
+    fill: float = 0.0
+
+
+AGENT_COLUMNS = (
+    Column("entity", "int64", "", "entity id; ascending with the row"),
+    Column("key", "uint64", "", "key of the agent's random streams"),
+    Column("group", "int32", "", "index of the agent's group"),
+    Column("state", "uint8", "", "AgentState"),
+    Column("position", "float64", "m", "centre", width=2),
+    Column("surface", "int64", "", "handle of the polygon under the centre: salt | tile | polygon; 0 is nowhere"),
+    Column("layer", "int32", "", "floor of that polygon; agents on other floors are no neighbours"),
+    Column("velocity", "float64", "m/s", "velocity of the last step", width=2),
+    Column("preferred_velocity", "float64", "m/s", "what the agent would do alone", width=2),
+    Column("chosen_velocity", "float64", "m/s", "what avoidance chose", width=2),
+    Column("tentative_position", "float64", "m", "where the step would end, before the walk on the surface", width=2),
+    Column("radius", "float64", "m", "radius of the body"),
+    Column("desired_speed", "float64", "m/s", "speed that the agent likes on free ground"),
+    Column("maximum_speed", "float64", "m/s", "speed that avoidance may use"),
+    Column("goal", "int32", "", "index of the current goal; -1 is none", fill=-1),
+    Column("stage", "int32", "", "how many goals of the agent's list were reached"),
+    Column("start_tick", "int64", "tick", "tick at which the premovement time ends"),
+    Column("path_status", "uint8", "", "PathStatus of the last request"),
+    Column("path_tick", "int64", "tick", "when that status was set", fill=-1),
+    Column("corridor_start", "int64", "", "first cell of the agent's block in the corridor store", fill=-1),
+    Column("corridor_capacity", "int32", "", "cells in that block"),
+    Column("corridor_length", "int32", "", "portals still ahead"),
+    Column("next_corner", "float64", "m", "point that the agent steers at", width=2),
+    Column("diagnosis", "uint8", "", "Diagnosis of the last avoidance"),
+    Column("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall"),
+    Column("neighbour_reach", "float32", "m", "radius that held the neighbours in the last tick; infinite is unknown", fill=np.inf),
+    Column("wall_distance", "float32", "m", "least distance from the centre to a wall, capped at the body radius + 1 m"),
+    Column("anchor", "float64", "m", "position at the start of the present stretch without progress", width=2),
+    Column("anchor_tick", "int64", "tick", "when that stretch began"),
+    Column("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
+)
+
+
+class AgentColumns:
+    """Structure of arrays with dense rows in ascending entity id; grows by doubling.
+
+    Reading an attribute named as a column gives the view of its live rows, shape (n,) or (n, 2). Views are valid until the next `append`
+    or `remove`.
+    """
+
+    def __init__(self, columns: tuple[Column, ...] = AGENT_COLUMNS) -> None:
+        self.columns = {column.name: column for column in columns}
+        self.count = 0
+        self._capacity = 64
+        self._arrays = {column.name: self._fresh(column, self._capacity) for column in columns}
+
+    @staticmethod
+    def _fresh(column: Column, rows: int) -> NDArray[Any]:
+        shape = (rows,) if column.width == 1 else (rows, column.width)
+        return np.full(shape, column.fill, dtype=column.dtype)
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        arrays = self.__dict__.get("_arrays")
+        if arrays is None or name not in arrays:
+            raise AttributeError(name)
+        return arrays[name][: self.count]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def append(self, rows: int, values: Mapping[str, Any]) -> slice:
+        """Add `rows` rows at the end, with `values` by column name and fills elsewhere; return their range.
+
+        Raises
+        ------
+        ValueError
+            If the new entity ids would not be ascending.
+        """
+        entity = np.asarray(values["entity"])
+        previous = int(self.entity[-1]) if self.count else np.iinfo(np.int64).min
+        if rows and (entity[0] <= previous or np.any(np.diff(entity) <= 0)):
+            raise ValueError("entity ids must be ascending")
+        self._reserve(self.count + rows)
+        span = slice(self.count, self.count + rows)
+        for name, column in self.columns.items():
+            self._arrays[name][span] = values.get(name, column.fill)
+        self.count += rows
+        return span
+
+    def remove(self, keep: NDArray[np.bool_]) -> None:
+        """Drop the rows where `keep` is false; the others move up and stay in order."""
+        left = int(np.count_nonzero(keep))
+        for array in self._arrays.values():
+            array[:left] = array[: self.count][keep]
+        self.count = left
+
+    def _reserve(self, rows: int) -> None:
+        if rows <= self._capacity:
+            return
+        while self._capacity < rows:
+            self._capacity *= 2
+        for name, column in self.columns.items():
+            grown = self._fresh(column, self._capacity)
+            grown[: self.count] = self._arrays[name][: self.count]
+            self._arrays[name] = grown
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return copies of all live rows by column name."""
+        return {name: array[: self.count].copy() for name, array in self._arrays.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Replace all rows by those of `state()`."""
+        self.count = 0
+        self.append(len(state["entity"]), state)
