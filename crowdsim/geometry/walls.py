@@ -1,0 +1,84 @@
+"""Wall segments as bodies and avoidance see them, with short lists of the walls that matter where an agent stands."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Walls(NamedTuple):
+    """Directed wall segments; free ground lies on the left of start -> end.
+
+    Attributes
+    ----------
+    start, end : (m, 2) float64, m
+    previous, next : (m,) int32
+        The wall that ends at `start`, the wall that begins at `end`; -1 where the boundary is open (an exit).
+    is_corner : (m,) bool
+        The corner at `start` sticks out into free ground (interior angle of the walkable side above 180 degrees), or `previous` is -1.
+        RVO2 calls its vertex convex.
+    layer : (m,) int32
+        Floor on which the wall stands.
+    zone_start : (z + 1,) int64
+    zone_wall : (k,) int32
+        Walls that an agent in zone z can come near are ``zone_wall[zone_start[z]:zone_start[z + 1]]``, ascending. A zone is a polygon of the mesh
+        (or 0 for everything where there is no mesh).
+    reach : float, m
+        The lists hold every wall of the same surface within this distance of any point of the zone.
+    """
+
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    previous: NDArray[np.int32]
+    next: NDArray[np.int32]
+    is_corner: NDArray[np.bool_]
+    layer: NDArray[np.int32]
+    zone_start: NDArray[np.int64]
+    zone_wall: NDArray[np.int32]
+    reach: float
+
+
+def no_walls(zones: int = 1) -> Walls:
+    """Return walls of open ground with `zones` zones."""
+    empty = np.zeros(0, dtype=np.int32)
+    points = np.zeros((0, 2))
+    return Walls(points, points.copy(), empty, empty.copy(), np.zeros(0, dtype=np.bool_), empty.copy(), np.zeros(zones + 1, dtype=np.int64), empty.copy(), np.inf)
+
+
+def walls_from_rings(rings: list[NDArray[np.float64]]) -> Walls:
+    """Return the walls of closed rings as one zone.
+
+    Parameters
+    ----------
+    rings : list of (k, 2) float64, m
+        Vertices without repetition of the first; free ground on the left: outer boundaries counter-clockwise, obstacles clockwise.
+    """
+    starts, ends, previous, following, corner = [], [], [], [], []
+    base = 0
+    for ring in rings:
+        count = len(ring)
+        after = np.roll(ring, -1, axis=0)
+        before = np.roll(ring, 1, axis=0)
+        turn = (ring[:, 0] - before[:, 0]) * (after[:, 1] - ring[:, 1]) - (ring[:, 1] - before[:, 1]) * (after[:, 0] - ring[:, 0])
+        starts.append(ring)
+        ends.append(after)
+        index = np.arange(count)
+        previous.append(base + (index - 1) % count)
+        following.append(base + (index + 1) % count)
+        corner.append(turn <= 0.0)
+        base += count
+    if not base:
+        return no_walls()
+    return Walls(
+        np.ascontiguousarray(np.concatenate(starts), dtype=np.float64),
+        np.ascontiguousarray(np.concatenate(ends), dtype=np.float64),
+        np.concatenate(previous).astype(np.int32),
+        np.concatenate(following).astype(np.int32),
+        np.concatenate(corner),
+        np.zeros(base, dtype=np.int32),
+        np.array([0, base], dtype=np.int64),
+        np.arange(base, dtype=np.int32),
+        np.inf,
+    )
