@@ -1,0 +1,298 @@
+"""Constrained Delaunay triangulation of walkable ground, with a vertex at the foot of every gap.
+
+A disc of radius r can pass between two bits of wall exactly if they are 2 r apart where they are nearest. Such a nearest place is a *gap*: a
+segment from a corner that sticks out into free ground to another corner or, at a right angle, to a wall, whose diametral disc is empty. These
+are the saddles of the distance to the walls, so the ground that a disc can reach changes only there. A gap between two corners is always an edge
+of a Delaunay triangulation. A gap between a corner and the inside of a wall is not; it becomes one when the wall gets a vertex at the foot.
+
+With all gaps among its edges, a triangulation answers for every radius at once: a disc can follow a sequence of triangles exactly if each edge
+that it crosses is at least 2 r long (an edge ends at walls, so a shorter one cannot be crossed at all; and a path that crosses no short gap can
+be pushed away from the walls along the gradient of their distance until it is r away everywhere). Compare Demyen and Buro, "Efficient
+triangulation-based pathfinding", 2006, whose widths of triangles miss gaps between a corner and a wall further on, and Kallmann, "Dynamic and
+robust local clearance triangulations", 2014, who refines the triangulation for the same purpose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.errors import NavigationError
+from crowdsim.geometry.plane import in_circle_for_sure, turns_left_for_sure
+from crowdsim.kernels import kernel
+
+FOOT_SPACING_M = 1e-6  # Feet nearer to each other or to a corner than this are one: what an agent's radius is known to is far coarser, and triangles stay well shaped.
+EMPTY_DISC_SLACK = 1e-9  # A diametral disc counts as empty if no wall comes nearer to its centre than (1 - slack) times its radius; covers rounding of the foot.
+
+
+@dataclass(frozen=True)
+class Triangulation:
+    """Triangles that cover walkable ground.
+
+    Attributes
+    ----------
+    vertices : (nv, 2) float64, m
+    triangles : (nt, 3) int32
+        Counter-clockwise.
+    neighbours : (nt, 3) int32
+        Triangle on the other side of the edge from corner i to corner i + 1; -1 at the boundary.
+    """
+
+    vertices: NDArray[np.float64]
+    triangles: NDArray[np.int32]
+    neighbours: NDArray[np.int32]
+
+
+def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Triangulation:
+    """Triangulate walkable ground so that every gap is an edge.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon
+        Valid; m.
+    openings : shapely geometry, optional
+        Boundary inside it is open (an exit), not a wall: nothing has to keep clear of it.
+    widest_gap : float, m
+        Wall feet are made for gaps up to this width: twice the largest radius that will ask. Larger makes more triangles.
+
+    Raises
+    ------
+    NavigationError
+        If the ground is empty or its triangulation does not cover it.
+    """
+    if ground.is_empty or not ground.area > 0.0:
+        raise NavigationError("the walkable ground is empty: its polygons have no area, or the obstacles cover all of it")
+    collection = shapely.constrained_delaunay_triangles(ground)
+    corners = shapely.get_coordinates(collection).reshape(-1, 4, 2)[:, :3]
+    vertices, index = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
+    triangles = _in_fixed_order(vertices, index.reshape(-1, 3).astype(np.int32))
+    _check_cover(vertices, triangles, ground)
+    neighbours = neighbours_of(triangles)
+    make_delaunay(vertices, triangles, neighbours)
+    vertices, triangles, neighbours = _add_feet(vertices, triangles, neighbours, openings, widest_gap)
+    make_delaunay(vertices, triangles, neighbours)
+    return Triangulation(vertices, triangles, neighbours)
+
+
+def _in_fixed_order(vertices: NDArray[np.float64], triangles: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the triangles counter-clockwise, each from its lowest vertex on, sorted: the library's order is not part of its contract."""
+    a, b, c = (vertices[triangles[:, i]] for i in range(3))
+    area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
+    triangles = triangles[area != 0.0]
+    clockwise = area[area != 0.0] < 0.0
+    triangles[clockwise] = triangles[clockwise][:, ::-1]
+    first = np.argmin(triangles, axis=1)
+    triangles = np.take_along_axis(triangles, (first[:, None] + np.arange(3)) % 3, axis=1)
+    return np.ascontiguousarray(triangles[np.lexsort(triangles.T[::-1])])
+
+
+def _check_cover(vertices: NDArray[np.float64], triangles: NDArray[np.int32], ground: Any) -> None:
+    a, b, c = (vertices[triangles[:, i]] for i in range(3))
+    covered = 0.5 * float(np.sum((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])))
+    if abs(covered - ground.area) > 1e-9 * ground.area + 1e-9:
+        raise NavigationError(
+            f"the triangles cover {covered:.6f} m2, but the walkable ground has {ground.area:.6f} m2; "
+            "look for spikes or walls that overlap themselves in the plan, or simplify it by 1 mm"
+        )
+
+
+def neighbours_of(triangles: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return for each edge of each triangle the triangle that shares it, -1 where none does, shape (nt, 3)."""
+    count = len(triangles)
+    start = triangles.reshape(-1).astype(np.int64)
+    end = np.roll(triangles, -1, axis=1).reshape(-1).astype(np.int64)
+    size = int(triangles.max()) + 1
+    forward, backward = start * size + end, end * size + start
+    order = np.argsort(forward, kind="stable")
+    if np.any(np.diff(forward[order]) == 0):
+        raise NavigationError("two triangles of the ground lie on the same side of an edge; the plan overlaps itself")
+    place = np.minimum(np.searchsorted(forward[order], backward), len(order) - 1)
+    other = order[place]
+    found = forward[other] == backward
+    return np.where(found, other // 3, -1).astype(np.int32).reshape(count, 3)
+
+
+@kernel
+def make_delaunay(vertices, triangles, neighbours):
+    """Flip inner edges until none has a corner certainly inside a neighbour's circle (Lawson 1977).
+
+    Parameters
+    ----------
+    vertices : (nv, 2) float64, m
+    triangles, neighbours : (nt, 3) int32
+        Changed in place. Boundary edges stay.
+
+    Returns
+    -------
+    int
+        Number of flips.
+
+    Notes
+    -----
+    Only flips that the error-bounded predicates are sure of are made; each raises the triangulation in Lawson's order, so the process ends.
+    Twin: `tests/reference/triangulation.py` (brute-force check of the empty-circle property).
+    """
+    count = triangles.shape[0]
+    stack = np.empty(count * 3 + 16, dtype=np.int64)
+    queued = np.ones(count * 3, dtype=np.uint8)
+    for slot in range(count * 3):
+        stack[slot] = count * 3 - 1 - slot
+    top = count * 3
+    flips = 0
+    while top > 0:
+        top -= 1
+        slot = stack[top]
+        queued[slot] = 0
+        t, i = slot // 3, slot % 3
+        o = neighbours[t, i]
+        if o < 0:
+            continue
+        j = 0
+        while neighbours[o, j] != t or triangles[o, j] != triangles[t, (i + 1) % 3]:
+            j += 1
+        a, b, apex = triangles[t, i], triangles[t, (i + 1) % 3], triangles[t, (i + 2) % 3]
+        far = triangles[o, (j + 2) % 3]
+        ax, ay, bx, by = vertices[a, 0], vertices[a, 1], vertices[b, 0], vertices[b, 1]
+        px, py, qx, qy = vertices[apex, 0], vertices[apex, 1], vertices[far, 0], vertices[far, 1]
+        if not in_circle_for_sure(ax, ay, bx, by, px, py, qx, qy):
+            continue
+        if not (turns_left_for_sure(ax, ay, qx, qy, px, py) and turns_left_for_sure(bx, by, px, py, qx, qy)):
+            continue
+        # Triangles (a, b, apex) and (b, a, far) become (a, far, apex) and (b, apex, far).
+        n_b_apex, n_apex_a = neighbours[t, (i + 1) % 3], neighbours[t, (i + 2) % 3]
+        n_a_far, n_far_b = neighbours[o, (j + 1) % 3], neighbours[o, (j + 2) % 3]
+        triangles[t, 0], triangles[t, 1], triangles[t, 2] = a, far, apex
+        neighbours[t, 0], neighbours[t, 1], neighbours[t, 2] = n_a_far, o, n_apex_a
+        triangles[o, 0], triangles[o, 1], triangles[o, 2] = b, apex, far
+        neighbours[o, 0], neighbours[o, 1], neighbours[o, 2] = n_b_apex, t, n_far_b
+        if n_a_far >= 0:
+            for k in range(3):
+                if neighbours[n_a_far, k] == o and triangles[n_a_far, k] == far and triangles[n_a_far, (k + 1) % 3] == a:
+                    neighbours[n_a_far, k] = t
+        if n_b_apex >= 0:
+            for k in range(3):
+                if neighbours[n_b_apex, k] == t and triangles[n_b_apex, k] == apex and triangles[n_b_apex, (k + 1) % 3] == b:
+                    neighbours[n_b_apex, k] = o
+        flips += 1
+        for changed in (t * 3, t * 3 + 2, o * 3, o * 3 + 2):
+            if queued[changed] == 0:
+                queued[changed] = 1
+                stack[top] = changed
+                top += 1
+    return flips
+
+
+def _add_feet(
+    vertices: NDArray[np.float64], triangles: NDArray[np.int32], neighbours: NDArray[np.int32], openings: Any, widest_gap: float
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
+    """Split wall edges at the feet of gaps; return the three arrays anew, not yet Delaunay."""
+    owner, side = np.nonzero(neighbours < 0)
+    start, end = triangles[owner, side], triangles[owner, (side + 1) % 3]
+    wall = ~is_open(vertices[start], vertices[end], openings)
+    owner, side, start, end = owner[wall], side[wall], start[wall], end[wall]
+    if not len(start):
+        return vertices, triangles, neighbours
+    edge, along = wall_gap_feet(vertices, start, end, widest_gap)
+    if not len(edge):
+        return vertices, triangles, neighbours
+    points = vertices[start[edge]] + along[:, None] * (vertices[end[edge]] - vertices[start[edge]])
+    all_vertices = np.concatenate([vertices, points])
+    new_triangles = triangles.tolist()
+    place = {}  # boundary edge -> the triangle that has it now, as feet are put in one after the other
+    for number, e in enumerate(edge.tolist()):
+        foot = len(vertices) + number
+        a = place.get(e, (owner[e], start[e]))[1]
+        t = place.get(e, (owner[e], start[e]))[0]
+        corners = new_triangles[t]
+        i = corners.index(a)
+        b, apex = corners[(i + 1) % 3], corners[(i + 2) % 3]
+        new_triangles[t] = [int(a), foot, apex]
+        new_triangles.append([foot, b, apex])
+        place[e] = (len(new_triangles) - 1, foot)
+    grown = np.array(new_triangles, dtype=np.int32)
+    return all_vertices, grown, neighbours_of(grown)
+
+
+def is_open(start: NDArray[np.float64], end: NDArray[np.float64], openings: Any) -> NDArray[np.bool_]:
+    """Return which boundary edges lie in an opening (their middle is inside or on it, to 1 micrometre), shape (n,)."""
+    if openings is None or openings.is_empty:
+        return np.zeros(len(start), dtype=np.bool_)
+    shapely.prepare(openings)
+    return shapely.dwithin(shapely.points(0.5 * (start + end)), openings, 1e-6)
+
+
+def wall_gap_feet(
+    vertices: NDArray[np.float64], start: NDArray[np.int32], end: NDArray[np.int32], widest_gap: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Find the feet, inside walls, of the gaps between a corner and a wall.
+
+    Parameters
+    ----------
+    vertices : (nv, 2) float64, m
+    start, end : (m,) int32
+        Walls with free ground on the left.
+    widest_gap : float, m
+
+    Returns
+    -------
+    edge : (k,) int64
+        Wall that carries the foot, ascending.
+    along : (k,) float64, 0..1
+        Where on it, ascending within a wall.
+    """
+    a, b = vertices[start], vertices[end]
+    segments = shapely.linestrings(np.stack([a, b], axis=1))
+    tree = shapely.STRtree(segments)
+    corner = np.unique(np.concatenate([start, end])[_sticks_out(vertices, start, end)])
+    which, edge = tree.query(shapely.points(vertices[corner]), predicate="dwithin", distance=widest_gap)
+    point, d = vertices[corner[which]], b[edge] - a[edge]
+    length = np.hypot(d[:, 0], d[:, 1])
+    offset = point - a[edge]
+    along = (offset[:, 0] * d[:, 0] + offset[:, 1] * d[:, 1]) / (length * length)
+    height = (d[:, 0] * offset[:, 1] - d[:, 1] * offset[:, 0]) / length
+    inside = (along * length > FOOT_SPACING_M) & ((1.0 - along) * length > FOOT_SPACING_M) & (height > FOOT_SPACING_M) & (height <= widest_gap)
+    edge, along, height, point = edge[inside], along[inside], height[inside], point[inside]
+    foot = a[edge] + along[:, None] * (b[edge] - a[edge])
+    centre = 0.5 * (foot + point)
+    hit, nearest = tree.query_nearest(shapely.points(centre), return_distance=True, all_matches=False)
+    clearance = np.full(len(centre), np.inf)
+    clearance[hit[0]] = nearest
+    empty = clearance >= 0.5 * height * (1.0 - EMPTY_DISC_SLACK)
+    edge, along = edge[empty], along[empty]
+    order = np.lexsort((along, edge))
+    edge, along = edge[order].astype(np.int64), along[order]
+    length = np.hypot(*(b[edge] - a[edge]).T)
+    keep = np.ones(len(edge), dtype=np.bool_)
+    last = -1
+    for i in range(len(edge)):
+        if last >= 0 and edge[last] == edge[i] and (along[i] - along[last]) * length[i] < FOOT_SPACING_M:
+            keep[i] = False
+        else:
+            last = i
+    return edge[keep], along[keep]
+
+
+def _sticks_out(vertices: NDArray[np.float64], start: NDArray[np.int32], end: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return for the concatenation of starts and ends which can be the near end of a gap: corners above 180 degrees, and ends of open chains.
+
+    A vertex where two boundaries touch has several walls on either side; it counts if any of them sticks out.
+    """
+    count = len(start)
+    out = np.zeros(2 * count, dtype=np.bool_)
+    begins: dict[int, list[int]] = {}
+    for number, vertex in enumerate(start.tolist()):
+        begins.setdefault(vertex, []).append(number)
+    ended = set(end.tolist())
+    for number, vertex in enumerate(end.tolist()):
+        following = begins.get(vertex, [])
+        before = vertices[vertex] - vertices[start[number]]
+        out[count + number] = not following or len(following) > 1 or any(
+            before[0] * (after := vertices[end[other]] - vertices[vertex])[1] - before[1] * after[0] < 0.0 for other in following
+        )
+    for number, vertex in enumerate(start.tolist()):
+        out[number] = vertex not in ended
+    return out

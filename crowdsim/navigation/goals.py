@@ -1,0 +1,238 @@
+"""Goals as searches and followers see them: convex pieces of ground, each in one polygon of the mesh.
+
+A point is a piece with one vertex. A region is cut along the polygons of the mesh. The nearest of several goals is simply the union of their pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.geometry.plane import nearest_on_segment, orientation
+from crowdsim.kernels import kernel
+from crowdsim.navigation.mesh import NavMesh, locate, wall_distance
+
+SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: a hundredth of a millimetre squared holds nobody.
+
+
+class GoalPieces(NamedTuple):
+    """The pieces of all goals.
+
+    Attributes
+    ----------
+    goal_start : (ng + 1,) int32
+        First piece of each goal; the pieces of a goal are in ascending polygon.
+    piece_polygon : (np,) int32
+    piece_source : (np,) int32
+        For a goal made of others (nearest of): the goal that the piece came from; else the goal itself.
+    vertex_start : (np + 1,) int32
+    vertex : (nv, 2) float64, m
+        Corners of the pieces, counter-clockwise; one for a point.
+    pole : (np, 2) float64, m
+        Point of the piece that is about farthest from walls.
+    room : (np,) float64, m
+        Distance from the pole to the nearest wall: the largest body radius that fits.
+    reach : (ng,) float64, m
+        Distance from the centre to the goal at which a body has arrived; 0 means inside.
+    """
+
+    goal_start: NDArray[np.int32]
+    piece_polygon: NDArray[np.int32]
+    piece_source: NDArray[np.int32]
+    vertex_start: NDArray[np.int32]
+    vertex: NDArray[np.float64]
+    pole: NDArray[np.float64]
+    room: NDArray[np.float64]
+    reach: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GoalShape:
+    """One goal as it is asked for.
+
+    Attributes
+    ----------
+    shape : shapely Point or Polygon, or None
+    reach : float, m
+        Arrival distance; 0 for regions.
+    parts : tuple of int
+        For the nearest of several goals: their indices; `shape` is then None.
+    layer : int
+        Floor; -1 for any.
+    """
+
+    shape: Any
+    reach: float = 0.0
+    parts: tuple[int, ...] = ()
+    layer: int = -1
+
+
+def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
+    """Cut goals along the polygons of a mesh.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    shapes : sequence of GoalShape
+
+    Returns
+    -------
+    GoalPieces
+        A goal that nowhere meets the mesh has no pieces.
+    """
+    outlines = [mesh.vertex[mesh.edge_vertex[a:b], :2] for a, b in zip(mesh.polygon_start[:-1], mesh.polygon_start[1:], strict=True)]
+    tree = shapely.STRtree([shapely.Polygon(outline) for outline in outlines])
+    own: list[list[tuple[int, int, NDArray[np.float64]]]] = []
+    for number, goal in enumerate(shapes):
+        if goal.shape is None:
+            own.append(sorted((piece for part in goal.parts for piece in own[part]), key=lambda piece: piece[0]))
+        elif goal.shape.geom_type == "Point":
+            polygon = locate(mesh, goal.shape.x, goal.shape.y, goal.layer)
+            own.append([(int(polygon), number, np.array([[goal.shape.x, goal.shape.y]]))] if polygon >= 0 else [])
+        else:
+            own.append(_cut_region(mesh, tree, goal, number))
+    pieces = [piece for goal_pieces in own for piece in goal_pieces]
+    vertices = [piece[2] for piece in pieces]
+    pole = np.empty((len(pieces), 2))
+    room = np.empty(len(pieces))
+    for i, (polygon, _, corners) in enumerate(pieces):
+        pole[i], room[i] = find_pole(mesh, polygon, corners)
+    return GoalPieces(
+        np.cumsum([0, *(len(goal_pieces) for goal_pieces in own)]).astype(np.int32),
+        np.array([piece[0] for piece in pieces], dtype=np.int32),
+        np.array([piece[1] for piece in pieces], dtype=np.int32),
+        np.cumsum([0, *(len(corners) for corners in vertices)]).astype(np.int32),
+        np.concatenate(vertices) if vertices else np.zeros((0, 2)),
+        pole,
+        room,
+        np.array([goal.reach for goal in shapes], dtype=np.float64),
+    )
+
+
+def _cut_region(mesh: NavMesh, tree: Any, goal: GoalShape, number: int) -> list[tuple[int, int, NDArray[np.float64]]]:
+    pieces = []
+    for polygon in np.sort(tree.query(goal.shape, predicate="intersects")).tolist():
+        if goal.layer >= 0 and mesh.polygon_layer[polygon] != goal.layer:
+            continue
+        common = shapely.intersection(tree.geometries[polygon], goal.shape)
+        for part in shapely.get_parts(common):
+            if part.geom_type != "Polygon" or part.area < SMALLEST_PIECE_M2:
+                continue
+            convex = [part]
+            if part.interiors or part.area < part.convex_hull.area * (1.0 - 1e-9):
+                convex = list(shapely.get_parts(shapely.constrained_delaunay_triangles(part)))
+            corners = [np.asarray(shapely.orient_polygons(shape).exterior.coords)[:-1] for shape in convex if shape.area >= SMALLEST_PIECE_M2]
+            pieces += [(polygon, number, c) for c in sorted(corners, key=lambda c: c.tolist())]
+    return pieces
+
+
+def find_pole(mesh: NavMesh, polygon: int, corners: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return the point of a convex piece that is about farthest from walls, and its distance from them (m).
+
+    A lattice of 8 x 8 points between the corners, refined five times around the best: within some per cent of the piece's size.
+    """
+    stack, nearest = np.empty(256, dtype=np.int64), np.empty(1, dtype=np.int64)
+    reach = 20.0
+
+    def clearance(point: NDArray[np.float64]) -> float:
+        return float(wall_distance(mesh, polygon, point[0], point[1], reach, stack, nearest)[0])
+
+    best = corners.mean(axis=0)
+    best_room = clearance(best)
+    if len(corners) == 1:
+        return best, best_room
+    centre, half = 0.5 * (corners.min(axis=0) + corners.max(axis=0)), 0.5 * np.ptp(corners, axis=0)
+    for _ in range(6):
+        for u in np.linspace(-1.0, 1.0, 8):
+            for v in np.linspace(-1.0, 1.0, 8):
+                point = centre + half * (u, v)
+                if not _inside(corners, point):
+                    continue
+                room = clearance(point)
+                if room > best_room + 1e-12:
+                    best, best_room = point, room
+        centre, half = best, half * 0.3
+    return best, best_room
+
+
+def _inside(corners: NDArray[np.float64], point: NDArray[np.float64]) -> bool:
+    after = np.roll(corners, -1, axis=0)
+    return bool(np.all((after[:, 0] - corners[:, 0]) * (point[1] - corners[:, 1]) - (after[:, 1] - corners[:, 1]) * (point[0] - corners[:, 0]) >= 0.0))
+
+
+@kernel
+def nearest_in_piece(goals, piece, x, y):
+    """Return the point of a piece that is nearest to (x, y), as (x, y); the point itself if it is inside."""
+    first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
+    if last - first == 1:
+        return goals.vertex[first, 0], goals.vertex[first, 1]
+    inside = True
+    best, bx, by = np.inf, x, y
+    for i in range(first, last):
+        j = i + 1 if i + 1 < last else first
+        ax, ay, cx, cy = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
+        if orientation(ax, ay, cx, cy, x, y) < 0.0:
+            inside = False
+        px, py = nearest_on_segment(x, y, ax, ay, cx, cy)
+        d = (px - x) * (px - x) + (py - y) * (py - y)
+        if d < best:
+            best, bx, by = d, px, py
+    if inside:
+        return x, y
+    return bx, by
+
+
+@kernel
+def target_in_piece(mesh, goals, piece, x, y, radius, stack, nearest):
+    """Return the point of a piece that a body at (x, y) heads for, as (x, y).
+
+    The nearest point of the piece where the body's centre can be: from the nearest point at all, along the line to the piece's pole, until the
+    walls are `radius` away (found by halving; the pole itself if that is not enough).
+    """
+    tx, ty = nearest_in_piece(goals, piece, x, y)
+    px, py = goals.pole[piece, 0], goals.pole[piece, 1]
+    if goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1:
+        return tx, ty
+    polygon = goals.piece_polygon[piece]
+    if wall_distance(mesh, polygon, tx, ty, radius, stack, nearest)[0] >= radius:
+        return tx, ty
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        if wall_distance(mesh, polygon, tx + middle * (px - tx), ty + middle * (py - ty), radius, stack, nearest)[0] >= radius:
+            high = middle
+        else:
+            low = middle
+    return tx + high * (px - tx), ty + high * (py - ty)
+
+
+@kernel
+def arrived_piece(goals, goal, polygon, x, y):
+    """Return the piece of a goal at which a centre in `polygon` at (x, y) has arrived, -1 if none.
+
+    Regions count from inside, points from the goal's reach, whatever polygon they are in.
+    """
+    reach = goals.reach[goal]
+    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+        first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
+        if last - first == 1:
+            within = reach if goals.piece_source[piece] == goal else goals.reach[goals.piece_source[piece]]
+            if np.hypot(goals.vertex[first, 0] - x, goals.vertex[first, 1] - y) <= within:
+                return piece
+            continue
+        if goals.piece_polygon[piece] != polygon:
+            continue
+        inside = True
+        for i in range(first, last):
+            j = i + 1 if i + 1 < last else first
+            if orientation(goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1], x, y) < 0.0:
+                inside = False
+                break
+        if inside:
+            return piece
+    return -1

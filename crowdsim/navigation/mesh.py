@@ -1,0 +1,242 @@
+"""The navigation mesh: convex polygons that share whole edges, as half-edges in flat arrays.
+
+A half-edge is one side of an edge as its polygon sees it. Polygon p owns the half-edges ``polygon_start[p] .. polygon_start[p + 1] - 1``, counter-
+clockwise. A half-edge with a twin is a *portal*; one without is a wall or, in an exit, open boundary.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.geometry.plane import distance_to_segment, orientation
+from crowdsim.kernels import kernel
+
+LOCATE_TOLERANCE_M = 1e-6  # A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well below a millimetre.
+
+
+class NavMesh(NamedTuple):
+    """A mesh as kernels see it. Built by `crowdsim.navigation.build.build_mesh`.
+
+    Attributes
+    ----------
+    vertex : (nv, 3) float64, m
+        x, y and z (up).
+    is_wall_vertex : (nv,) uint8
+        1 where a wall ends: an agent's centre keeps its radius from such a vertex.
+    polygon_start : (np + 1,) int32
+        First half-edge of each polygon.
+    polygon_layer : (np,) int32
+        Floor of each polygon.
+    edge_vertex, edge_end : (ne,) int32
+        Vertices of a half-edge, counter-clockwise round its polygon.
+    edge_polygon : (ne,) int32
+    edge_twin : (ne,) int32
+        The same edge seen from the neighbour; -1 at the boundary.
+    edge_wall : (ne,) int32
+        Index of the wall in `Walls` that this boundary edge is part of; -1 for portals and open boundary.
+    edge_width : (ne,) float64, m
+        Widest body (diameter) that can cross the edge; 0 at the boundary.
+    pair_start : (np + 1,) int64
+    pair_width : (sum of k * k,) float64, m
+        Widest body that can go through polygon p from its edge i to its edge j: ``pair_width[pair_start[p] + i * k + j]``, the two edges not counted.
+    portal_point : (ne, 2) float64, m
+        Point that stands for a portal in path costs; the same for a half-edge and its twin.
+    bin_origin : (2,) float64, m
+    bin_size : float, m
+    bin_shape : (2,) int64
+    bin_start : (nb + 1,) int64
+    bin_polygon : (m,) int32
+        Polygons whose bounding box meets a cell of a uniform grid, ascending in each cell.
+    """
+
+    vertex: NDArray[np.float64]
+    is_wall_vertex: NDArray[np.uint8]
+    polygon_start: NDArray[np.int32]
+    polygon_layer: NDArray[np.int32]
+    edge_vertex: NDArray[np.int32]
+    edge_end: NDArray[np.int32]
+    edge_polygon: NDArray[np.int32]
+    edge_twin: NDArray[np.int32]
+    edge_wall: NDArray[np.int32]
+    edge_width: NDArray[np.float64]
+    pair_start: NDArray[np.int64]
+    pair_width: NDArray[np.float64]
+    portal_point: NDArray[np.float64]
+    bin_origin: NDArray[np.float64]
+    bin_size: float
+    bin_shape: NDArray[np.int64]
+    bin_start: NDArray[np.int64]
+    bin_polygon: NDArray[np.int32]
+
+    @property
+    def polygon_count(self) -> int:
+        """Number of polygons."""
+        return len(self.polygon_start) - 1
+
+    @property
+    def edge_count(self) -> int:
+        """Number of half-edges."""
+        return len(self.edge_vertex)
+
+
+@kernel
+def depth_in_polygon(mesh, polygon, x, y):
+    """Return how deep (m) a point lies in a polygon: least distance to the lines of its edges, negative outside."""
+    depth = np.inf
+    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+        ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+        depth = min(depth, orientation(ax, ay, bx, by, x, y) / np.hypot(bx - ax, by - ay))
+    return depth
+
+
+@kernel
+def locate(mesh, x, y, layer):
+    """Find the polygon under a point.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    x, y : float, m
+    layer : int
+        Floor to look on; -1 for any.
+
+    Returns
+    -------
+    int
+        The polygon that holds the point, on shared edges the lowest; else the one that it misses by at most a micrometre; else -1.
+    """
+    column = np.floor((x - mesh.bin_origin[0]) / mesh.bin_size)
+    row = np.floor((y - mesh.bin_origin[1]) / mesh.bin_size)
+    if not (-1.0 <= column <= mesh.bin_shape[0] and -1.0 <= row <= mesh.bin_shape[1]):
+        return -1
+    cell = np.int64(min(max(row, 0.0), mesh.bin_shape[1] - 1.0)) * mesh.bin_shape[0] + np.int64(min(max(column, 0.0), mesh.bin_shape[0] - 1.0))
+    best, best_depth = -1, -LOCATE_TOLERANCE_M
+    for slot in range(mesh.bin_start[cell], mesh.bin_start[cell + 1]):
+        polygon = mesh.bin_polygon[slot]
+        if layer >= 0 and mesh.polygon_layer[polygon] != layer:
+            continue
+        depth = depth_in_polygon(mesh, polygon, x, y)
+        if depth >= 0.0:
+            return polygon
+        if depth > best_depth:
+            best, best_depth = polygon, depth
+    return best
+
+
+@kernel
+def locate_many(start, stop, mesh, position, layer, out):
+    """Find the polygons under points of rows start..stop - 1; see `locate`.
+
+    Parameters
+    ----------
+    start, stop : int
+    mesh : NavMesh
+    position : (n, 2) float64, m
+    layer : (n,) int32
+        -1 for any.
+    out : (n,) int64
+        Receives the polygons, -1 where there is none.
+    """
+    for row in range(start, stop):
+        out[row] = locate(mesh, position[row, 0], position[row, 1], layer[row])
+
+
+@kernel
+def wall_distance(mesh, polygon, x, y, limit, stack, nearest):
+    """Find the nearest wall that a disc reaches from a point without crossing another.
+
+    The mesh is flooded from the point's polygon over portals nearer than `limit`, so that walls of the next room or the next floor do not count.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    polygon : int
+        Where the point is.
+    x, y : float, m
+    limit : float, m
+        Walls farther than this are not looked for.
+    stack : (k,) int64
+        Scratch; its length bounds the polygons that are visited.
+    nearest : (1,) int64
+        Receives the boundary half-edge that is nearest, -1 if none is within `limit`.
+
+    Returns
+    -------
+    distance : float, m
+        To the nearest wall; `limit` if none is nearer.
+    bound : float, m
+        Some distance in which there is certainly no other wall than those that were seen; at least `limit` if the flood was not cut short.
+    """
+    stack[0] = polygon
+    visited, done = 1, 0
+    best, bound = limit, np.inf
+    nearest[0] = -1
+    while done < visited:
+        current = stack[done]
+        done += 1
+        for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+            twin = mesh.edge_twin[edge]
+            wall = mesh.edge_wall[edge]
+            if twin < 0 and wall < 0:
+                continue
+            a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+            d = distance_to_segment(x, y, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1])
+            if twin < 0:
+                if d < best:
+                    best = d
+                    nearest[0] = edge
+                continue
+            if d >= limit:
+                bound = min(bound, d)
+                continue
+            other = mesh.edge_polygon[twin]
+            known = False
+            for slot in range(visited):
+                if stack[slot] == other:
+                    known = True
+                    break
+            if not known:
+                if visited < stack.size:
+                    stack[visited] = other
+                    visited += 1
+                else:
+                    bound = min(bound, d)
+    return best, min(bound, best) if nearest[0] >= 0 else bound
+
+
+@kernel
+def separating_width(mesh, polygon, edge, x, y):
+    """Return the widest body that can go from an edge of a polygon to a point inside it, the edge itself not counted (m; inf if nothing is between).
+
+    A diagonal between two wall vertices that has the point on one side and the edge on the other has to be crossed; see `triangulation`.
+    """
+    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+    count = last - first
+    width = np.inf
+    if count == 3:
+        return width
+    own = edge - first
+    for i in range(count):
+        a = mesh.edge_vertex[first + i]
+        if mesh.is_wall_vertex[a] == 0:
+            continue
+        for j in range(i + 2, count):
+            if i == 0 and j == count - 1:
+                continue
+            b = mesh.edge_vertex[first + j]
+            if mesh.is_wall_vertex[b] == 0:
+                continue
+            ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+            length = np.hypot(bx - ax, by - ay)
+            if length >= width:
+                continue
+            # Edges i .. j - 1 lie on the right of the diagonal from vertex i to vertex j.
+            edge_is_right = i <= own < j
+            point_is_right = orientation(ax, ay, bx, by, x, y) < 0.0
+            if edge_is_right != point_is_right:
+                width = length
+    return width

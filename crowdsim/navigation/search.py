@@ -1,0 +1,344 @@
+"""A* over the portals of a mesh, from the goal back to the start, resumable and paid in expansions.
+
+A node of the search is a half-edge: "leave this polygon over this portal". Its cost is the distance from the portal's point to the goal over the
+points of the portals in between. Searching backwards makes the costs independent of the start, so that one search can serve all agents with the same
+goal and the same passable edges; and since ties are broken by the lowest parent and a search goes on until nothing that could tie is left, a search
+of one's own (aimed at the start by the straight-line heuristic) and a shared one (without) give the very same corridor.
+
+All searches live in rows of the same arrays, called slots; what a slot visited is marked by its generation, so that nothing is cleared.
+Sources: S0 section 2.1 (A*), S3 section 4.1 (on a mesh), S4 "Solving the Path" (slices).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.geometry.plane import orientation
+from crowdsim.kernels import kernel
+from crowdsim.navigation.goals import nearest_in_piece
+from crowdsim.navigation.mesh import separating_width
+
+TIE_SLACK = 1e-12  # A search goes on until its least bound exceeds the best total by this share, so that rounding cannot hide an equal parent.
+
+# Statuses of a search; the same numbers as PathStatus in world/columns.py.
+PENDING, FOUND, UNREACHABLE = 1, 2, 6
+
+# Whole numbers of a slot.
+STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED = range(9)
+HEADER_SIZE = 9
+# Real numbers of a slot.
+START_X, START_Y, WIDTH, BEST_TOTAL = range(4)
+MEASURE_SIZE = 4
+
+NOT_IN_HEAP = -1
+
+
+class SearchSlots(NamedTuple):
+    """State of all searches; row s belongs to slot s.
+
+    Attributes
+    ----------
+    header : (s, 9) int64
+        STATUS .. IS_SEEDED above. BEST_NODE is a half-edge of the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon.
+    measure : (s, 4) float64
+        START_X .. BEST_TOTAL above.
+    cost : (s, ne) float64, m
+    parent : (s, ne) int32
+        Next portal towards the goal, or ``-2 - piece`` at the goal.
+    stamp : (s, ne) int64
+        Generation in which a node was first reached.
+    heap : (s, ne) int32
+        4-ary heap of open nodes.
+    place : (s, ne) int32
+        Where a node is in the heap; NOT_IN_HEAP once it was expanded.
+    bound : (s, ne) float64, m
+        Key of an open node.
+    """
+
+    header: NDArray[np.int64]
+    measure: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    parent: NDArray[np.int32]
+    stamp: NDArray[np.int64]
+    heap: NDArray[np.int32]
+    place: NDArray[np.int32]
+    bound: NDArray[np.float64]
+
+
+def make_slots(slots: int, edges: int) -> SearchSlots:
+    """Return idle slots for a mesh with `edges` half-edges: 40 bytes a slot and half-edge."""
+    return SearchSlots(
+        np.zeros((slots, HEADER_SIZE), dtype=np.int64),
+        np.zeros((slots, MEASURE_SIZE)),
+        np.zeros((slots, edges)),
+        np.zeros((slots, edges), dtype=np.int32),
+        np.zeros((slots, edges), dtype=np.int64),
+        np.zeros((slots, edges), dtype=np.int32),
+        np.zeros((slots, edges), dtype=np.int32),
+        np.zeros((slots, edges)),
+    )
+
+
+@kernel
+def _comes_before(slots, slot, a, b):
+    """Return whether node a is expanded before b: lower bound first, then the larger cost (nearer to the start), then the lower index."""
+    if slots.bound[slot, a] != slots.bound[slot, b]:
+        return slots.bound[slot, a] < slots.bound[slot, b]
+    if slots.cost[slot, a] != slots.cost[slot, b]:
+        return slots.cost[slot, a] > slots.cost[slot, b]
+    return a < b
+
+
+@kernel
+def _sift_up(slots, slot, place):
+    node = slots.heap[slot, place]
+    while place > 0:
+        above = (place - 1) // 4
+        other = slots.heap[slot, above]
+        if not _comes_before(slots, slot, node, other):
+            break
+        slots.heap[slot, place] = other
+        slots.place[slot, other] = place
+        place = above
+    slots.heap[slot, place] = node
+    slots.place[slot, node] = place
+
+
+@kernel
+def _pop(slots, slot):
+    """Remove and return the first node of a heap that is not empty."""
+    heap, place_of = slots.heap, slots.place
+    top = heap[slot, 0]
+    place_of[slot, top] = NOT_IN_HEAP
+    size = slots.header[slot, HEAP_SIZE] - 1
+    slots.header[slot, HEAP_SIZE] = size
+    if size == 0:
+        return top
+    node = heap[slot, size]
+    place = 0
+    while True:
+        child = 4 * place + 1
+        if child >= size:
+            break
+        first = child
+        for other in range(child + 1, min(child + 4, size)):
+            if _comes_before(slots, slot, heap[slot, other], heap[slot, first]):
+                first = other
+        if not _comes_before(slots, slot, heap[slot, first], node):
+            break
+        heap[slot, place] = heap[slot, first]
+        place_of[slot, heap[slot, place]] = place
+        place = first
+    heap[slot, place] = node
+    place_of[slot, node] = place
+    return top
+
+
+@kernel
+def _reach(slots, slot, mesh, node, cost, parent):
+    """Note that a node can be had at a cost through a parent."""
+    fresh = slots.stamp[slot, node] != slots.header[slot, GENERATION]
+    if not fresh:
+        if cost > slots.cost[slot, node]:
+            return
+        if cost == slots.cost[slot, node]:
+            if parent < slots.parent[slot, node]:
+                slots.parent[slot, node] = parent
+            return
+    slots.cost[slot, node] = cost
+    slots.parent[slot, node] = parent
+    bound = cost
+    if slots.header[slot, IS_SHARED] == 0:
+        bound += np.hypot(mesh.portal_point[node, 0] - slots.measure[slot, START_X], mesh.portal_point[node, 1] - slots.measure[slot, START_Y])
+    slots.bound[slot, node] = bound
+    if fresh or slots.place[slot, node] == NOT_IN_HEAP:
+        slots.stamp[slot, node] = slots.header[slot, GENERATION]
+        size = slots.header[slot, HEAP_SIZE]
+        slots.heap[slot, size] = node
+        slots.place[slot, node] = size
+        slots.header[slot, HEAP_SIZE] = size + 1
+    _sift_up(slots, slot, slots.place[slot, node])
+
+
+@kernel
+def _is_parted(mesh, polygon, ax, ay, bx, by, width):
+    """Return whether a diagonal shorter than `width` between two wall vertices parts two points of a polygon."""
+    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+    count = last - first
+    if count == 3:
+        return False
+    for i in range(count):
+        u = mesh.edge_vertex[first + i]
+        if mesh.is_wall_vertex[u] == 0:
+            continue
+        for j in range(i + 2, count):
+            v = mesh.edge_vertex[first + j]
+            if (i == 0 and j == count - 1) or mesh.is_wall_vertex[v] == 0:
+                continue
+            ux, uy, vx, vy = mesh.vertex[u, 0], mesh.vertex[u, 1], mesh.vertex[v, 0], mesh.vertex[v, 1]
+            if np.hypot(vx - ux, vy - uy) < width and (orientation(ux, uy, vx, vy, ax, ay) < 0.0) != (orientation(ux, uy, vx, vy, bx, by) < 0.0):
+                return True
+    return False
+
+
+@kernel
+def _seed(slots, slot, mesh, goals):
+    """Start from all pieces of the goal in which the body fits."""
+    goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
+    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+        if 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
+            continue
+        polygon = goals.piece_polygon[piece]
+        px, py = goals.pole[piece, 0], goals.pole[piece, 1]
+        for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+            twin = mesh.edge_twin[edge]
+            if twin < 0 or mesh.edge_width[edge] < width or separating_width(mesh, polygon, edge, px, py) < width:
+                continue
+            mx, my = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
+            tx, ty = nearest_in_piece(goals, piece, mx, my)
+            _reach(slots, slot, mesh, twin, np.hypot(tx - mx, ty - my), -2 - piece)
+
+
+@kernel
+def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared):
+    """Set a slot up to look for a way to a goal from a point; a shared slot that already serves this goal keeps what it knows.
+
+    Parameters
+    ----------
+    slots : SearchSlots
+    slot : int
+    mesh : NavMesh
+    goals : GoalPieces
+    goal : int
+    width : float, m
+        Diameter of the body.
+    x, y : float, m
+    polygon : int
+        Where the start is.
+    is_shared : int
+        1: no heuristic, keep the tree for further starts. The caller keeps goal and width class apart by slot.
+    """
+    header, measure = slots.header, slots.measure
+    keep = is_shared == 1 and header[slot, IS_SHARED] == 1 and header[slot, IS_SEEDED] == 1
+    header[slot, STATUS] = PENDING
+    header[slot, GOAL] = goal
+    header[slot, IS_SHARED] = is_shared
+    header[slot, START_POLYGON] = polygon
+    header[slot, BEST_NODE] = -1
+    measure[slot, START_X], measure[slot, START_Y] = x, y
+    measure[slot, BEST_TOTAL] = np.inf
+    if not keep:
+        measure[slot, WIDTH] = width
+        header[slot, GENERATION] += 1
+        header[slot, HEAP_SIZE] = 0
+        header[slot, EXPANSIONS] = 0
+        header[slot, IS_SEEDED] = 1
+        _seed(slots, slot, mesh, goals)
+    own_width = width
+    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+        if goals.piece_polygon[piece] != polygon:
+            continue
+        if 2.0 * goals.room[piece] < own_width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
+            continue
+        if _is_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], own_width):
+            continue
+        tx, ty = nearest_in_piece(goals, piece, x, y)
+        total = np.hypot(tx - x, ty - y)
+        if total < measure[slot, BEST_TOTAL]:
+            measure[slot, BEST_TOTAL] = total
+            header[slot, BEST_NODE] = -2 - piece
+    if keep:
+        for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+            if slots.stamp[slot, edge] == header[slot, GENERATION] and slots.place[slot, edge] == NOT_IN_HEAP:
+                _consider(slots, slot, mesh, edge)
+
+
+@kernel
+def _consider(slots, slot, mesh, node):
+    """Take a node of the start's polygon as the first portal if that is the best so far."""
+    header, measure = slots.header, slots.measure
+    x, y = measure[slot, START_X], measure[slot, START_Y]
+    total = slots.cost[slot, node] + np.hypot(mesh.portal_point[node, 0] - x, mesh.portal_point[node, 1] - y)
+    if total > measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]):
+        return
+    if separating_width(mesh, header[slot, START_POLYGON], node, x, y) >= measure[slot, WIDTH]:
+        measure[slot, BEST_TOTAL] = total
+        header[slot, BEST_NODE] = node
+
+
+@kernel
+def advance_search(slots, slot, mesh, grant):
+    """Go on with a pending search for at most `grant` expansions.
+
+    Parameters
+    ----------
+    slots : SearchSlots
+    slot : int
+    mesh : NavMesh
+    grant : int
+
+    Returns
+    -------
+    int
+        Expansions made; the slot's STATUS says whether the search has ended.
+
+    Notes
+    -----
+    Cost: about 0.1 to 0.2 us an expansion. Twin: `tests/reference/search.py` (Dijkstra on the portal graph).
+    """
+    header, measure = slots.header, slots.measure
+    width = measure[slot, WIDTH]
+    used = 0
+    while header[slot, STATUS] == PENDING:
+        best = measure[slot, BEST_TOTAL]
+        if header[slot, HEAP_SIZE] == 0:
+            header[slot, STATUS] = FOUND if best < np.inf else UNREACHABLE
+            break
+        if slots.bound[slot, slots.heap[slot, 0]] > best * (1.0 + TIE_SLACK):
+            header[slot, STATUS] = FOUND
+            break
+        if used >= grant:
+            break
+        node = _pop(slots, slot)
+        used += 1
+        polygon = mesh.edge_polygon[node]
+        first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+        pairs = mesh.pair_start[polygon] + (node - first)
+        mx, my = mesh.portal_point[node, 0], mesh.portal_point[node, 1]
+        for edge in range(first, last):
+            twin = mesh.edge_twin[edge]
+            if twin < 0 or edge == node or mesh.edge_width[edge] < width or mesh.pair_width[pairs + (edge - first) * (last - first)] < width:
+                continue
+            step = np.hypot(mesh.portal_point[edge, 0] - mx, mesh.portal_point[edge, 1] - my)
+            _reach(slots, slot, mesh, twin, slots.cost[slot, node] + step, node)
+        if polygon == header[slot, START_POLYGON]:
+            _consider(slots, slot, mesh, node)
+    header[slot, EXPANSIONS] += used
+    return used
+
+
+@kernel
+def corridor_size(slots, slot):
+    """Return how many portals the corridor of a found search has."""
+    count = 0
+    node = slots.header[slot, BEST_NODE]
+    while node >= 0:
+        count += 1
+        node = slots.parent[slot, node]
+    return count
+
+
+@kernel
+def copy_corridor(slots, slot, out, at):
+    """Write the portals of a found search to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
+    count = corridor_size(slots, slot)
+    node = slots.header[slot, BEST_NODE]
+    place = at + count
+    while node >= 0:
+        place -= 1
+        out[place] = node
+        node = slots.parent[slot, node]
+    return count, -2 - node

@@ -1,0 +1,114 @@
+"""Random walkable ground, and one planner for one question, as the tests of this folder need them."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+from shapely import affinity
+
+from crowdsim.navigation.build import MeshParameters, build_mesh
+from crowdsim.navigation.funnel import find_bends, lay_out_posts, lay_string
+from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh import locate
+from crowdsim.navigation.search import FOUND, START_POLYGON, STATUS, advance_search, begin_search, copy_corridor, corridor_size, make_slots
+
+SIZE = 12.0
+
+
+def random_ground(seed: int):
+    """Return a 12 m square less 3 to 39 random obstacles: irregular polygons, turned boxes, thin walls; islands and pinched corners occur."""
+    rng = np.random.default_rng(seed)
+    obstacles = []
+    for _ in range(int(rng.integers(3, 40))):
+        centre, kind = rng.uniform(0.0, SIZE, 2), rng.integers(3)
+        if kind == 0:
+            angle = np.sort(rng.uniform(0.0, 2.0 * np.pi, int(rng.integers(3, 8))))
+            obstacles.append(shapely.Polygon(centre + rng.uniform(0.3, 1.8) * np.c_[np.cos(angle), np.sin(angle)]))
+        elif kind == 1:
+            box = shapely.box(*centre, *(centre + rng.uniform(0.05, 3.0, 2)))
+            obstacles.append(affinity.rotate(box, rng.uniform(0.0, 180.0)) if rng.random() < 0.5 else box)
+        else:
+            obstacles.append(shapely.LineString([centre, centre + rng.uniform(-4.0, 4.0, 2)]).buffer(0.03, cap_style="flat"))
+    ground = shapely.box(0.0, 0.0, SIZE, SIZE).difference(shapely.union_all(obstacles))
+    return shapely.set_precision(ground, 2.0**-20)
+
+
+def free_points(ground, radius: float, count: int, rng: np.random.Generator):
+    """Return up to `count` points that keep `radius` (and 0.1 mm) from walls, and the part of the eroded ground that each is in."""
+    eroded = ground.buffer(-radius, quad_segs=512) if radius > 0.0 else ground
+    parts = [part for part in shapely.get_parts(eroded) if part.area > 1e-9]
+    candidates = rng.uniform(ground.bounds[:2], ground.bounds[2:], (200 * count, 2))
+    points = shapely.points(candidates)
+    clear = shapely.distance(ground.boundary, points) > radius + 1e-4
+    part_of = np.full(len(candidates), -1)
+    for number, part in enumerate(parts):
+        shapely.prepare(part)
+        part_of[shapely.contains(part, points)] = number
+    chosen = np.flatnonzero(clear & (part_of >= 0))[:count]
+    return candidates[chosen], part_of[chosen]
+
+
+class OnePlanner:
+    """A mesh with one search slot; asks one path at a time."""
+
+    def __init__(self, mesh) -> None:
+        self.mesh = mesh
+        self.slots = make_slots(1, mesh.edge_count)
+        self.stack, self.nearest = np.empty(256, dtype=np.int64), np.empty(1, dtype=np.int64)
+
+    @classmethod
+    def on(cls, ground, **parameters):
+        """Return a planner on the mesh of some ground."""
+        return cls(build_mesh(ground, parameters=MeshParameters(**parameters)).mesh)
+
+    def search(self, start, goals, radius: float, slice_size: int = 1 << 40, polygon: int = -1) -> int:
+        """Run a search in slices; return its status."""
+        polygon = polygon if polygon >= 0 else locate(self.mesh, start[0], start[1], -1)
+        begin_search(self.slots, 0, self.mesh, goals, 0, 2.0 * radius, start[0], start[1], polygon, 0)
+        while self.slots.header[0, STATUS] == 1:
+            advance_search(self.slots, 0, self.mesh, slice_size)
+        return int(self.slots.header[0, STATUS])
+
+    def corridor(self):
+        """Return the found corridor (goal's end first) and the piece of the goal."""
+        cells = np.zeros(max(1, corridor_size(self.slots, 0)), dtype=np.int32)
+        count, piece = copy_corridor(self.slots, 0, cells, 0)
+        return cells[:count], piece
+
+    def path(self, start, goal, radius: float, slice_size: int = 1 << 40):
+        """Return (status, points, vertex of the bend at each point or -1, length); points is None unless found."""
+        goals = cut_goals(self.mesh, [GoalShape(shapely.Point(goal))])
+        status = self.search(start, goals, radius, slice_size)
+        if status != FOUND:
+            return status, None, None, np.inf
+        return status, *self.string(start, goals, radius)
+
+    def string(self, start, goals, radius: float):
+        """Pull the string through the found corridor; return points, bend vertices, length."""
+        mesh = self.mesh
+        cells, piece = self.corridor()
+        posts = np.zeros(64 * (len(cells) + 2), dtype=np.int32)
+        polygon = int(self.slots.header[0, START_POLYGON])
+        count = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
+        bends = np.zeros(len(posts), dtype=np.int32)
+        found, tx, ty = find_bends(mesh, goals, posts, count, polygon, piece, start[0], start[1], radius, bends, self.stack, self.nearest)
+        points = np.zeros((2 * found + 2, 2))
+        length = lay_string(mesh, posts, bends, found, start[0], start[1], tx, ty, radius, points)
+        vertex = posts[bends[:found]]
+        corner = np.full(2 * found + 2, -1)
+        corner[1:-1] = np.repeat(np.where(vertex < 0, ~vertex, vertex) >> 3, 2)
+        return points, corner, length
+
+
+def with_arcs(points, corner, mesh, steps: int = 120):
+    """Return a way with its arcs as a line of many points."""
+    line = [points[0]]
+    for i in range(1, len(points)):
+        line.append(points[i])
+        if i % 2 == 1 and i + 1 < len(points):
+            centre = mesh.vertex[corner[i], :2]
+            a, b = points[i] - centre, points[i + 1] - centre
+            angle = np.arctan2(a[0] * b[1] - a[1] * b[0], a @ b)
+            for t in np.linspace(0.0, angle, steps)[1:-1]:
+                line.append(centre + (a[0] * np.cos(t) - a[1] * np.sin(t), a[0] * np.sin(t) + a[1] * np.cos(t)))
+    return np.array(line)
