@@ -176,7 +176,7 @@ def pull_string(mesh, goals, posts, count, piece, x, y, bends, limit, stack, nea
         See `lay_out_posts`; posts that can only be brushed are passed over.
     count : int
     piece : int
-        Piece of the goal at the end of the corridor.
+        Piece of the goal at the end of the corridor; -1 if the posts do not reach it: then only bends are looked for.
     x, y : float, m
         Where the way begins.
     bends : (k,) int32
@@ -217,6 +217,8 @@ def pull_string(mesh, goals, posts, count, piece, x, y, bends, limit, stack, nea
                     break
                 right, rx, ry = place, px, py
         if bend < 0:
+            if piece < 0:
+                return found, ax, ay
             tx, ty = target_in_piece(mesh, goals, piece, ax, ay, 0.0, stack, nearest)
             if left >= 0 and orientation(ax, ay, lx, ly, tx, ty) > 0.0:
                 bend = left
@@ -232,6 +234,19 @@ def pull_string(mesh, goals, posts, count, piece, x, y, bends, limit, stack, nea
         ax, ay = mesh.vertex[apex, 0], mesh.vertex[apex, 1]
         first = bend + 2 if post >= 0 else bend + 1
     return found, ax, ay
+
+
+@kernel
+def settle_first_sides(mesh, posts, count, x, y, bx, by):
+    """Settle on which side of the string, which begins as the line from (x, y) to b, the posts of the first polygon stand."""
+    if count > 0:
+        _choose_sides(mesh, posts, 0, _group_end(posts, 0, count), x, y, bx, by)
+
+
+@kernel
+def settle_last_sides(mesh, posts, count, ax, ay, tx, ty):
+    """Settle on which side of the string, which ends as the line from a to (tx, ty), the posts of the last polygon stand."""
+    _choose_sides(mesh, posts, 0, count, ax, ay, tx, ty)
 
 
 @kernel
@@ -280,7 +295,7 @@ def _deepest_post(mesh, posts, first, last, ax, ay, a_side, apex, bx, by, b_side
 
 
 @kernel
-def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found):
+def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end):
     """Turn the string of a point into that of a body: bend it round the discs that press into it, take it off those that it no longer touches.
 
     Parameters
@@ -295,6 +310,8 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found):
         The bends, from `pull_string`; changed in place.
     found : int
         Number of bends.
+    end : int
+        The post at (tx, ty) if the way ends at the vertex of one; else NO_POST.
 
     Returns
     -------
@@ -309,7 +326,7 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found):
         while i < found:
             ax, ay, a_side, a, first, _ = _disc_at(mesh, posts, count, i, bends, found, x, y, tx, ty, radius)
             bx, by, b_side, b, _, last = _disc_at(mesh, posts, count, i + 1, bends, found, x, y, tx, ty, radius)
-            place = _deepest_post(mesh, posts, first, last, ax, ay, a_side, a, bx, by, b_side, b, radius)
+            place = _deepest_post(mesh, posts, first, last, ax, ay, a_side, a, bx, by, b_side, end if i + 1 == found else b, radius)
             if place >= 0 and found < bends.size:
                 for k in range(found, i + 1, -1):
                     bends[k] = bends[k - 1]
@@ -434,8 +451,8 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, s
     bx, by = tx, ty
     if found > 0:
         bx, by, _ = post_disc(mesh, posts[bends[0]], 0.0)
-    _choose_sides(mesh, posts, 0, _group_end(posts, 0, count), x, y, bx, by)
-    _choose_sides(mesh, posts, 0, count, ax, ay, tx, ty)
+    settle_first_sides(mesh, posts, count, x, y, bx, by)
+    settle_last_sides(mesh, posts, count, ax, ay, tx, ty)
     known = count
     count = _add_bystanders(mesh, goals.piece_polygon[piece], ax, ay, tx, ty, radius, posts, count, stack)
     _choose_sides(mesh, posts, known, count, ax, ay, tx, ty)
@@ -445,7 +462,7 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, s
     moved = _move_to_front(posts, known, count)
     for i in range(found):
         bends[i] += moved
-    return swell(mesh, posts, count, x, y, tx, ty, radius, bends, found), tx, ty
+    return swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, NO_POST), tx, ty
 
 
 @kernel

@@ -1,0 +1,106 @@
+"""Corridors of all agents in one store: blocks of cells whose sizes are powers of two.
+
+A corridor is the row of portals from an agent to its goal, kept with the next portal last: going through it is shortening the row by one, and a
+portal that has to be gone back through is put on at the end. The head of the way is thus where the slack of the block is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import kernel
+
+SMALLEST_BLOCK = 16  # Cells: a typical way of ten portals and room for six more. Smaller saves little beside 300 bytes of columns an agent.
+STRAY_LOOKAHEAD = 8  # Portals ahead in which a polygon is looked for that an agent was pushed into; farther ones are no shortcut that a push can find.
+SIZE_CLASSES = 32
+
+
+class CorridorStore:
+    """Blocks of cells with a list of free blocks for each size.
+
+    Attributes
+    ----------
+    cells : (capacity,) int32
+        Half-edges, see `crowdsim.navigation.mesh`.
+    """
+
+    def __init__(self) -> None:
+        self.cells: NDArray[np.int32] = np.zeros(1024, dtype=np.int32)
+        self._used = 0
+        self._free: list[list[int]] = [[] for _ in range(SIZE_CLASSES)]
+
+    @staticmethod
+    def capacity_for(portals: int) -> int:
+        """Return the size of the block for a corridor: its portals and half as many more for detours."""
+        need = max(SMALLEST_BLOCK, portals + portals // 2)
+        return 1 << (need - 1).bit_length()
+
+    def allocate(self, capacity: int) -> int:
+        """Return the start of a block of `capacity` cells (a power of two)."""
+        size_class = capacity.bit_length() - 1
+        if self._free[size_class]:
+            return self._free[size_class].pop()
+        start = self._used
+        self._used += capacity
+        if self._used > len(self.cells):
+            grown = np.zeros(max(2 * len(self.cells), self._used), dtype=np.int32)
+            grown[: len(self.cells)] = self.cells
+            self.cells = grown
+        return start
+
+    def release(self, start: int, capacity: int) -> None:
+        """Give a block back."""
+        if capacity > 0:
+            self._free[capacity.bit_length() - 1].append(start)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the store as named arrays."""
+        lengths = np.array([len(blocks) for blocks in self._free], dtype=np.int64)
+        free = np.array([start for blocks in self._free for start in blocks], dtype=np.int64)
+        return {"cells": self.cells[: self._used].copy(), "free_lengths": lengths, "free": free}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self._used = len(state["cells"])
+        self.cells = np.zeros(max(1024, self._used), dtype=np.int32)
+        self.cells[: self._used] = state["cells"]
+        ends = np.cumsum(state["free_lengths"])
+        self._free = [[int(start) for start in part] for part in np.split(state["free"], ends[:-1])]
+
+
+@kernel
+def cross(mesh, cells, start, length, capacity, edge):
+    """Follow a corridor as its agent crosses a portal.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    cells : (m,) int32
+        The agent's own block is written.
+    start, length, capacity : int
+        The block; `length` portals are ahead, the next one last.
+    edge : int
+        Half-edge that is crossed, seen from the polygon that is left.
+
+    Returns
+    -------
+    int
+        Portals ahead now. A portal that is not the next one is gone back through (put on), unless the corridor passes the new polygon anyhow
+        (trimmed); -1 if there is no room to put it on.
+    """
+    if length > 0 and cells[start + length - 1] == edge:
+        return length - 1
+    twin = mesh.edge_twin[edge]
+    polygon = mesh.edge_polygon[twin]
+    for ahead in range(1, min(length, STRAY_LOOKAHEAD) + 1):
+        portal = cells[start + length - ahead]
+        if mesh.edge_polygon[mesh.edge_twin[portal]] == polygon:
+            return length - ahead
+    if length >= capacity:
+        return -1
+    cells[start + length] = twin
+    return length + 1

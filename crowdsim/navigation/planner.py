@@ -1,0 +1,381 @@
+"""The planner: many requests for a way, answered by searches in slots under a budget of expansions.
+
+Requests wait in one queue, first in, first out. Each slot works on a few of them one after the other, and all slots with work get an equal share of the
+budget; the slots, not the threads, decide who shares with whom, so that the number of threads changes nothing. Requests for the same goal by bodies that
+can pass the same gaps go to a shared slot, whose tree is kept: once it has grown past a start, its answer costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import kernel
+from crowdsim.navigation.goals import GoalPieces
+from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.search import (
+    FOUND,
+    IS_SEEDED,
+    PENDING,
+    STATUS,
+    SearchSlots,
+    advance_search,
+    begin_search,
+    copy_corridor,
+    corridor_size,
+    make_slots,
+)
+from crowdsim.threads import Team
+from crowdsim.tunable import param
+
+OWN_SLOTS = 8  # Searches of their own that go on side by side: enough for the threads of a desktop; more costs memory, 40 bytes a half-edge each.
+SHARED_SLOTS = 24  # Trees that are kept: goals times classes of body widths. The least recently used gives way.
+SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge meshes; at least two of each kind are left.
+OWN_BATCH, SHARED_BATCH = 16, 256  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
+SHARE_AT = 2  # Requests with one goal and width class from which on a shared search pays.
+
+
+@dataclass(frozen=True)
+class PlannerParameters:
+    """How ways are looked for."""
+
+    share_searches: bool = param(
+        True, "",
+        why="one backward search serves all agents with the same goal that can pass the same gaps; off, each has its own; the ways are the same",
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Searches that ended, in the order in which they were asked for.
+
+    Attributes
+    ----------
+    entity : (k,) int64
+    status : (k,) uint8
+        FOUND or UNREACHABLE.
+    piece : (k,) int32
+        Piece of the goal at the end.
+    start : (k + 1,) int64
+    cells : (m,) int32
+        Corridor i is ``cells[start[i]:start[i + 1]]``, goal's end first.
+    """
+
+    entity: NDArray[np.int64]
+    status: NDArray[np.uint8]
+    piece: NDArray[np.int32]
+    start: NDArray[np.int64]
+    cells: NDArray[np.int32]
+
+
+_REQUEST = np.dtype(
+    [("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygon", "i4"), ("x", "f8"), ("y", "f8"), ("width", "f8"), ("key", "i8"), ("tick", "i8")]
+)
+
+
+@kernel
+def serve_slots(
+    first, last, slots, mesh, goals, own_slots, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, where, size, out, fill
+):
+    """Let slots first..last - 1 work through their requests.
+
+    Parameters
+    ----------
+    first, last : int
+    slots : SearchSlots
+    mesh : NavMesh
+    goals : GoalPieces
+    own_slots : int
+        Slots from this one on are shared.
+    jobs : (s, b) int64
+        Requests of each slot, as rows of `requests`.
+    job_count, job_next : (s,) int64
+        How many, and the one that is being worked on; the latter is moved on.
+    is_active : (s,) int64
+        1 while the slot is in the middle of a request.
+    grant, used : (s,) int64
+        Expansions that a slot may make, and has made.
+    requests : (n,) record array
+    status : (n,) uint8
+    piece : (n,) int32
+    where, size : (n,) int64
+        For requests that ended: outcome, piece of the goal, where in the slot's row of `out` the corridor is and its portals.
+    out : (s, k) int32
+    fill : (s,) int64
+        Cells used in each row of `out`.
+    """
+    for slot in range(first, last):
+        used[slot] = 0
+        while job_next[slot] < job_count[slot]:
+            job = jobs[slot, job_next[slot]]
+            if is_active[slot] == 0:
+                request = requests[job]
+                is_shared = 1 if slot >= own_slots else 0
+                begin_search(slots, slot, mesh, goals, request.goal, request.width, request.x, request.y, request.polygon, is_shared)
+                is_active[slot] = 1
+            used[slot] += advance_search(slots, slot, mesh, grant[slot] - used[slot])
+            if slots.header[slot, STATUS] == PENDING:
+                break
+            count = corridor_size(slots, slot) if slots.header[slot, STATUS] == FOUND else 0
+            if fill[slot] + count > out.shape[1]:
+                break
+            status[job] = slots.header[slot, STATUS]
+            where[job], size[job], piece[job] = fill[slot], count, -1
+            if status[job] == FOUND:
+                _, piece[job] = copy_corridor(slots, slot, out[slot], fill[slot])
+            fill[slot] += count
+            is_active[slot] = 0
+            job_next[slot] += 1
+
+
+class MeshPlanner:
+    """Answers requests for ways on a mesh (SYSTEMS M3, T1).
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    parameters : PlannerParameters, optional
+    """
+
+    def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None) -> None:
+        self.mesh, self.goals = mesh, goals
+        self.parameters = parameters or PlannerParameters()
+        fitting = SLOT_MEMORY_BYTES // max(1, 40 * mesh.edge_count)
+        self._own = int(min(OWN_SLOTS, max(2, fitting // 4)))
+        shared = int(min(SHARED_SLOTS, max(2, fitting - self._own))) if self.parameters.share_searches else 0
+        count = self._own + shared
+        self._slots: SearchSlots = make_slots(count, mesh.edge_count)
+        self._is_active = np.zeros(count, dtype=np.int64)
+        self._held = np.zeros(count, dtype=_REQUEST)  # what an active slot is in the middle of
+        self._key = np.full(count, -1, dtype=np.int64)  # goal and width class that a shared slot serves
+        self._last_use = np.zeros(count, dtype=np.int64)
+        self._queue = np.zeros(0, dtype=_REQUEST)
+        self._asked = 0
+        self._rounds = 0
+        self._widths = _class_borders(mesh, goals)
+        self._out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
+
+    @property
+    def waiting(self) -> int:
+        """Requests that have not been answered."""
+        return len(self._queue) + int(np.count_nonzero(self._is_active))
+
+    def oldest_tick(self, default: int) -> int:
+        """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
+        ticks = np.concatenate([self._queue["tick"], self._held["tick"][self._is_active == 1]])
+        return int(ticks.min()) if len(ticks) else default
+
+    def width_class(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return for each radius (m) the number of gaps of the mesh that a body of that radius cannot pass."""
+        return np.searchsorted(self._widths, 2.0 * np.asarray(radius), side="left")
+
+    def submit(
+        self,
+        tick: int,
+        entity: NDArray[np.int64],
+        position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+        goal: NDArray[np.int32],
+        radius: NDArray[np.float64],
+    ) -> None:
+        """Ask for ways; whoever asks again withdraws what it asked before.
+
+        Parameters
+        ----------
+        tick : int
+            Now.
+        entity : (k,) int64
+        position : (k, 2) float64, m
+        polygon : (k,) int64
+        goal : (k,) int32
+        radius : (k,) float64, m
+        """
+        self.drop(entity)
+        fresh = np.zeros(len(entity), dtype=_REQUEST)
+        fresh["order"] = self._asked + np.arange(len(entity))
+        self._asked += len(entity)
+        fresh["entity"], fresh["goal"], fresh["polygon"], fresh["tick"] = entity, goal, polygon, tick
+        fresh["x"], fresh["y"], fresh["width"] = position[:, 0], position[:, 1], 2.0 * radius
+        fresh["key"] = (np.asarray(goal, dtype=np.int64) << 32) | self.width_class(radius)
+        self._queue = np.concatenate([self._queue, fresh])
+
+    def drop(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that left or changed their mind."""
+        if self.waiting == 0:
+            return
+        self._queue = self._queue[~np.isin(self._queue["entity"], entity)]
+        gone = (self._is_active == 1) & np.isin(self._held["entity"], entity)
+        self._is_active[gone] = 0
+
+    def advance(self, budget: int, team: Team) -> tuple[Answers, int]:
+        """Search for at most `budget` expansions.
+
+        Returns
+        -------
+        Answers
+        int
+            Expansions made.
+        """
+        spent = 0
+        finished: list[tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.int32], list[NDArray[np.int32]]]] = []
+        while self.waiting and spent < budget:
+            used, ended = self._round(budget - spent, team)
+            spent += used
+            if ended is not None:
+                finished.append(ended)
+            elif used == 0:
+                break
+        return _sorted_answers(finished), spent
+
+    def _round(self, budget: int, team: Team) -> tuple[int, Any]:
+        """Hand out requests, let every slot with work use its share, collect what ended."""
+        self._rounds += 1
+        count = len(self._key)
+        requests = np.concatenate([self._held[self._is_active == 1], self._queue])
+        active = np.flatnonzero(self._is_active)
+        jobs = np.zeros((count, SHARED_BATCH), dtype=np.int64)
+        job_count = np.zeros(count, dtype=np.int64)
+        jobs[active, 0] = np.arange(len(active))
+        job_count[active] = 1
+        self._hand_out(requests["key"][len(active) :], len(active), jobs, job_count)
+        at_work = np.flatnonzero(job_count)
+        grant = np.zeros(count, dtype=np.int64)
+        grant[at_work] = budget // len(at_work)
+        grant[at_work[: budget % len(at_work)]] += 1
+        used, job_next, fill = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        status = np.zeros(len(requests), dtype=np.uint8)
+        piece = np.zeros(len(requests), dtype=np.int32)
+        where, size = np.zeros(len(requests), dtype=np.int64), np.zeros(len(requests), dtype=np.int64)
+        team.run(
+            serve_slots, count, self._slots, self.mesh, self.goals, self._own, jobs, job_count, job_next, self._is_active, grant, used,
+            requests, status, piece, where, size, self._out, fill, at_least=1,
+        )
+        self._last_use[at_work] = self._rounds
+        slot_of = np.zeros(len(requests), dtype=np.int64)
+        begun = np.zeros(len(requests), dtype=bool)
+        for slot in at_work:
+            mine = jobs[slot, : job_count[slot]]
+            slot_of[mine] = slot
+            if self._is_active[slot]:
+                self._held[slot] = requests[mine[job_next[slot]]]
+                begun[mine[job_next[slot]]] = True
+        over = np.flatnonzero(status)
+        left = (status == 0) & ~begun
+        self._queue = requests[left]
+        self._queue = self._queue[np.argsort(self._queue["order"], kind="stable")]
+        if not len(over):
+            return int(used.sum()), None
+        cells = [self._out[slot_of[i], where[i] : where[i] + size[i]].copy() for i in over]
+        return int(used.sum()), (requests[over], status[over], piece[over], cells)
+
+    def _hand_out(self, keys: NDArray[np.int64], offset: int, jobs: NDArray[np.int64], job_count: NDArray[np.int64]) -> None:
+        """Give the queue's requests to slots: those that share a goal to the slot of its tree, the others in turn to the slots of their own."""
+        alone = np.arange(len(keys))
+        if self.parameters.share_searches and len(keys):
+            unique, first, inverse, number = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+            served = np.zeros(len(unique), dtype=bool)
+            for k in np.argsort(first, kind="stable"):
+                slot = self._slot_for(int(unique[k]), int(number[k]), job_count)
+                if slot < 0:
+                    continue
+                served[k] = True
+                room = SHARED_BATCH - int(job_count[slot])
+                mine = np.flatnonzero(inverse == k)[:room]
+                jobs[slot, job_count[slot] : job_count[slot] + len(mine)] = offset + mine
+                job_count[slot] += len(mine)
+            alone = np.flatnonzero(~served[inverse])
+        idle = np.flatnonzero(job_count[: self._own] == 0)
+        if not len(idle) or not len(alone):
+            return
+        batch = min(OWN_BATCH, -(-len(alone) // len(idle)))
+        for i, slot in enumerate(idle):
+            mine = alone[i * batch : (i + 1) * batch]
+            jobs[slot, : len(mine)] = offset + mine
+            job_count[slot] = len(mine)
+
+    def _slot_for(self, key: int, number: int, job_count: NDArray[np.int64]) -> int:
+        """Return the shared slot for a key, -1 if its requests are better off alone for now."""
+        shared = np.arange(self._own, len(self._key))
+        known = shared[self._key[shared] == key]
+        if len(known):
+            return int(known[0])
+        if number < SHARE_AT:
+            return -1
+        free = shared[(self._is_active[shared] == 0) & (job_count[shared] == 0)]
+        if not len(free):
+            return -1
+        slot = int(free[np.argmin(self._last_use[free])])
+        self._key[slot] = key
+        self._slots.header[slot, IS_SEEDED] = 0
+        return slot
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that lives in the planner as named arrays."""
+        slots = {f"slots_{name}": array.copy() for name, array in self._slots._asdict().items()}
+        counters = np.array([self._asked, self._rounds], dtype=np.int64)
+        return {
+            **slots,
+            **_columns("queue", self._queue),
+            **_columns("held", self._held),
+            "is_active": self._is_active.copy(),
+            "key": self._key.copy(),
+            "last_use": self._last_use.copy(),
+            "counters": counters,
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self._slots = SearchSlots(*(state[f"slots_{name}"].copy() for name in SearchSlots._fields))
+        self._queue, self._held = _records("queue", state), _records("held", state)
+        self._is_active, self._key, self._last_use = state["is_active"].copy(), state["key"].copy(), state["last_use"].copy()
+        self._asked, self._rounds = (int(value) for value in state["counters"])
+
+
+def _columns(name: str, records: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    assert records.dtype.names is not None
+    return {f"{name}_{field}": records[field].copy() for field in records.dtype.names}
+
+
+def _records(name: str, state: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    records = np.zeros(len(state[f"{name}_order"]), dtype=_REQUEST)
+    for field in _REQUEST.names or ():
+        records[field] = state[f"{name}_{field}"]
+    return records
+
+
+def _sorted_answers(finished: list[tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.int32], list[NDArray[np.int32]]]]) -> Answers:
+    if not finished:
+        none = np.zeros(0, dtype=np.int32)
+        return Answers(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint8), none, np.zeros(1, dtype=np.int64), none)
+    requests = np.concatenate([part[0] for part in finished])
+    cells = [corridor for part in finished for corridor in part[3]]
+    order = np.argsort(requests["order"], kind="stable")
+    cells = [cells[i] for i in order]
+    start = np.concatenate([[0], np.cumsum([len(corridor) for corridor in cells])]).astype(np.int64)
+    return Answers(
+        requests["entity"][order].copy(),
+        np.concatenate([part[1] for part in finished])[order],
+        np.concatenate([part[2] for part in finished])[order],
+        start,
+        np.concatenate(cells) if cells else np.zeros(0, dtype=np.int32),
+    )
+
+
+def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
+    """Return every width at which what a body can pass changes, ascending: all edges and diagonals between wall vertices, and the room of goals."""
+    lengths = [mesh.edge_width[np.isfinite(mesh.edge_width)], 2.0 * goals.room]
+    sizes = np.diff(mesh.polygon_start)
+    for size in np.unique(sizes):
+        first = mesh.polygon_start[:-1][sizes == size]
+        for i in range(size):
+            for j in range(i + 2, size):
+                a, b = mesh.edge_vertex[first + i], mesh.edge_vertex[first + j]
+                both = (mesh.is_wall_vertex[a] & mesh.is_wall_vertex[b]).astype(bool)
+                span = mesh.vertex[a[both], :2] - mesh.vertex[b[both], :2]
+                lengths.append(np.hypot(span[:, 0], span[:, 1]))
+    return np.unique(np.concatenate(lengths))

@@ -1,0 +1,221 @@
+"""Walking on the mesh: every displacement goes from polygon to polygon over their shared edges, and a body keeps its radius from walls.
+
+Nobody is looked up by position after spawn: the polygon under a point follows from the edges that it crossed, so a thin wall or a floor above cannot be
+confused with the ground (S0 section 4.4, "Movement on a mesh").
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.geometry.plane import nearest_on_segment, orientation
+from crowdsim.kernels import kernel
+from crowdsim.navigation.corridors import cross
+from crowdsim.navigation.mesh import wall_distance
+
+MOST_CROSSINGS = 4096  # Polygons that one displacement may cross; a path of that many is a loop by rounding at a vertex, which then ends the step there.
+MOST_SLIDES = 8  # Walls that a point may slide along in one step; in a corner of two it bounces to and fro between them with shrinking steps.
+STEP_OF_RADIUS = 0.5  # A body moves at most this part of its radius at a time, so that it cannot slip past the end of a thin wall between two checks.
+CLEAR_M = 1e-7  # How much nearer than its radius a body may come to a wall: rounding of a push at coordinates of 5e6 m, four orders below the 1 cm allowed.
+LOOKOUT_M = 0.5  # How far beyond its radius the nearest wall is looked for; within that distance no further search is needed. Larger searches more, rarer.
+MOST_PUSHES = 6  # Pushes out of walls in one step; two walls at a right angle need two.
+
+
+@kernel
+def walk_point(mesh, state, crossed, x, y, to_x, to_y):
+    """Move a point on the mesh straight towards another, sliding along walls.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    state : (3,) int64
+        Polygon under the point, number of half-edges crossed so far, and 1 once a wall was touched; updated.
+    crossed : (k,) int64
+        Receives the half-edges that are crossed; those beyond its size are only counted.
+    x, y : float, m
+    to_x, to_y : float, m
+
+    Returns
+    -------
+    x, y : float, m
+        Where the point is now. `state` holds its polygon.
+    """
+    slides = 0
+    px, py = x, y
+    for _ in range(MOST_CROSSINGS):
+        polygon = state[0]
+        share, least_miss, exit_edge = 0.0, np.inf, -1
+        for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+            a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+            ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+            beyond = orientation(ax, ay, bx, by, to_x, to_y)
+            if beyond >= 0.0:
+                continue
+            # Of the edges whose lines lie between, the one that the way meets within its ends: a wall and a portal often lie on one line.
+            before = max(0.0, orientation(ax, ay, bx, by, px, py))
+            here = before / (before - beyond)
+            wx, wy = bx - ax, by - ay
+            along = ((px + here * (to_x - px) - ax) * wx + (py + here * (to_y - py) - ay) * wy) / (wx * wx + wy * wy)
+            miss = max(0.0, max(-along, along - 1.0)) * (abs(wx) + abs(wy))
+            if miss < least_miss or (miss == least_miss and here < share):
+                share, least_miss, exit_edge = here, miss, edge
+        if exit_edge < 0:
+            return to_x, to_y
+        twin = mesh.edge_twin[exit_edge]
+        if twin >= 0:
+            state[0] = mesh.edge_polygon[twin]
+            if state[1] < crossed.size:
+                crossed[state[1]] = exit_edge
+            state[1] += 1
+            continue
+        # A wall or the open edge of the ground: stop there and go on along it with what remains.
+        state[2] = 1
+        px, py = px + share * (to_x - px), py + share * (to_y - py)
+        slides += 1
+        if slides > MOST_SLIDES:
+            return px, py
+        a, b = mesh.edge_vertex[exit_edge], mesh.edge_end[exit_edge]
+        wx, wy = mesh.vertex[b, 0] - mesh.vertex[a, 0], mesh.vertex[b, 1] - mesh.vertex[a, 1]
+        share = ((to_x - px) * wx + (to_y - py) * wy) / (wx * wx + wy * wy)
+        px, py = nearest_on_segment(px, py, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1])
+        # The end of the slide lies on the wall's line; a hair inside it, so that rounding does not put it outside.
+        to_x, to_y = px + share * wx - 1e-12 * wy, py + share * wy + 1e-12 * wx
+    return px, py
+
+
+@kernel
+def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, stack, nearest):
+    """Move a disc on the mesh towards a point, keeping its radius from walls.
+
+    Parameters
+    ----------
+    mesh, state, crossed
+        See `walk_point`.
+    x, y : float, m
+        Where its centre is; kept if every other place is too near to a wall.
+    to_x, to_y : float, m
+    radius : float, m
+    known_clear : float, m
+        A distance within which there is certainly no wall.
+    stack, nearest
+        Scratch of `wall_distance`.
+
+    Returns
+    -------
+    x, y : float, m
+    clear : float, m
+        Distance within which there is certainly no wall now.
+    """
+    distance = np.hypot(to_x - x, to_y - y)
+    if known_clear - distance > radius:
+        x, y = walk_point(mesh, state, crossed, x, y, to_x, to_y)
+        return x, y, known_clear - distance
+    steps = 1
+    if radius > 0.0:
+        steps = min(64, max(1, np.int64(np.ceil(distance / (STEP_OF_RADIUS * radius)))))
+    clear = known_clear
+    for step in range(1, steps + 1):
+        # Aim at the end of the step from where the body is, so that what a wall took away is not made up for by a jump.
+        share = 1.0 / (steps - step + 1)
+        goal_x, goal_y = x + share * (to_x - x), y + share * (to_y - y)
+        old_polygon, old_crossed, old_x, old_y = state[0], state[1], x, y
+        x, y = walk_point(mesh, state, crossed, x, y, goal_x, goal_y)
+        is_clear = False
+        for push in range(MOST_PUSHES + 1):
+            distance, bound = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, stack, nearest)
+            clear = min(distance, bound)
+            if distance >= radius - CLEAR_M:
+                is_clear = True
+                break
+            if push == MOST_PUSHES:
+                break
+            state[2] = 1
+            a, b = mesh.edge_vertex[nearest[0]], mesh.edge_end[nearest[0]]
+            ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+            cx, cy = nearest_on_segment(x, y, ax, ay, bx, by)
+            nx, ny = x - cx, y - cy
+            if distance <= 1e-9:  # on the wall: its own normal, into free ground
+                nx, ny = ay - by, bx - ax
+            length = np.hypot(nx, ny)
+            x, y = walk_point(mesh, state, crossed, x, y, cx + nx / length * radius, cy + ny / length * radius)
+        if is_clear:
+            continue
+        # No place for the body there, as in a sharp corner: as far on the straight line as it can, at worst where it was.
+        state[0], state[1] = old_polygon, old_crossed
+        x, y, clear = _as_far_as_clear(mesh, state, crossed, old_x, old_y, goal_x, goal_y, radius, stack, nearest)
+        break
+    return x, y, clear
+
+
+@kernel
+def _as_far_as_clear(mesh, state, crossed, x, y, to_x, to_y, radius, stack, nearest):
+    """Go from a clear place towards another by halving; return where it ends and the distance without walls there."""
+    distance, bound = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, stack, nearest)
+    clear = min(distance, bound)
+    needed = min(radius - CLEAR_M, distance)  # a body that already is too near may not get nearer
+    share = 1.0
+    for _ in range(8):
+        share *= 0.5
+        old_polygon, old_crossed = state[0], state[1]
+        goal_x, goal_y = x + share * (to_x - x), y + share * (to_y - y)
+        new_x, new_y = walk_point(mesh, state, crossed, x, y, goal_x, goal_y)
+        distance, bound = wall_distance(mesh, state[0], new_x, new_y, radius + LOOKOUT_M, stack, nearest)
+        if distance >= needed:
+            x, y, clear = new_x, new_y, min(distance, bound)
+        else:
+            state[0], state[1] = old_polygon, old_crossed
+    return x, y, clear
+
+
+@kernel
+def walk_many(
+    start, stop, mesh, cells, block, capacity, ahead, polygon, position, target, radius, known_clear,
+    out_position, out_polygon, out_ahead, out_clear, out_touched,
+):
+    """Move the bodies of rows start..stop - 1 on the mesh; see `walk_body`.
+
+    Parameters
+    ----------
+    start, stop : int
+    mesh : NavMesh
+    cells : (m,) int32
+    block : (n,) int64
+    capacity, ahead : (n,) int32
+        The agents' corridors.
+    polygon : (n,) int64
+    position, target : (n, 2) float64, m
+    radius : (n,) float64, m
+    known_clear : (n,) float32, m
+        Distance within which there is no wall; infinite values and overestimates break the promise.
+    out_position : (n, 2) float64, m
+    out_polygon : (n,) int64
+    out_ahead : (n,) int32
+        Portals ahead; -1 where an agent strayed farther than its block can note.
+    out_clear : (n,) float32, m
+    out_touched : (n,) uint8
+        1 where a wall changed the step.
+
+    Notes
+    -----
+    Twin: `tests/reference/walk.py`.
+    """
+    stack = np.empty(64, dtype=np.int64)
+    crossed = np.empty(256, dtype=np.int64)
+    nearest = np.empty(1, dtype=np.int64)
+    state = np.empty(3, dtype=np.int64)
+    for row in range(start, stop):
+        x, y = position[row, 0], position[row, 1]
+        if target[row, 0] == x and target[row, 1] == y:
+            out_position[row, 0], out_position[row, 1] = x, y
+            out_polygon[row], out_ahead[row], out_clear[row], out_touched[row] = polygon[row], ahead[row], known_clear[row], 0
+            continue
+        state[0], state[1], state[2] = polygon[row], 0, 0
+        x, y, clear = walk_body(mesh, state, crossed, x, y, target[row, 0], target[row, 1], radius[row], known_clear[row], stack, nearest)
+        length = ahead[row] if state[1] <= crossed.size else -1
+        if capacity[row] > 0:
+            for k in range(state[1]):
+                if length >= 0:
+                    length = cross(mesh, cells, block[row], length, capacity[row], crossed[k])
+        out_position[row, 0], out_position[row, 1] = x, y
+        out_polygon[row], out_ahead[row], out_touched[row] = state[0], length, state[2]
+        out_clear[row] = np.float32(clear * 0.999999)  # rounded down: a float32 above the true distance would be a promise that is not kept
