@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels import lean_kernel
 
 ORIENTATION_ERROR = 3.3306690738754716e-16  # (3 + 16 eps) eps with eps = 2**-53: Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast
 IN_CIRCLE_ERROR = 1.1102230246251577e-15  # Robust Geometric Predicates", 1997, bounds ccwerrboundA and iccerrboundA. Below them a sign is not certain.
 
 
-@kernel
+@lean_kernel
 def orientation(ax, ay, bx, by, cx, cy):
     """Return twice the signed area of triangle abc (m2): positive if a, b, c turn left, rounded once per operation."""
     return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
 
 
-@kernel
+@lean_kernel
 def turns_left_for_sure(ax, ay, bx, by, cx, cy):
     """Return whether a, b, c turn left beyond the rounding error of the test (Shewchuk 1997, the first filter)."""
     left = (bx - ax) * (cy - ay)
@@ -24,7 +24,7 @@ def turns_left_for_sure(ax, ay, bx, by, cx, cy):
     return left - right > ORIENTATION_ERROR * (abs(left) + abs(right))
 
 
-@kernel
+@lean_kernel
 def in_circle_for_sure(ax, ay, bx, by, cx, cy, dx, dy):
     """Return whether d lies inside the circle through a, b, c (counter-clockwise) beyond the rounding error (Shewchuk 1997, the first filter)."""
     adx, ady = ax - dx, ay - dy
@@ -39,7 +39,7 @@ def in_circle_for_sure(ax, ay, bx, by, cx, cy, dx, dy):
     return determinant > IN_CIRCLE_ERROR * permanent
 
 
-@kernel
+@lean_kernel
 def nearest_on_segment(px, py, ax, ay, bx, by):
     """Return the point of segment ab that is nearest to p, as (x, y); a where a equals b."""
     dx, dy = bx - ax, by - ay
@@ -54,14 +54,14 @@ def nearest_on_segment(px, py, ax, ay, bx, by):
     return ax + t * dx, ay + t * dy
 
 
-@kernel
+@lean_kernel
 def distance_to_segment(px, py, ax, ay, bx, by):
     """Return the distance (m) from p to segment ab."""
     x, y = nearest_on_segment(px, py, ax, ay, bx, by)
     return np.hypot(px - x, py - y)
 
 
-@kernel
+@lean_kernel
 def segments_apart(ax, ay, bx, by, cx, cy, dx, dy):
     """Return the distance (m) between segments ab and cd."""
     o1 = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
@@ -79,7 +79,7 @@ def segments_apart(ax, ay, bx, by, cx, cy, dx, dy):
     return best
 
 
-@kernel
+@lean_kernel
 def arc_tangent(x):
     """Return atan(x) (radians) for x >= 0 to 4 units in the last place, the same on every processor.
 
@@ -95,7 +95,7 @@ def arc_tangent(x):
     return 8.0 * x * total
 
 
-@kernel
+@lean_kernel
 def angle_between(ux, uy, vx, vy):
     """Return the angle (radians, 0..pi) between two unit vectors."""
     apart = np.hypot(ux - vx, uy - vy)

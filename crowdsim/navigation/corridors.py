@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels import lean_kernel
 
 SMALLEST_BLOCK = 16  # Cells: a typical way of ten portals and room for six more. Smaller saves little beside 300 bytes of columns an agent.
 STRAY_LOOKAHEAD = 8  # Portals ahead in which a polygon is looked for that an agent was pushed into; farther ones are no shortcut that a push can find.
@@ -72,7 +72,7 @@ class CorridorStore:
         self._free = [[int(start) for start in part] for part in np.split(state["free"], ends[:-1])]
 
 
-@kernel
+@lean_kernel
 def cross(mesh, cells, start, length, capacity, edge):
     """Follow a corridor as its agent crosses a portal.
 

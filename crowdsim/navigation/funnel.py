@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import angle_between, distance_to_segment, orientation, segments_apart
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals import target_in_piece
 
 BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a post, see `lay_out_posts`.
@@ -26,7 +26,7 @@ NO_POST = -(1 << 40)
 TOUCH_M = 1e-9  # How far a line may reach into a disc and still count as touching it: rounding at coordinates of 1e6 m.
 
 
-@kernel
+@inlined_kernel
 def tangent(ax, ay, a_side, bx, by, b_side):
     """Return the direction (unit vector x, y) and length (m) of the line that touches disc a and then disc b.
 
@@ -44,7 +44,7 @@ def tangent(ax, ay, a_side, bx, by, b_side):
     return along * dx + across * dy, along * dy - across * dx, along * distance
 
 
-@kernel
+@inlined_kernel
 def lay_out_posts(mesh, cells, start, length, polygon, first, last, posts, at):
     """Write the posts of a corridor from portal `first` to before portal `last`.
 
@@ -111,7 +111,7 @@ def lay_out_posts(mesh, cells, start, length, polygon, first, last, posts, at):
     return at
 
 
-@kernel
+@inlined_kernel
 def post_disc(mesh, post, radius):
     """Return the disc of a post as (x, y, side); a vertex in the middle of free ground has none, that is side 0."""
     vertex = (post if post >= 0 else ~post) >> VERTEX
@@ -121,7 +121,7 @@ def post_disc(mesh, post, radius):
     return mesh.vertex[vertex, 0], mesh.vertex[vertex, 1], side
 
 
-@kernel
+@inlined_kernel
 def _group_start(posts, place):
     """Return where the group of a post begins."""
     while place > 0 and (posts[place] if posts[place] >= 0 else ~posts[place]) & FIRST == 0:
@@ -129,7 +129,7 @@ def _group_start(posts, place):
     return place
 
 
-@kernel
+@inlined_kernel
 def _group_end(posts, place, count):
     """Return where the group of a post ends."""
     place += 1
@@ -138,7 +138,7 @@ def _group_end(posts, place, count):
     return place
 
 
-@kernel
+@inlined_kernel
 def _stretch(posts, place, count):
     """Return the range of the groups in which the vertex of a post stands: the portals that turn round it, and the polygon before."""
     vertex = (posts[place] if posts[place] >= 0 else ~posts[place]) >> VERTEX
@@ -156,7 +156,7 @@ def _stretch(posts, place, count):
     return start, end
 
 
-@kernel
+@inlined_kernel
 def _holds(posts, first, last, vertex):
     for place in range(first, last):
         if (posts[place] if posts[place] >= 0 else ~posts[place]) >> VERTEX == vertex:
@@ -164,8 +164,8 @@ def _holds(posts, first, last, vertex):
     return False
 
 
-@kernel
-def pull_string(mesh, goals, posts, count, piece, x, y, bends, limit, stack, nearest):
+@inlined_kernel
+def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, stack, nearest):
     """Pull the string of a point taut past a row of posts: the simple stupid funnel.
 
     Parameters
@@ -179,6 +179,8 @@ def pull_string(mesh, goals, posts, count, piece, x, y, bends, limit, stack, nea
         Piece of the goal at the end of the corridor; -1 if the posts do not reach it: then only bends are looked for.
     x, y : float, m
         Where the way begins.
+    radius : float, m
+        How far the goal's end of the string stays away from walls.
     bends : (k,) int32
         Receives the places of the posts that the string bends round.
     limit : int
@@ -219,7 +221,7 @@ def pull_string(mesh, goals, posts, count, piece, x, y, bends, limit, stack, nea
         if bend < 0:
             if piece < 0:
                 return found, ax, ay
-            tx, ty = target_in_piece(mesh, goals, piece, ax, ay, 0.0, stack, nearest)
+            tx, ty = target_in_piece(mesh, goals, piece, ax, ay, radius, stack, nearest)
             if left >= 0 and orientation(ax, ay, lx, ly, tx, ty) > 0.0:
                 bend = left
             elif right >= 0 and orientation(ax, ay, rx, ry, tx, ty) < 0.0:
@@ -236,20 +238,20 @@ def pull_string(mesh, goals, posts, count, piece, x, y, bends, limit, stack, nea
     return found, ax, ay
 
 
-@kernel
+@inlined_kernel
 def settle_first_sides(mesh, posts, count, x, y, bx, by):
     """Settle on which side of the string, which begins as the line from (x, y) to b, the posts of the first polygon stand."""
     if count > 0:
         _choose_sides(mesh, posts, 0, _group_end(posts, 0, count), x, y, bx, by)
 
 
-@kernel
+@inlined_kernel
 def settle_last_sides(mesh, posts, count, ax, ay, tx, ty):
     """Settle on which side of the string, which ends as the line from a to (tx, ty), the posts of the last polygon stand."""
     _choose_sides(mesh, posts, 0, count, ax, ay, tx, ty)
 
 
-@kernel
+@inlined_kernel
 def _choose_sides(mesh, posts, first, last, ax, ay, bx, by):
     """Settle for the posts that may be on either side of the straight line from a to b."""
     for place in range(first, last):
@@ -260,7 +262,7 @@ def _choose_sides(mesh, posts, first, last, ax, ay, bx, by):
             posts[place] = post if orientation(ax, ay, bx, by, mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]) >= 0.0 else ~post
 
 
-@kernel
+@inlined_kernel
 def _disc_at(mesh, posts, count, i, bends, found, x, y, tx, ty, radius):
     """Return disc i of a way as (x, y, side, post, first and last place of its stretch); -1 is its begin, `found` its end."""
     if i < 0:
@@ -272,7 +274,7 @@ def _disc_at(mesh, posts, count, i, bends, found, x, y, tx, ty, radius):
     return cx, cy, side, posts[bends[i]], first, last
 
 
-@kernel
+@inlined_kernel
 def _deepest_post(mesh, posts, first, last, ax, ay, a_side, apex, bx, by, b_side, end, radius):
     """Find the post among ``posts[first:last]`` that presses deepest into the straight line from disc a to disc b; -1 if none does."""
     ux, uy, reach = tangent(ax, ay, a_side, bx, by, b_side)
@@ -294,8 +296,8 @@ def _deepest_post(mesh, posts, first, last, ax, ay, a_side, apex, bx, by, b_side
     return found
 
 
-@kernel
-def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end):
+@inlined_kernel
+def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end, parts):
     """Turn the string of a point into that of a body: bend it round the discs that press into it, take it off those that it no longer touches.
 
     Parameters
@@ -312,6 +314,8 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end):
         Number of bends.
     end : int
         The post at (tx, ty) if the way ends at the vertex of one; else NO_POST.
+    parts : int
+        How many straight parts from the begin on have to be right; 1 where only the first corner is asked for.
 
     Returns
     -------
@@ -323,7 +327,7 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end):
     for _ in range(4 * count + 8):
         changed = False
         i = -1
-        while i < found:
+        while i < min(found, parts - 1):
             ax, ay, a_side, a, first, _ = _disc_at(mesh, posts, count, i, bends, found, x, y, tx, ty, radius)
             bx, by, b_side, b, _, last = _disc_at(mesh, posts, count, i + 1, bends, found, x, y, tx, ty, radius)
             place = _deepest_post(mesh, posts, first, last, ax, ay, a_side, a, bx, by, b_side, end if i + 1 == found else b, radius)
@@ -336,7 +340,7 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end):
             else:
                 i += 1
         i = 0
-        while i < found:
+        while i < min(found, parts):
             ax, ay, a_side, _, _, _ = _disc_at(mesh, posts, count, i - 1, bends, found, x, y, tx, ty, radius)
             bx, by, b_side, _, _, _ = _disc_at(mesh, posts, count, i, bends, found, x, y, tx, ty, radius)
             cx, cy, c_side, _, _, _ = _disc_at(mesh, posts, count, i + 1, bends, found, x, y, tx, ty, radius)
@@ -357,7 +361,7 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end):
     return found
 
 
-@kernel
+@lean_kernel
 def _add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, count, stack):
     """Append the wall vertices that a body brushes on the straight line from a to b though they are beside the corridor; return the new count.
 
@@ -398,7 +402,7 @@ def _add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, count, stack):
     return count
 
 
-@kernel
+@lean_kernel
 def _move_to_front(posts, first, count):
     """Move ``posts[first:count]`` before the others; return how many they are."""
     moved = count - first
@@ -410,7 +414,7 @@ def _move_to_front(posts, first, count):
     return moved
 
 
-@kernel
+@lean_kernel
 def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, stack, nearest):
     """Find all bends of the shortest way past a row of posts.
 
@@ -441,13 +445,12 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, s
     tx, ty : float, m
         Where the way ends.
     """
-    found, tx, ty = pull_string(mesh, goals, posts, count, piece, x, y, bends, bends.size, stack, nearest)
+    found, tx, ty = pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, bends.size, stack, nearest)
     if radius <= 0.0:
         return found, tx, ty
     ax, ay = x, y
     if found > 0:
         ax, ay, _ = post_disc(mesh, posts[bends[found - 1]], 0.0)
-    tx, ty = target_in_piece(mesh, goals, piece, ax, ay, radius, stack, nearest)
     bx, by = tx, ty
     if found > 0:
         bx, by, _ = post_disc(mesh, posts[bends[0]], 0.0)
@@ -462,10 +465,10 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, s
     moved = _move_to_front(posts, known, count)
     for i in range(found):
         bends[i] += moved
-    return swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, NO_POST), tx, ty
+    return swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, NO_POST, bends.size), tx, ty
 
 
-@kernel
+@lean_kernel
 def lay_string(mesh, posts, bends, found, x, y, tx, ty, radius, points):
     """Turn bends into points and measure the way.
 

@@ -14,7 +14,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment, orientation
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh import NavMesh, locate, wall_distance
 
 SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: a hundredth of a millimetre squared holds nobody.
@@ -165,7 +165,7 @@ def _inside(corners: NDArray[np.float64], point: NDArray[np.float64]) -> bool:
     return bool(np.all((after[:, 0] - corners[:, 0]) * (point[1] - corners[:, 1]) - (after[:, 1] - corners[:, 1]) * (point[0] - corners[:, 0]) >= 0.0))
 
 
-@kernel
+@inlined_kernel
 def nearest_in_piece(goals, piece, x, y):
     """Return the point of a piece that is nearest to (x, y), as (x, y); the point itself if it is inside."""
     first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
@@ -187,7 +187,7 @@ def nearest_in_piece(goals, piece, x, y):
     return bx, by
 
 
-@kernel
+@inlined_kernel
 def target_in_piece(mesh, goals, piece, x, y, radius, stack, nearest):
     """Return the point of a piece that a body at (x, y) heads for, as (x, y).
 
@@ -211,7 +211,7 @@ def target_in_piece(mesh, goals, piece, x, y, radius, stack, nearest):
     return tx + high * (px - tx), ty + high * (py - ty)
 
 
-@kernel
+@lean_kernel
 def arrived_piece(goals, goal, polygon, x, y):
     """Return the piece of a goal at which a centre in `polygon` at (x, y) has arrived, -1 if none.
 

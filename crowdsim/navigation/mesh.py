@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import distance_to_segment, orientation
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel, lean_kernel
 
 LOCATE_TOLERANCE_M = 1e-6  # A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well below a millimetre.
 
@@ -82,7 +82,7 @@ class NavMesh(NamedTuple):
         return len(self.edge_vertex)
 
 
-@kernel
+@inlined_kernel
 def depth_in_polygon(mesh, polygon, x, y):
     """Return how deep (m) a point lies in a polygon: least distance to the lines of its edges, negative outside."""
     depth = np.inf
@@ -93,7 +93,7 @@ def depth_in_polygon(mesh, polygon, x, y):
     return depth
 
 
-@kernel
+@inlined_kernel
 def locate(mesh, x, y, layer):
     """Find the polygon under a point.
 
@@ -127,7 +127,7 @@ def locate(mesh, x, y, layer):
     return best
 
 
-@kernel
+@lean_kernel
 def locate_many(start, stop, mesh, position, layer, out):
     """Find the polygons under points of rows start..stop - 1; see `locate`.
 
@@ -145,7 +145,7 @@ def locate_many(start, stop, mesh, position, layer, out):
         out[row] = locate(mesh, position[row, 0], position[row, 1], layer[row])
 
 
-@kernel
+@lean_kernel
 def wall_distance(mesh, polygon, x, y, limit, stack, nearest):
     """Find the nearest wall that a disc reaches from a point without crossing another.
 
@@ -208,7 +208,7 @@ def wall_distance(mesh, polygon, x, y, limit, stack, nearest):
     return best, min(bound, best) if nearest[0] >= 0 else bound
 
 
-@kernel
+@lean_kernel
 def separating_width(mesh, polygon, edge, x, y):
     """Return the widest body that can go from an edge of a polygon to a point inside it, the edge itself not counted (m; inf if nothing is between).
 

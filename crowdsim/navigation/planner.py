@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.search import (
@@ -77,7 +77,7 @@ _REQUEST = np.dtype(
 )
 
 
-@kernel
+@lean_kernel
 def serve_slots(
     first, last, slots, mesh, goals, own_slots, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, where, size, out, fill
 ):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals import nearest_in_piece
 from crowdsim.navigation.mesh import separating_width
 
@@ -82,7 +82,7 @@ def make_slots(slots: int, edges: int) -> SearchSlots:
     )
 
 
-@kernel
+@inlined_kernel
 def _comes_before(slots, slot, a, b):
     """Return whether node a is expanded before b: lower bound first, then the larger cost (nearer to the start), then the lower index."""
     if slots.bound[slot, a] != slots.bound[slot, b]:
@@ -92,7 +92,7 @@ def _comes_before(slots, slot, a, b):
     return a < b
 
 
-@kernel
+@inlined_kernel
 def _sift_up(slots, slot, place):
     node = slots.heap[slot, place]
     while place > 0:
@@ -107,7 +107,7 @@ def _sift_up(slots, slot, place):
     slots.place[slot, node] = place
 
 
-@kernel
+@inlined_kernel
 def _pop(slots, slot):
     """Remove and return the first node of a heap that is not empty."""
     heap, place_of = slots.heap, slots.place
@@ -137,7 +137,7 @@ def _pop(slots, slot):
     return top
 
 
-@kernel
+@inlined_kernel
 def _reach(slots, slot, mesh, node, cost, parent):
     """Note that a node can be had at a cost through a parent."""
     fresh = slots.stamp[slot, node] != slots.header[slot, GENERATION]
@@ -163,7 +163,7 @@ def _reach(slots, slot, mesh, node, cost, parent):
     _sift_up(slots, slot, slots.place[slot, node])
 
 
-@kernel
+@inlined_kernel
 def _is_parted(mesh, polygon, ax, ay, bx, by, width):
     """Return whether a diagonal shorter than `width` between two wall vertices parts two points of a polygon."""
     first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
@@ -184,7 +184,7 @@ def _is_parted(mesh, polygon, ax, ay, bx, by, width):
     return False
 
 
-@kernel
+@inlined_kernel
 def _seed(slots, slot, mesh, goals):
     """Start from all pieces of the goal in which the body fits."""
     goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
@@ -202,7 +202,7 @@ def _seed(slots, slot, mesh, goals):
             _reach(slots, slot, mesh, twin, np.hypot(tx - mx, ty - my), -2 - piece)
 
 
-@kernel
+@lean_kernel
 def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared):
     """Set a slot up to look for a way to a goal from a point; a shared slot that already serves this goal keeps what it knows.
 
@@ -256,7 +256,7 @@ def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared
                 _consider(slots, slot, mesh, edge)
 
 
-@kernel
+@inlined_kernel
 def _consider(slots, slot, mesh, node):
     """Take a node of the start's polygon as the first portal if that is the best so far."""
     header, measure = slots.header, slots.measure
@@ -269,7 +269,7 @@ def _consider(slots, slot, mesh, node):
         header[slot, BEST_NODE] = node
 
 
-@kernel
+@lean_kernel
 def advance_search(slots, slot, mesh, grant):
     """Go on with a pending search for at most `grant` expansions.
 
@@ -320,7 +320,7 @@ def advance_search(slots, slot, mesh, grant):
     return used
 
 
-@kernel
+@inlined_kernel
 def corridor_size(slots, slot):
     """Return how many portals the corridor of a found search has."""
     count = 0
@@ -331,7 +331,7 @@ def corridor_size(slots, slot):
     return count
 
 
-@kernel
+@inlined_kernel
 def copy_corridor(slots, slot, out, at):
     """Write the portals of a found search to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
     count = corridor_size(slots, slot)

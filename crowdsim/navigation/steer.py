@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.funnel import (
     NO_POST,
     lay_out_posts,
@@ -19,13 +19,12 @@ from crowdsim.navigation.funnel import (
     swell,
     tangent,
 )
-from crowdsim.navigation.goals import target_in_piece
 
-LOOKAHEAD = 12  # Portals that are laid out at first; doubled until two bends are found. Most corners are nearer, and each portal costs some 10 ns.
+LOOKAHEAD = 6  # Portals that are laid out at first; doubled until two bends are found. Most corners are nearer, and each portal costs some 10 ns.
 MOST_POSTS = 4096  # Posts that a corner can depend on; a straight stretch over more than some 1,500 portals is followed piece by piece.
 
 
-@kernel
+@inlined_kernel
 def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, posts, bends, stack, nearest):
     """Find where a body in a corridor steers.
 
@@ -64,10 +63,7 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
         if count > posts.size:
             count, is_whole = posts.size, False
             look = ahead
-        if is_whole:
-            found, tx, ty = pull_string(mesh, goals, posts, count, piece, x, y, bends, 2, stack, nearest)
-        else:
-            found, tx, ty = pull_string(mesh, goals, posts, count, -1, x, y, bends, 2, stack, nearest)
+        found, tx, ty = pull_string(mesh, goals, posts, count, piece if is_whole else -1, x, y, radius, bends, 2, stack, nearest)
         if found == 2 or is_whole or look == ahead:
             break
         look = min(ahead, 2 * look)
@@ -77,23 +73,15 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
         edge = cells[block + ahead - min(ahead, look)]
         tx, ty = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
         is_goal = False
-    elif found < 2 and radius > 0.0:
-        ax, ay = x, y
-        if found > 0:
-            ax, ay, _ = post_disc(mesh, posts[bends[0]], 0.0)
-        tx, ty = target_in_piece(mesh, goals, piece, ax, ay, radius, stack, nearest)
     if radius > 0.0:
         bx, by = tx, ty
         if found > 0:
             bx, by, _ = post_disc(mesh, posts[bends[0]], 0.0)
         settle_first_sides(mesh, posts, count, x, y, bx, by)
         if found < 2 and is_whole:
-            if found > 0:
-                settle_last_sides(mesh, posts, count, bx, by, tx, ty)
-            else:
-                settle_last_sides(mesh, posts, count, x, y, tx, ty)
+            settle_last_sides(mesh, posts, count, bx if found > 0 else x, by if found > 0 else y, tx, ty)
         # With two bends, the second is the end of the string: what is behind it does not move the first.
-        found = swell(mesh, posts, count, x, y, tx, ty, radius, bends, min(found, 1), NO_POST if found < 2 else posts[bends[1]])
+        found = swell(mesh, posts, count, x, y, tx, ty, radius, bends, min(found, 1), NO_POST if found < 2 else posts[bends[1]], 1)
     if found == 0:
         dx, dy = tx - x, ty - y
         distance = np.hypot(dx, dy)
@@ -131,10 +119,17 @@ def steer_many(
         Towards the next corner at `speed`; slower on the last step to a point, so that it is not overshot.
     out_corner : (n, 2) float64, m
     """
-    posts = np.empty(MOST_POSTS, dtype=np.int32)
-    bends = np.empty(MOST_POSTS, dtype=np.int32)
-    stack = np.empty(64, dtype=np.int64)
-    nearest = np.empty(1, dtype=np.int64)
+    _steer_rows(
+        start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, out_velocity, out_corner,
+        np.empty(MOST_POSTS, dtype=np.int32), np.empty(MOST_POSTS, dtype=np.int32), np.empty(64, dtype=np.int64), np.empty(1, dtype=np.int64),
+    )
+
+
+@lean_kernel
+def _steer_rows(
+    start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, out_velocity, out_corner,
+    posts, bends, stack, nearest,
+):
     for row in range(start, stop):
         if wants[row] == 0:
             continue
@@ -149,7 +144,7 @@ def steer_many(
         out_corner[row, 0], out_corner[row, 1] = cx, cy
 
 
-@kernel
+@lean_kernel
 def guess_many(start, stop, mesh, goals, goal, polygon, came_from, wants, position, radius, speed, out_velocity, out_corner):
     """Set the preferred velocities of the bodies of rows start..stop - 1 whose path is not there yet (S0 section 3.1).
 

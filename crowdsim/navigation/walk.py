@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import nearest_on_segment, orientation
-from crowdsim.kernels import kernel
+from crowdsim.kernels import kernel, lean_kernel
 from crowdsim.navigation.corridors import cross
 from crowdsim.navigation.mesh import wall_distance
 
@@ -21,7 +21,7 @@ LOOKOUT_M = 0.5  # How far beyond its radius the nearest wall is looked for; wit
 MOST_PUSHES = 6  # Pushes out of walls in one step; two walls at a right angle need two.
 
 
-@kernel
+@lean_kernel
 def walk_point(mesh, state, crossed, x, y, to_x, to_y):
     """Move a point on the mesh straight towards another, sliding along walls.
 
@@ -83,7 +83,7 @@ def walk_point(mesh, state, crossed, x, y, to_x, to_y):
     return px, py
 
 
-@kernel
+@lean_kernel
 def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, stack, nearest):
     """Move a disc on the mesh towards a point, keeping its radius from walls.
 
@@ -147,7 +147,7 @@ def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, stack
     return x, y, clear
 
 
-@kernel
+@lean_kernel
 def _as_far_as_clear(mesh, state, crossed, x, y, to_x, to_y, radius, stack, nearest):
     """Go from a clear place towards another by halving; return where it ends and the distance without walls there."""
     distance, bound = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, stack, nearest)
@@ -199,10 +199,17 @@ def walk_many(
     -----
     Twin: `tests/reference/walk.py`.
     """
-    stack = np.empty(64, dtype=np.int64)
-    crossed = np.empty(256, dtype=np.int64)
-    nearest = np.empty(1, dtype=np.int64)
-    state = np.empty(3, dtype=np.int64)
+    _walk_rows(
+        start, stop, mesh, cells, block, capacity, ahead, polygon, position, target, radius, known_clear, out_position, out_polygon, out_ahead,
+        out_clear, out_touched, np.empty(64, dtype=np.int64), np.empty(256, dtype=np.int64), np.empty(1, dtype=np.int64), np.empty(3, dtype=np.int64),
+    )
+
+
+@lean_kernel
+def _walk_rows(
+    start, stop, mesh, cells, block, capacity, ahead, polygon, position, target, radius, known_clear, out_position, out_polygon, out_ahead, out_clear,
+    out_touched, stack, crossed, nearest, state,
+):
     for row in range(start, stop):
         x, y = position[row, 0], position[row, 1]
         if target[row, 0] == x and target[row, 1] == y:

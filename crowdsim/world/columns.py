@@ -54,7 +54,7 @@ class Column:
     ----------
     name, dtype, unit, about : str
     width : int
-        1 for a scalar per agent, 2 for a vector.
+        1 for a scalar per agent, 2 for a vector, more for a short history.
     fill : float
         Value of a fresh row.
     """
@@ -95,16 +95,20 @@ AGENT_COLUMNS = (
     Column("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall"),
     Column("neighbour_reach", "float32", "m", "radius that held the neighbours in the last tick; infinite is unknown", fill=np.inf),
     Column("wall_distance", "float32", "m", "least distance from the centre to a wall, capped at the body radius + 1 m"),
-    Column("anchor", "float64", "m", "position at the start of the present stretch without progress", width=2),
-    Column("anchor_tick", "int64", "tick", "when that stretch began"),
-    Column("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
+    Column("itinerary", "int32", "", "index of the agent's list of goals"),
+    Column("goal_piece", "int32", "", "piece of the goal at the end of the corridor; -1 is none", fill=-1),
+    Column("strays", "int32", "", "portals that pushes have added to the corridor since it was found"),
+    Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks"),
+    Column("trail", "float64", "m", "positions of the last ten seconds, one a second, as x, y pairs in a ring", width=20),
+    Column("is_stuck", "uint8", "", "1 while the net displacement over the last 10 s is below 0.2 m, and the agent wants to walk"),
+    Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1),
 )
 
 
 class AgentColumns:
     """Structure of arrays with dense rows in ascending entity id; grows by doubling.
 
-    Reading an attribute named as a column gives the view of its live rows, shape (n,) or (n, 2). Views are valid until the next `append`
+    Reading an attribute named as a column gives the view of its live rows, shape (n,) or (n, width). Views are valid until the next `append`
     or `remove`.
     """
 

@@ -1,0 +1,69 @@
+"""What a system is: one step of the tick, with the columns that it reads and writes declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import esper
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.threads import Team
+from crowdsim.world.world import World
+
+
+@dataclass
+class Tick:
+    """What the systems of one tick share.
+
+    Attributes
+    ----------
+    number : int
+    length : float, s
+    team : Team
+    counts : dict of str to float
+        What was counted in this tick, by name; recorded.
+    """
+
+    number: int
+    length: float
+    team: Team
+    counts: dict[str, float] = field(default_factory=dict)
+
+
+class System(esper.Processor):
+    """Base of all systems.
+
+    Attributes
+    ----------
+    reads, writes : tuple of str
+        Agent columns. A test runs each system and holds it to `writes`.
+    counts : tuple of str
+        Names that the system adds to `Tick.counts` in every tick.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ()
+    writes: ClassVar[tuple[str, ...]] = ()
+    counts: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def process(self, tick: Tick) -> None:  # type: ignore[override]
+        """Do this system's part of a tick."""
+        raise NotImplementedError(type(self).__name__)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what lives in the system between ticks as named arrays; most systems keep nothing."""
+        return {}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        if state:
+            raise ValueError(f"{type(self).__name__} keeps no state, but was given {', '.join(state)}")
+
+    @staticmethod
+    def count_of(mask: NDArray[np.bool_]) -> float:
+        """Return how many entries of a mask are true, as a count for `Tick.counts`."""
+        return float(np.count_nonzero(mask))

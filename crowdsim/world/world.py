@@ -1,0 +1,196 @@
+"""The world: agents, goals, mesh and walls, behind one facade; the only importer of esper.
+
+esper keeps its world in module variables. Every call here first makes this world's context the current one, so that two simulations in one process do
+not disturb each other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import esper
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.geometry.walls import Walls
+from crowdsim.navigation import handles
+from crowdsim.navigation.corridors import CorridorStore
+from crowdsim.navigation.goals import GoalPieces
+from crowdsim.navigation.mesh import NavMesh
+from crowdsim.world.columns import AgentColumns, AgentState
+from crowdsim.world.events import EventKind, EventLog
+
+_numbers = itertools.count(1)
+FIRST_SALT = 1
+ONE_TILE = 0
+
+
+@dataclass(frozen=True)
+class Itinerary:
+    """Cold component: the goals of an agent, one after the other.
+
+    Attributes
+    ----------
+    goals : tuple of int
+    speeds : tuple of float, m/s
+        Desired speed on the way to each; nan keeps the agent's own.
+    leaves : bool
+        Whether the agent leaves the world at its last goal, or stands there.
+    """
+
+    goals: tuple[int, ...]
+    speeds: tuple[float, ...]
+    leaves: bool
+
+
+@dataclass(frozen=True)
+class Population:
+    """Agents to be, in ascending order of identity.
+
+    Attributes
+    ----------
+    key : (n,) uint64
+        Keys of their random streams.
+    label : list of str
+        What a user calls each: its id, or group[index].
+    group, itinerary : (n,) int32
+    position : (n, 2) float64, m
+    layer : (n,) int32
+    radius, speed, maximum_speed : (n,) float64
+    start_tick : (n,) int64
+        When the premovement time ends.
+    """
+
+    key: NDArray[np.uint64]
+    label: list[str]
+    group: NDArray[np.int32]
+    itinerary: NDArray[np.int32]
+    position: NDArray[np.float64]
+    layer: NDArray[np.int32]
+    radius: NDArray[np.float64]
+    speed: NDArray[np.float64]
+    maximum_speed: NDArray[np.float64]
+    start_tick: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+
+class World:
+    """Everything that exists.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    walls : Walls
+    goals : GoalPieces
+    goal_names : list of str
+    itineraries : list of Itinerary
+    """
+
+    def __init__(self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary]) -> None:
+        self.mesh, self.walls, self.goals, self.goal_names, self.itineraries = mesh, walls, goals, goal_names, itineraries
+        self.agents = AgentColumns()
+        self.corridors = CorridorStore()
+        self.events = EventLog()
+        self.tick = 0
+        self.systems: list[Any] = []
+        self._highest_entity = 0
+        self._context = f"crowdsim-{next(_numbers)}"
+        self._enter()
+
+    def _enter(self) -> None:
+        if esper.current_world != self._context:
+            esper.switch_world(self._context)
+
+    def close(self) -> None:
+        """Forget all entities and processors."""
+        if self._context in esper.list_worlds():
+            if esper.current_world == self._context:
+                esper.switch_world("default")
+            esper.delete_world(self._context)
+
+    def add_system(self, system: Any, priority: int) -> None:
+        """Register a system as an esper processor; higher priorities come first."""
+        self._enter()
+        esper.add_processor(system, priority)
+        self.systems.append(system)
+
+    def itinerary_of(self, entity: int) -> Itinerary:
+        """Return an agent's list of goals."""
+        self._enter()
+        return esper.component_for_entity(entity, Itinerary)
+
+    def spawn(self, population: Population, polygon: NDArray[np.int64]) -> slice:
+        """Add agents; return their rows.
+
+        Parameters
+        ----------
+        population : Population
+        polygon : (n,) int64
+            Polygon of the mesh under each; found once, here, and never looked up again.
+        """
+        self._enter()
+        entity = np.array([esper.create_entity(self.itineraries[i]) for i in population.itinerary.tolist()], dtype=np.int64)
+        self._highest_entity += len(entity)
+        columns = {
+            "entity": entity,
+            "key": population.key,
+            "group": population.group,
+            "itinerary": population.itinerary,
+            "state": np.where(population.start_tick > self.tick, int(AgentState.WAITING), int(AgentState.WALKING)),
+            "position": population.position,
+            "tentative_position": population.position,
+            "next_corner": population.position,
+            "surface": handles.pack(FIRST_SALT, ONE_TILE, polygon),
+            "layer": self.mesh.polygon_layer[polygon],
+            "radius": population.radius,
+            "desired_speed": population.speed,
+            "maximum_speed": population.maximum_speed,
+            "start_tick": population.start_tick,
+            "goal": np.array([self.itineraries[i].goals[0] if self.itineraries[i].goals else -1 for i in population.itinerary.tolist()]),
+            "trail": np.nan,
+        }
+        rows = self.agents.append(len(population), columns)
+        self.events.note(self.tick, EventKind.SPAWN, entity, population.position, population.group)
+        return rows
+
+    def retire(self, leaving: NDArray[np.bool_]) -> None:
+        """Remove agents, their corridors and their components in one go."""
+        self._enter()
+        agents = self.agents
+        self.events.note(self.tick, EventKind.RETIRED, agents.entity[leaving], agents.position[leaving], agents.state[leaving])
+        for start, capacity in zip(agents.corridor_start[leaving].tolist(), agents.corridor_capacity[leaving].tolist(), strict=True):
+            self.corridors.release(start, capacity)
+        for entity in agents.entity[leaving].tolist():
+            esper.delete_entity(entity, immediate=True)
+        agents.remove(~leaving)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that lives in the world as named arrays; events that were not taken yet are no part of it."""
+        return {
+            "tick": np.array([self.tick], dtype=np.int64),
+            "highest_entity": np.array([self._highest_entity], dtype=np.int64),
+            **{f"agents/{name}": array for name, array in self.agents.state().items()},
+            **{f"corridors/{name}": array for name, array in self.corridors.state().items()},
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self._enter()
+        self.tick = int(state["tick"][0])
+        self.agents.restore({name[7:]: array for name, array in state.items() if name.startswith("agents/")})
+        self.corridors.restore({name[10:]: array for name, array in state.items() if name.startswith("corridors/")})
+        self.events = EventLog()
+        # esper numbers entities by counting: count through those that have left, so that the living and the next ones get the same numbers.
+        esper.clear_database()
+        itinerary = dict(zip(self.agents.entity.tolist(), self.agents.itinerary.tolist(), strict=True))
+        self._highest_entity = int(state["highest_entity"][0])
+        for entity in range(1, self._highest_entity + 1):
+            if entity in itinerary:
+                esper.create_entity(self.itineraries[itinerary[entity]])
+            else:
+                esper.delete_entity(esper.create_entity(), immediate=True)
