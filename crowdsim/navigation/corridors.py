@@ -57,6 +57,12 @@ class CorridorStore:
         if capacity > 0:
             self._free[capacity.bit_length() - 1].append(start)
 
+    def fill(self, blocks: NDArray[np.int64], start: NDArray[np.int64], cells: NDArray[np.int32]) -> None:
+        """Write corridor i, ``cells[start[i]:start[i + 1]]``, to the block that begins at ``blocks[i]``."""
+        lengths = np.diff(start)
+        target = np.repeat(blocks - start[:-1], lengths) + np.arange(len(cells))
+        self.cells[target] = cells
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the store as named arrays."""
         lengths = np.array([len(blocks) for blocks in self._free], dtype=np.int64)

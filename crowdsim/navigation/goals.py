@@ -211,7 +211,7 @@ def target_in_piece(mesh, goals, piece, x, y, radius, stack, nearest):
     return tx + high * (px - tx), ty + high * (py - ty)
 
 
-@lean_kernel
+@inlined_kernel
 def arrived_piece(goals, goal, polygon, x, y):
     """Return the piece of a goal at which a centre in `polygon` at (x, y) has arrived, -1 if none.
 
@@ -236,3 +236,25 @@ def arrived_piece(goals, goal, polygon, x, y):
         if inside:
             return piece
     return -1
+
+
+@lean_kernel
+def arrived_many(start, stop, goals, goal, polygon, wants, position, out):
+    """Find the pieces of their goals at which the bodies of rows start..stop - 1 have arrived; see `arrived_piece`.
+
+    Parameters
+    ----------
+    start, stop : int
+    goals : GoalPieces
+    goal : (n,) int32
+    polygon : (n,) int64
+    wants : (n,) uint8
+        1 for those that are asked about.
+    position : (n, 2) float64, m
+    out : (n,) int32
+        Receives the pieces, -1 for those that have not arrived or are not asked about.
+    """
+    for row in range(start, stop):
+        out[row] = -1
+        if wants[row] == 1:
+            out[row] = arrived_piece(goals, goal[row], polygon[row], position[row, 0], position[row, 1])

@@ -50,10 +50,6 @@ class System(esper.Processor):
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def process(self, tick: Tick) -> None:  # type: ignore[override]
-        """Do this system's part of a tick."""
-        raise NotImplementedError(type(self).__name__)
-
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what lives in the system between ticks as named arrays; most systems keep nothing."""
         return {}

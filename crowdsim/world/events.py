@@ -10,22 +10,24 @@ from numpy.typing import NDArray
 
 
 class EventKind(IntEnum):
-    """Kinds of events; the numbers are part of the recorded format and are never reused. `value` is what the comment says."""
+    """What happened to an agent. `value`, `x` and `y` of an event mean what the comment says; x, y are the agent's place where nothing else is said.
 
-    SPAWN = 1  # value: group
-    PATH_FOUND = 2  # value: portals in the corridor
-    UNREACHABLE = 3  # value: goal
-    GOAL_REACHED = 4  # value: goal; there are more to come
-    ARRIVAL = 5  # value: goal (of a nearest-of goal, the one that was reached)
-    STUCK = 6  # value: entity of the blocker, -1 a wall, 0 unknown
-    UNSTUCK = 7  # value: seconds for which it was stuck
-    SYMMETRY_BROKEN = 8  # value: 0
-    RETIRED = 9  # value: AgentState in which it left
-    STRAYED = 10  # value: portals that pushes had added; a new path was asked for
-    STOPPED = 11  # value: PathStatus; the agent stands from now on, since there is no way
+    The numbers are part of the recorded format and are never reused.
+    """
+
+    SPAWN = 1  # value: index of the group
+    ARRIVAL = 2  # reached its last goal; value: index of the goal (of a nearest-of goal, the one that was reached)
+    PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, y: 0
+    UNREACHABLE = 4  # value: PathStatus of the answer
+    STUCK = 5  # value: entity that binds it, -1 a wall, 0 none
+    UNSTUCK = 6  # value: ticks for which it was stuck
+    SYMMETRY_BROKEN = 7  # value: entity with which it stood symmetrically, 0 none
+    GOAL_REACHED = 8  # a goal that is not the last; value: index of the goal
+    RETIRED = 9  # left the world without arriving; value: AgentState at that time
+    STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
 
 
-EVENT_DTYPE = np.dtype([("tick", "i8"), ("entity", "i8"), ("kind", "u1"), ("value", "i8"), ("x", "f8"), ("y", "f8")])
+EVENT_DTYPE = np.dtype([("tick", "i8"), ("entity", "i8"), ("kind", "i8"), ("value", "i8"), ("x", "f8"), ("y", "f8")])
 
 
 class EventLog:
@@ -34,7 +36,7 @@ class EventLog:
     def __init__(self) -> None:
         self._parts: list[NDArray[Any]] = []
 
-    def note(self, tick: int, kind: EventKind, entity: NDArray[np.int64], position: NDArray[np.float64], value: Any = 0) -> None:
+    def note(self, tick: int, kind: EventKind, entity: NDArray[np.int64], place: NDArray[np.float64], value: Any = 0) -> None:
         """Note one event for each of some agents.
 
         Parameters
@@ -42,7 +44,8 @@ class EventLog:
         tick : int
         kind : EventKind
         entity : (k,) int64
-        position : (k, 2) float64, m
+        place : (k, 2) float64
+            x and y of the events, see `EventKind`.
         value : int or (k,) int
             See `EventKind`.
         """
@@ -50,7 +53,7 @@ class EventLog:
             return
         part = np.empty(len(entity), dtype=EVENT_DTYPE)
         part["tick"], part["kind"], part["entity"], part["value"] = tick, int(kind), entity, value
-        part["x"], part["y"] = position[:, 0], position[:, 1]
+        part["x"], part["y"] = place[:, 0], place[:, 1]
         self._parts.append(part)
 
     def take(self) -> NDArray[Any]:

@@ -119,6 +119,10 @@ class World:
         esper.add_processor(system, priority)
         self.systems.append(system)
 
+    def polygons(self) -> NDArray[np.int64]:
+        """Return the polygon under each agent, shape (n,)."""
+        return handles.polygon_of(self.agents.surface)
+
     def itinerary_of(self, entity: int) -> Itinerary:
         """Return an agent's list of goals."""
         self._enter()
@@ -159,10 +163,11 @@ class World:
         return rows
 
     def retire(self, leaving: NDArray[np.bool_]) -> None:
-        """Remove agents, their corridors and their components in one go."""
+        """Remove agents, their corridors and their components in one go; those that had not arrived are noted as retired."""
         self._enter()
         agents = self.agents
-        self.events.note(self.tick, EventKind.RETIRED, agents.entity[leaving], agents.position[leaving], agents.state[leaving])
+        early = leaving & (agents.state != AgentState.ARRIVED)
+        self.events.note(self.tick, EventKind.RETIRED, agents.entity[early], agents.position[early], agents.state[early])
         for start, capacity in zip(agents.corridor_start[leaving].tolist(), agents.corridor_capacity[leaving].tolist(), strict=True):
             self.corridors.release(start, capacity)
         for entity in agents.entity[leaving].tolist():

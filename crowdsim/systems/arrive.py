@@ -1,0 +1,50 @@
+"""Arrive: who is at its goal turns to the next, or has arrived."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.navigation.goals import arrived_many
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.events import EventKind
+
+
+class Arrive(System):
+    """Notice arrivals; the next goal of the agent's list becomes its goal."""
+
+    reads = ("entity", "state", "goal", "stage", "position", "surface")
+    writes = ("state", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece")
+    counts = ("arrivals",)
+
+    def process(self, tick: Tick) -> None:
+        """Test everyone who walks; structure changes (leaving the world) wait for Retire."""
+        world, agents = self.world, self.world.agents
+        wants = (agents.state == AgentState.WALKING) & (agents.goal >= 0)
+        piece = np.empty(len(agents), dtype=np.int32)
+        tick.team.run(arrived_many, len(agents), world.goals, agents.goal, world.polygons(), wants.view(np.uint8), agents.position, piece)
+        there = np.flatnonzero(piece >= 0)
+        tick.counts["arrivals"] = 0.0
+        if not len(there):
+            return
+        reached = world.goals.piece_source[piece[there]]
+        final = np.zeros(len(there), dtype=bool)
+        for i, row in enumerate(there.tolist()):
+            itinerary = world.itinerary_of(int(agents.entity[row]))
+            stage = int(agents.stage[row]) + 1
+            agents.stage[row] = stage
+            agents.corridor_length[row] = 0
+            agents.goal_piece[row] = -1
+            agents.path_status[row] = PathStatus.NONE
+            if stage < len(itinerary.goals) and agents.goal[row] == itinerary.goals[stage - 1]:
+                agents.goal[row] = itinerary.goals[stage]
+                if not np.isnan(itinerary.speeds[stage]):
+                    agents.desired_speed[row] = itinerary.speeds[stage]
+                continue
+            final[i] = True
+            agents.goal[row] = -1
+            agents.state[row] = AgentState.ARRIVED if itinerary.leaves else AgentState.STANDING
+        tick.counts["arrivals"] = self.count_of(final)
+        on, last = there[~final], there[final]
+        world.events.note(tick.number, EventKind.GOAL_REACHED, agents.entity[on], agents.position[on], reached[~final])
+        world.events.note(tick.number, EventKind.ARRIVAL, agents.entity[last], agents.position[last], reached[final])

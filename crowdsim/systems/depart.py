@@ -1,0 +1,22 @@
+"""Depart: premovement times run out."""
+
+from __future__ import annotations
+
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentState
+
+
+class Depart(System):
+    """Let agents walk whose premovement time has passed."""
+
+    reads = ("state", "start_tick")
+    writes = ("state",)
+    counts = ("waiting",)
+
+    def process(self, tick: Tick) -> None:
+        """Turn WAITING into WALKING from the start tick on."""
+        agents = self.world.agents
+        waiting = agents.state == AgentState.WAITING
+        starting = waiting & (agents.start_tick < tick.number)  # tick n ends at n ticks: who starts at n moves from then on
+        agents.state[starting] = AgentState.WALKING
+        tick.counts["waiting"] = self.count_of(waiting) - self.count_of(starting)

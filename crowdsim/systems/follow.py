@@ -1,0 +1,47 @@
+"""Follow: the velocity that each agent would like, towards the next corner of its corridor or on a guess while it has none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.navigation.steer import guess_many, steer_many
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentState, PathStatus
+
+
+class Follow(System):
+    """Set preferred velocities (SYSTEMS M4, T4)."""
+
+    reads = (
+        "state", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
+        "corridor_start", "corridor_length", "preferred_velocity",
+    )
+    writes = ("preferred_velocity", "next_corner", "guessed")
+    counts = ("guessing",)
+
+    def process(self, tick: Tick) -> None:
+        """Steer those with a path, guess for those without, let the others stand."""
+        world, agents = self.world, self.world.agents
+        rows = len(agents)
+        polygon = world.polygons()
+        free = agents.is_driven == 0
+        walking = (agents.state == AgentState.WALKING) & free
+        follows = walking & (agents.path_status == PathStatus.FOUND)
+        guesses = walking & (agents.path_status == PathStatus.PENDING)
+        stands = free & ~follows & ~guesses
+        agents.preferred_velocity[stands] = 0.0
+        agents.next_corner[stands] = agents.position[stands]
+        tick.team.run(
+            steer_many, rows, world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, polygon, agents.goal_piece,
+            follows.view(np.uint8), agents.position, agents.radius, agents.desired_speed, tick.length, agents.preferred_velocity, agents.next_corner,
+        )
+        tick.counts["guessing"] = self.count_of(guesses)
+        if not tick.counts["guessing"]:
+            return
+        moved_on = guesses & (agents.guessed[:, 0] != polygon)
+        agents.guessed[moved_on, 1:] = agents.guessed[moved_on, :-1]
+        agents.guessed[moved_on, 0] = polygon[moved_on]
+        tick.team.run(
+            guess_many, rows, world.mesh, world.goals, agents.goal, polygon, agents.guessed, guesses.view(np.uint8), agents.position, agents.radius,
+            agents.desired_speed, agents.preferred_velocity, agents.next_corner,
+        )

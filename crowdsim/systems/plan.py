@@ -1,0 +1,103 @@
+"""Plan: requests for paths are made and searched for within the budget, and answers become corridors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.measure import measure_corridors
+from crowdsim.navigation.planner import Answers, MeshPlanner
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
+
+
+def default_budget(agents: int) -> int:
+    """Return the expansions a tick where the scenario names none: 2,000, or one for each agent."""
+    return max(LEAST_EXPANSIONS, agents)
+
+
+class Plan(System):
+    """Ask for paths, search within the budget of expansions, take answers over into corridors (SYSTEMS M3, T1, T3).
+
+    Parameters
+    ----------
+    world : World
+    planner : MeshPlanner
+    budget : int
+        Expansions a tick.
+    """
+
+    reads = (
+        "entity", "state", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length", "path_tick",
+    )
+    writes = ("state", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed")
+    counts = ("expansions", "requests_open", "oldest_request_ticks")
+
+    def __init__(self, world: World, planner: MeshPlanner, budget: int) -> None:
+        super().__init__(world)
+        self.planner, self.budget = planner, budget
+
+    def process(self, tick: Tick) -> None:
+        """Submit, search, apply."""
+        world, agents = self.world, self.world.agents
+        wants = np.flatnonzero((agents.state == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0))
+        if len(wants):
+            polygon = world.polygons()[wants]
+            self.planner.submit(tick.number, agents.entity[wants], agents.position[wants], polygon, agents.goal[wants], agents.radius[wants])
+            agents.path_status[wants] = PathStatus.PENDING
+            agents.path_tick[wants] = tick.number
+        answers, expansions = self.planner.advance(self.budget, tick.team)
+        if len(answers.entity):
+            self._apply(tick, answers)
+        tick.counts["expansions"] = expansions
+        tick.counts["requests_open"] = self.planner.waiting
+        tick.counts["oldest_request_ticks"] = tick.number - self.planner.oldest_tick(tick.number)
+
+    def _apply(self, tick: Tick, answers: Answers) -> None:
+        world, agents = self.world, self.world.agents
+        rows = np.searchsorted(agents.entity, answers.entity)
+        found = answers.status == PathStatus.FOUND
+        agents.path_status[rows] = answers.status
+        agents.path_tick[rows] = tick.number
+        agents.goal_piece[rows] = answers.piece
+        agents.strays[rows] = 0
+        agents.guessed[rows] = -1
+        lengths = np.diff(answers.start)
+        for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
+            self._make_room(row, length)
+        world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
+        agents.corridor_length[rows] = lengths
+        hopeless = rows[~found]
+        agents.state[hopeless] = AgentState.STANDING
+        world.events.note(tick.number, EventKind.UNREACHABLE, agents.entity[hopeless], agents.position[hopeless], answers.status[~found])
+        way = np.zeros((len(rows), 2))
+        measure_corridors(
+            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
+            agents.goal_piece[rows], agents.position[rows], agents.radius[rows], way[:, 0],
+        )
+        world.events.note(tick.number, EventKind.PATH_FOUND, answers.entity[found], way[found], answers.status[found])
+
+    def _make_room(self, row: int, portals: int) -> None:
+        """Give an agent a block that its new corridor fits in."""
+        agents, store = self.world.agents, self.world.corridors
+        old = int(agents.corridor_capacity[row])
+        need = store.capacity_for(portals)
+        if old >= need:
+            return
+        store.release(int(agents.corridor_start[row]), old)
+        agents.corridor_start[row] = store.allocate(need)
+        agents.corridor_capacity[row] = need
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the planner's searches and queue."""
+        return self.planner.state()
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self.planner.restore(state)

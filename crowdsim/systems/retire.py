@@ -1,0 +1,23 @@
+"""Retire: who has arrived leaves the world, after its last position was recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentState
+
+
+class Retire(System):
+    """Remove arrived agents in one batch: the one place in a tick where rows go."""
+
+    reads = ("state", "entity", "position", "corridor_start", "corridor_capacity")
+    writes = ()
+    counts = ("retired",)
+
+    def process(self, tick: Tick) -> None:
+        """Take them out of the columns, the corridor store and esper."""
+        leaving = self.world.agents.state == AgentState.ARRIVED
+        tick.counts["retired"] = self.count_of(leaving)
+        if np.any(leaving):
+            self.world.retire(leaving)

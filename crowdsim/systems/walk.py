@@ -1,0 +1,60 @@
+"""Walk: everybody is moved on the mesh, edge by edge, and keeps clear of walls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.navigation import handles
+from crowdsim.navigation.walk import walk_many
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import PathStatus
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
+
+MOST_STRAYS = 6  # Portals that pushes may add to a corridor before a new path is asked for: a detour of a few steps is walked back, a longer one is not.
+
+
+class Walk(System):
+    """Move agents on the surface (SYSTEMS M7) and keep their corridors with them."""
+
+    reads = (
+        "entity", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity", "path_status", "strays",
+        "corridor_start", "corridor_capacity", "corridor_length",
+    )
+    writes = ("position", "surface", "layer", "velocity", "wall_distance", "corridor_length", "strays", "path_status")
+    counts = ("at_walls", "strayed")
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._position = np.zeros((0, 2))
+
+    def process(self, tick: Tick) -> None:
+        """Walk from position to tentative position."""
+        world, agents = self.world, self.world.agents
+        rows = len(agents)
+        old = agents.position.copy()
+        polygon = world.polygons()
+        new_polygon = np.empty(rows, dtype=np.int64)
+        ahead = np.empty(rows, dtype=np.int32)
+        known_clear = agents.wall_distance.copy()
+        touched = np.empty(rows, dtype=np.uint8)
+        tick.team.run(
+            walk_many, rows, world.mesh, world.corridors.cells, agents.corridor_start, agents.corridor_capacity, agents.corridor_length, polygon,
+            old, agents.tentative_position, agents.radius, known_clear, agents.position, new_polygon, ahead, agents.wall_distance, touched,
+        )
+        agents.surface[:] = handles.pack(FIRST_SALT, ONE_TILE, new_polygon)
+        agents.layer[:] = world.mesh.polygon_layer[new_polygon]
+        # A velocity is what the agent does by itself: what a push added is not kept, what a wall took is.
+        agents.velocity[:] = agents.chosen_velocity
+        at_wall = touched == 1
+        moved = (agents.position[at_wall] - old[at_wall]) / tick.length
+        slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
+        agents.velocity[np.flatnonzero(at_wall)[slower]] = moved[slower]
+        agents.strays += np.maximum(ahead - agents.corridor_length, 0)
+        lost = (agents.path_status == PathStatus.FOUND) & ((ahead < 0) | (agents.strays > MOST_STRAYS))
+        agents.corridor_length[:] = np.maximum(ahead, 0)
+        agents.path_status[lost] = PathStatus.NONE
+        world.events.note(tick.number, EventKind.STRAYED, agents.entity[lost], agents.position[lost], agents.strays[lost])
+        agents.strays[lost] = 0
+        tick.counts["at_walls"] = self.count_of(at_wall)
+        tick.counts["strayed"] = self.count_of(lost)
