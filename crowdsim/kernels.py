@@ -145,9 +145,22 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` at its first call.
 
     Integer arithmetic wraps, division by zero gives inf or nan as in numpy, and indices are not checked.
-    Small kernels that are called by others are inlined by LLVM; nothing has to be said for that.
+    Small kernels that are called by others are inlined by LLVM; nothing has to be said for that. For larger ones see `inlined_kernel`.
     """
-    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy")(function)
+    return _compiled(function, forceinline=False)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """Compile `function` like `kernel`, and always as a part of the kernels that call it.
+
+    For a part of an inner loop that takes arrays: numba hands each array over as seven numbers, so that calling it costs more than many
+    loops do. Machine code grows with every place that calls it.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Callable[..., Any], forceinline: bool) -> Any:
+    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy", forceinline=forceinline)(function)
     if not numba.config.DISABLE_JIT:
         dispatcher._cache = _KernelCache(function)
     return dispatcher

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.avoidance.programs import NORMAL_X, NORMAL_Y, OFFSET
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel
 from crowdsim.lanes import bits, choose, load, root, spread, store
 
 # Areas of a float32 array with what is known of each neighbour.
@@ -17,7 +17,7 @@ _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U16 = np.uint64(0), np.uint64(16)
 
 
-@kernel
+@inlined_kernel
 def agent_half_planes(others, count, vx, vy, radius, per_horizon, per_tick, lines, first_line):
     """Write the half-planes that neighbours impose on an agent.
 

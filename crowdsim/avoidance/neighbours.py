@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.cells import line_slots, window
-from crowdsim.kernels import kernel
+from crowdsim.geometry.cells import plane_numbers, window
+from crowdsim.kernels import inlined_kernel, kernel
 from crowdsim.lanes import append_set, bit_count, bits, choose, difference, first_bit, load, numbers, spread, store, total
 
 MOST_NEIGHBOURS = 64  # Neighbours that can be asked for.
@@ -23,86 +23,60 @@ _ONE, _ZERO = np.int32(1), np.int32(0)
 _INFINITE = np.float32(np.inf)
 
 
-@kernel
-def find_nearest(cells, slot, wanted, reach, floats, slots):
-    """Find the neighbours of one agent within a radius, nearest first.
-
-    Parameters
-    ----------
-    cells : Cells
-    slot : uint64
-        The agent.
-    wanted : uint64, 1..MOST_NEIGHBOURS
-        How many neighbours to find at most.
-    reach : float32, m
-        Only agents nearer than this are found.
-    floats : (NEAREST_FLOATS,) float32
-        Workspace. From `NEAR_X` and `NEAR_Y` on it receives the neighbours' positions relative to the agent, m.
-    slots : (NEAREST_SLOTS,) uint32
-        Workspace. From `CHOSEN` on it receives the neighbours' slots.
-
-    Returns
-    -------
-    count : uint64
-        Neighbours found. Where it is `wanted`, they are the nearest of all, whatever `reach` was; else all within `reach`.
-    square : float32, m^2
-        Squared distance of the last one; infinite where fewer than `wanted` were found.
-
-    Notes
-    -----
-    Distances are float32, of differences taken in float64: mirrored and turned scenes give the same numbers. Equal distances are ordered by
-    entity. Twin: `tests/reference/neighbours.py`.
-    """
-    plane = cells.plane[slot]
-    first_line, lines, first_column, columns, wrapped = window(cells, plane, cells.x[slot], cells.y[slot], np.float64(reach))
+@inlined_kernel
+def find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots):
+    x, y = cells_x[slot], cells_y[slot]
+    first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, per_metre, x, y, np.float64(reach))
     square = reach * reach
     found = _U0
+    parts = 2 if wrapped > 0 else 1
+    own = spread(np.int32(slot))
     for line in range(first_line, first_line + lines):
-        begin, end = line_slots(cells, plane, line, first_column, columns)
-        found, square = _collect(cells, slot, begin, end, wanted, square, floats, slots, found)
-        if wrapped > 0:
-            begin, end = line_slots(cells, plane, line, 0, wrapped)
-            found, square = _collect(cells, slot, begin, end, wanted, square, floats, slots, found)
-    _measure(cells, slot, found, floats, slots)
-    return _pick(cells, found, wanted, floats, slots)
+        cell = np.uint64(first_cell + (line & row_mask) * table_columns)
+        for part in range(parts):
+            if part == 0:
+                begin, end = np.uint64(cells_start[cell + np.uint64(first_column)]), np.uint64(cells_start[cell + np.uint64(first_column + columns)])
+            else:
+                begin, end = np.uint64(cells_start[cell]), np.uint64(cells_start[cell + np.uint64(wrapped)])
+            limit = spread(np.int32(end))
+            for first in range(begin, end, _U16):
+                dx, dy = difference(cells_x, first, x), difference(cells_y, first, y)
+                index = numbers() + spread(np.int32(first))
+                near = bits((dx * dx + dy * dy < spread(square)) & (index < limit) & (index != own))
+                low, high = near & _BYTE, near >> _U8
+                append_set(slots, found, first, low)
+                found += bit_count(low)
+                append_set(slots, found, first + _U8, high)
+                found += bit_count(high)
+                if found > np.uint64(_CANDIDATES):  # a pile: keep the nearest and look no farther than the last of them
+                    found, square = _thin_out(cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots)
+    _measure(cells_x, cells_y, slot, found, floats, slots)
+    return _pick(cells_row, found, wanted, floats, slots)
 
 
 @kernel
-def _collect(cells, slot, begin, end, wanted, square, floats, slots, found):
-    """Add those of the slots begin..end to `slots` that are nearer than the root of `square`; return how many there are, and `square`."""
-    limit, own = spread(np.int32(end)), spread(np.int32(slot))
-    x, y = cells.x[slot], cells.y[slot]
-    for first in range(begin, end, _U16):
-        dx, dy = difference(cells.x, first, x), difference(cells.y, first, y)
-        index = numbers() + spread(np.int32(first))
-        near = bits((dx * dx + dy * dy < spread(square)) & (index < limit) & (index != own))
-        low, high = near & _BYTE, near >> _U8
-        append_set(slots, found, first, low)
-        found += bit_count(low)
-        append_set(slots, found, first + _U8, high)
-        found += bit_count(high)
-        if found > np.uint64(_CANDIDATES):  # a pile: keep the nearest and look no farther than the last of them
-            _measure(cells, slot, found, floats, slots)
-            found, farthest = _pick(cells, found, wanted, floats, slots)
-            for place in range(found):
-                slots[place] = slots[_CHOSEN + place]
-            square = min(square, farthest * np.float32(1.000001) + np.float32(1e-30))
-    return found, square
+def _thin_out(cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots):
+    """Keep only the nearest candidates; return how many there are, and the squared distance beyond which nobody counts any more."""
+    _measure(cells_x, cells_y, slot, found, floats, slots)
+    found, farthest = _pick(cells_row, found, wanted, floats, slots)
+    for place in range(found):
+        slots[place] = slots[_CHOSEN + place]
+    return found, min(square, farthest * np.float32(1.000001) + np.float32(1e-30))
 
 
-@kernel
-def _measure(cells, slot, found, floats, slots):
+@inlined_kernel
+def _measure(cells_x, cells_y, slot, found, floats, slots):
     """Write the relative positions and squared distances of the candidates."""
-    x, y = cells.x[slot], cells.y[slot]
+    x, y = cells_x[slot], cells_y[slot]
     for place in range(found):
         other = np.uint64(slots[place])
-        dx, dy = np.float32(cells.x[other] - x), np.float32(cells.y[other] - y)
+        dx, dy = np.float32(cells_x[other] - x), np.float32(cells_y[other] - y)
         floats[_X + place], floats[_Y + place], floats[_SQUARE + place] = dx, dy, dx * dx + dy * dy
     store(floats, _SQUARE + found, spread(_INFINITE))
 
 
-@kernel
-def _pick(cells, found, wanted, floats, slots):
+@inlined_kernel
+def _pick(cells_row, found, wanted, floats, slots):
     """Write the nearest `wanted` candidates in order; return how many, and the squared distance of the last if that is `wanted`."""
     count = min(found, wanted)
     ordered = False
@@ -117,7 +91,7 @@ def _pick(cells, found, wanted, floats, slots):
             for place in range(count):
                 _take(place, first_bit(bits(rank == spread(np.int32(place)))), floats, slots)
     if not ordered:
-        _insert(cells, found, count, floats, slots)
+        _insert(cells_row, found, count, floats, slots)
         for place in range(count):
             _take(place, np.uint64(slots[_ORDER + place]), floats, slots)
     farthest = _INFINITE
@@ -127,7 +101,7 @@ def _pick(cells, found, wanted, floats, slots):
     return count, farthest
 
 
-@kernel
+@inlined_kernel
 def _take(place, candidate, floats, slots):
     """Make the candidate the neighbour number `place`."""
     floats[_NEAR_X + place], floats[_NEAR_Y + place] = floats[_X + candidate], floats[_Y + candidate]
@@ -135,16 +109,16 @@ def _take(place, candidate, floats, slots):
 
 
 @kernel
-def _insert(cells, found, count, floats, slots):
+def _insert(cells_row, found, count, floats, slots):
     """Write the numbers of the `count` nearest candidates by insertion, equally near ones by row, which is the order of entities."""
     filled = _U0
     for candidate in range(found):
-        square, row = floats[_SQUARE + candidate], cells.row[np.uint64(slots[candidate])]
+        square, row = floats[_SQUARE + candidate], cells_row[np.uint64(slots[candidate])]
         place = filled
         while place > _U0:
             before = np.uint64(slots[_ORDER + place - _U1])
             nearest = floats[_SQUARE + before]
-            if square > nearest or (square == nearest and row > cells.row[np.uint64(slots[before])]):
+            if square > nearest or (square == nearest and row > cells_row[np.uint64(slots[before])]):
                 break
             if place < count:
                 slots[_ORDER + place] = slots[_ORDER + place - _U1]
@@ -174,9 +148,12 @@ def nearest_rows(start, stop, cells, wanted, reach, out_row, out_count):
     For models that read lists; `orca` calls `find_nearest` itself. Twin: `tests/reference/neighbours.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
+    cells_x, cells_y, cells_row, cells_start, per_metre = cells.x, cells.y, cells.row, cells.start, cells.per_metre
+    cells_plane, origin, shape = cells.plane, cells.origin, cells.shape
     for slot in range(np.uint64(start), np.uint64(stop)):
-        count, _ = find_nearest(cells, slot, np.uint64(wanted), np.float32(reach), floats, slots)
-        row = cells.row[slot]
+        plane = plane_numbers(origin, shape, cells_plane[slot])
+        count, _ = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, np.uint64(wanted), np.float32(reach), floats, slots)
+        row = cells_row[slot]
         out_count[row] = count
         for place in range(out_row.shape[1]):
-            out_row[row, place] = np.int64(cells.row[np.uint64(slots[_CHOSEN + np.uint64(place)])]) if place < np.int64(count) else -1
+            out_row[row, place] = np.int64(cells_row[np.uint64(slots[_CHOSEN + np.uint64(place)])]) if place < np.int64(count) else -1

@@ -30,9 +30,10 @@ from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAR_X, NEAR_
 from crowdsim.avoidance.programs import LINE_FLOATS, best_velocity, least_violation
 from crowdsim.avoidance.registry import register
 from crowdsim.avoidance.wall_planes import MOST_WALLS, WallFrame, wall_frame, wall_half_planes
+from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.geometry.walls import Walls
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel, kernel
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -81,9 +82,9 @@ def gather_by_slot(start, stop, cells, velocity, radius, active, hot):
     -----
     Read contiguously later, this saves a third of the neighbours' cost at 10,000 agents. Twin: `tests/reference/orca.py`.
     """
-    fastest = _F0
+    fastest, cells_row = _F0, cells.row
     for slot in range(np.uint64(start), np.uint64(stop)):
-        row, place = np.uint64(cells.row[slot]), slot * np.uint64(4)
+        row, place = np.uint64(cells_row[slot]), slot * np.uint64(4)
         moves = active[row] != 0
         vx, vy = np.float32(velocity[row, 0]) if moves else _F0, np.float32(velocity[row, 1]) if moves else _F0
         hot[place], hot[place + _U1], hot[place + _U2], hot[place + _U3] = vx, vy, np.float32(radius[row]), _HALF if moves else _WHOLE
@@ -91,8 +92,8 @@ def gather_by_slot(start, stop, cells, velocity, radius, active, hot):
     return fastest
 
 
-@kernel
-def _meet_others(cells, slot, count, hot, floats, slots, others):
+@inlined_kernel
+def _meet_others(cells_row, slot, count, hot, floats, slots, others):
     """Lay out what is known of the neighbours found."""
     for place in range(count):
         other = np.uint64(slots[CHOSEN + place]) * np.uint64(4)
@@ -101,7 +102,7 @@ def _meet_others(cells, slot, count, hot, floats, slots, others):
         others[OTHER_RADIUS + place], others[OTHER_SHARE + place] = hot[other + _U2], hot[other + _U3]
     if count > _U0 and floats[NEAR_X] == _F0 and floats[NEAR_Y] == _F0:
         for place in range(count):
-            lower = cells.row[slot] < cells.row[np.uint64(slots[CHOSEN + place])]
+            lower = cells_row[slot] < cells_row[np.uint64(slots[CHOSEN + place])]
             others[OTHER_SIDE + place] = _WHOLE if lower else -_WHOLE
 
 
@@ -135,44 +136,57 @@ def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out
     distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
     wanted, farthest = np.uint64(numbers[0]), np.float32(numbers[1])
     per_horizon, per_wall_horizon, per_tick = np.float32(1.0 / numbers[2]), 1.0 / numbers[3], np.float32(1.0 / numbers[4])
+    # Arrays are taken out of their tuples once: within the loop each use would count references.
+    cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
+    origin, table = cells.origin, cells.shape
+    entity, velocity, preferred, radii, speeds, active, zones, reaches = view
+    chosen, diagnoses, blockers, counts = out
+    wall_shape, wall_link, zone_start, zone_wall = frame
     for slot in range(np.uint64(start), np.uint64(stop)):
-        row = np.uint64(cells.row[slot])
-        if view.active[row] == 0:
-            out.velocity[row, 0], out.velocity[row, 1] = 0.0, 0.0
-            out.diagnosis[row], out.blocker[row], out.neighbour_count[row] = NOT_ASKED, NOBODY, 0
+        row = np.uint64(cells_row[slot])
+        if active[row] == 0:
+            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
             continue
         count, walls = _U0, _U0
         if wanted > _U0:
-            reach = min(view.reach[row] + margin, farthest)
-            count, square = find_nearest(cells, slot, wanted, reach, floats, slots)
+            plane = plane_numbers(origin, table, cells_plane[slot])
+            reach = min(reaches[row] + margin, farthest)
+            count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
             while count < wanted and reach < farthest:  # someone left: look farther
                 reach = min(reach + reach, farthest)
-                count, square = find_nearest(cells, slot, wanted, reach, floats, slots)
-            view.reach[row] = np.sqrt(square)
-            _meet_others(cells, slot, count, hot, floats, slots, others)
-        speed, radius = view.maximum_speed[row], view.radius[row]
-        zone = view.zone[row]
-        if frame.zone_start[zone] < frame.zone_start[zone + 1]:
-            x, y, vx, vy = cells.x[slot], cells.y[slot], view.velocity[row, 0], view.velocity[row, 1]
-            walls = wall_half_planes(frame, zone, x, y, vx, vy, radius, speed * numbers[3] + radius, per_wall_horizon, distances, found, lines)
+                count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
+            reaches[row] = np.sqrt(square)
+            _meet_others(cells_row, slot, count, hot, floats, slots, others)
+        speed, radius = speeds[row], radii[row]
+        first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
+        if first_wall < end_wall:
+            walls = wall_half_planes(
+                wall_shape, wall_link, zone_wall, first_wall, end_wall, cells_x[slot], cells_y[slot], velocity[row, 0], velocity[row, 1],
+                radius, speed * numbers[3] + radius, per_wall_horizon, distances, found, lines,
+            )
         place = slot * np.uint64(4)
         agent_half_planes(others, count, hot[place], hot[place + _U1], hot[place + _U2], per_horizon, per_tick, lines, walls)
-        preferred_x, preferred_y = limited(view.preferred_velocity[row, 0], view.preferred_velocity[row, 1], speed)
-        wish_x, wish_y, limit = np.float32(preferred_x), np.float32(preferred_y), np.float32(speed)
-        all_lines = walls + count
-        failed, best_x, best_y, binding = best_velocity(lines, _U0, all_lines, limit, wish_x, wish_y, wish_x, wish_y, False)
-        diagnosis = FEASIBLE
-        if failed < all_lines:
-            diagnosis = INFEASIBLE if failed < walls else RELAXED
-            best_x, best_y, binding = least_violation(lines, walls, all_lines, failed, limit, best_x, best_y, binding)
-        if binding < 0:  # nothing in the way: the wish itself, unrounded
-            out.velocity[row, 0], out.velocity[row, 1], blocker = preferred_x, preferred_y, np.int64(NOBODY)
-        else:
-            out.velocity[row, 0], out.velocity[row, 1] = limited(np.float64(best_x), np.float64(best_y), speed)
+        wish_x, wish_y = limited(preferred[row, 0], preferred[row, 1], speed)
+        best_x, best_y, binding, diagnosis = _solve(lines, walls, walls + count, np.float32(speed), np.float32(wish_x), np.float32(wish_y))
+        blocker = np.int64(NOBODY)
+        if binding >= 0:
+            wish_x, wish_y = limited(np.float64(best_x), np.float64(best_y), speed)
             blocker = np.int64(WALL)
             if np.uint64(binding) >= walls:
-                blocker = view.entity[cells.row[np.uint64(slots[CHOSEN + np.uint64(binding) - walls])]]
-        out.diagnosis[row], out.blocker[row], out.neighbour_count[row] = diagnosis, blocker, count
+                blocker = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(binding) - walls])]]
+        chosen[row, 0], chosen[row, 1] = wish_x, wish_y  # where nothing binds, the wish itself, unrounded
+        diagnoses[row], blockers[row], counts[row] = diagnosis, blocker, count
+
+
+@inlined_kernel
+def _solve(lines, walls, count, speed, wish_x, wish_y):
+    """Return the best velocity, the half-plane that binds it, and the diagnosis."""
+    failed, x, y, binding = best_velocity(lines, _U0, count, speed, wish_x, wish_y, wish_x, wish_y, False)
+    diagnosis = FEASIBLE
+    if failed < count:
+        diagnosis = INFEASIBLE if failed < walls else RELAXED
+        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding)
+    return x, y, binding, diagnosis
 
 
 @register

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel, kernel
 from crowdsim.lanes import LANES, bits, choose, first_bit, greatest, least, load, magnitude, numbers, root, spread, store
 
 MOST_LINES = 128  # Half-planes of one agent.
@@ -26,7 +26,7 @@ _INFINITE = np.float32(np.inf)
 _U0, _U16 = np.uint64(0), np.uint64(16)
 
 
-@kernel
+@inlined_kernel
 def first_broken(lines, base, begin, count, x, y, allowed):
     """Return the first half-plane from `begin` on that (x, y) breaks by more than `allowed`; `count` if there is none.
 
@@ -52,7 +52,7 @@ def first_broken(lines, base, begin, count, x, y, allowed):
     return count
 
 
-@kernel
+@inlined_kernel
 def best_on_line(lines, base, line, speed, x, y, outwards):
     """Find the best velocity on the boundary of one half-plane that keeps the half-planes before it and the speed limit.
 

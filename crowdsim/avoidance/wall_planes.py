@@ -19,59 +19,61 @@ _INFINITE = np.inf
 
 
 class WallFrame(NamedTuple):
-    """What avoidance needs of `Walls` beyond themselves, made once for each set of walls.
+    """`Walls` laid out for avoidance, made once for each set of walls.
 
-    An agent that looks at a wall from its free side has `end` on the left and `start` on the right.
+    An agent that looks at a wall from its free side has the wall's `end` on the left and its `start` on the right.
 
     Attributes
     ----------
-    start, end : (m, 2) float64, m
-    along : (m, 2) float64
-        Unit vector from end to start; zero for a wall without length, which is left out.
-    left_corner, right_corner : (m,) bool
-        The corner at `end`, at `start`, sticks out into free ground.
-    left, right : (m,) int32
-        The walls that continue beyond `end` and beyond `start`; -1: none.
+    shape : (m, 6) float64, m
+        Left end x and y, right end x and y, unit vector from the left to the right end (zero for a wall without length, which is left out).
+    link : (m, 4) int64
+        The wall beyond the left end and the one beyond the right end (-1: none), and whether the left and the right end stick out as corners.
     zone_start : (z + 1,) int64
     zone_wall : (k,) int32
         The walls of zone z are ``zone_wall[zone_start[z]:zone_start[z + 1]]``.
     """
 
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    along: NDArray[np.float64]
-    left_corner: NDArray[np.bool_]
-    right_corner: NDArray[np.bool_]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    shape: NDArray[np.float64]
+    link: NDArray[np.int64]
     zone_start: NDArray[np.int64]
     zone_wall: NDArray[np.int32]
 
 
 def wall_frame(walls: Walls) -> WallFrame:
     """Return the frame of `walls`."""
-    back = walls.start - walls.end
-    length = np.sqrt(back[:, 0] * back[:, 0] + back[:, 1] * back[:, 1])
-    along = back / np.where(length > 0.0, length, 1.0)[:, None]
-    left_corner = np.where(walls.next >= 0, walls.is_corner[walls.next], True) if len(walls.next) else walls.is_corner
-    return WallFrame(walls.start, walls.end, along, left_corner.astype(np.bool_), walls.is_corner, walls.next, walls.previous, walls.zone_start, walls.zone_wall)
+    along = walls.start - walls.end
+    length = np.sqrt(along[:, 0] * along[:, 0] + along[:, 1] * along[:, 1])
+    along = along / np.where(length > 0.0, length, 1.0)[:, None]
+    left_corner = np.ones(len(walls.next), dtype=np.bool_)
+    goes_on = walls.next >= 0
+    left_corner[goes_on] = walls.is_corner[walls.next[goes_on]]
+    link = np.stack([walls.next, walls.previous, left_corner, walls.is_corner], axis=1).astype(np.int64)
+    return WallFrame(np.ascontiguousarray(np.hstack([walls.end, walls.start, along])), link, walls.zone_start, walls.zone_wall)
+
+
+# Columns of WallFrame.shape and WallFrame.link.
+_LEFT_X, _LEFT_Y, _RIGHT_X, _RIGHT_Y, _ALONG_X, _ALONG_Y = range(6)
+_BEYOND_LEFT, _BEYOND_RIGHT, _LEFT_CORNER, _RIGHT_CORNER = range(4)
 
 
 @kernel
-def _height(frame, wall, lx, ly, rx, ry):
+def _height(ux, uy, lx, ly, rx, ry):
     """Return how far the agent is from the wall's line, positive on the free side; the mean of both ends', so that mirrored walls give the same."""
-    ux, uy = frame.along[wall, 0], frame.along[wall, 1]
     return 0.5 * ((ly * ux - lx * uy) + (ry * ux - rx * uy))
 
 
 @kernel
-def near_walls(frame, zone, x, y, reach, distances, found):
+def near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found):
     """Find the walls of a zone whose free side an agent is on and that come nearer than `reach`, nearest first.
 
     Parameters
     ----------
-    frame : WallFrame
-    zone : int
+    shape : (m, 6) float64, m
+        As in `WallFrame`.
+    zone_wall : (k,) int32
+    begin, end : int
+        The walls to look at are ``zone_wall[begin:end]``.
     x, y, reach : float, m
     distances : (MOST_WALLS,) float64, m^2
         Workspace.
@@ -89,12 +91,12 @@ def near_walls(frame, zone, x, y, reach, distances, found):
     """
     count = 0
     reach_squared = reach * reach
-    for entry in range(frame.zone_start[zone], frame.zone_start[zone + 1]):
-        wall = frame.zone_wall[entry]
-        ux, uy = frame.along[wall, 0], frame.along[wall, 1]
-        lx, ly = frame.end[wall, 0] - x, frame.end[wall, 1] - y
-        rx, ry = frame.start[wall, 0] - x, frame.start[wall, 1] - y
-        height = _height(frame, wall, lx, ly, rx, ry)
+    for entry in range(begin, end):
+        wall = zone_wall[entry]
+        ux, uy = shape[wall, _ALONG_X], shape[wall, _ALONG_Y]
+        lx, ly = shape[wall, _LEFT_X] - x, shape[wall, _LEFT_Y] - y
+        rx, ry = shape[wall, _RIGHT_X] - x, shape[wall, _RIGHT_Y] - y
+        height = _height(ux, uy, lx, ly, rx, ry)
         beyond_left, beyond_right = lx * ux + ly * uy, rx * ux + ry * uy  # > 0: left of the left end; < 0: right of the right end
         if beyond_left > 0.0:
             square, visible = lx * lx + ly * ly, height > 0.0
@@ -118,20 +120,20 @@ def near_walls(frame, zone, x, y, reach, distances, found):
 
 
 @kernel
-def _collision(frame, wall, lx, ly, rx, ry, height, before, after, radius_squared):
+def _collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius_squared):
     """Return (collides, has a half-plane, its normal) where the disc touches the wall already."""
     left_squared, right_squared = lx * lx + ly * ly, rx * rx + ry * ry
     if before and left_squared <= radius_squared:
         length = np.sqrt(left_squared)
-        return True, frame.left_corner[wall] and length > 0.0, -lx / max(length, 1e-300), -ly / max(length, 1e-300)
+        return True, (link[wall, _LEFT_CORNER] != 0) and length > 0.0, -lx / max(length, 1e-300), -ly / max(length, 1e-300)
     if after and right_squared <= radius_squared:
         # The wall beyond takes care of this corner where the agent is on its free side as well.
-        beyond = frame.right[wall]
-        alone = beyond < 0 or rx * frame.along[beyond, 1] - ry * frame.along[beyond, 0] >= 0.0
+        beyond = link[wall, _BEYOND_RIGHT]
+        alone = beyond < 0 or rx * shape[beyond, _ALONG_Y] - ry * shape[beyond, _ALONG_X] >= 0.0
         length = np.sqrt(right_squared)
-        return True, frame.right_corner[wall] and alone and length > 0.0, -rx / max(length, 1e-300), -ry / max(length, 1e-300)
+        return True, (link[wall, _RIGHT_CORNER] != 0) and alone and length > 0.0, -rx / max(length, 1e-300), -ry / max(length, 1e-300)
     if not before and not after and height * height <= radius_squared:
-        return True, True, frame.along[wall, 1], -frame.along[wall, 0]
+        return True, True, shape[wall, _ALONG_Y], -shape[wall, _ALONG_X]
     return False, False, 0.0, 0.0
 
 
@@ -152,7 +154,7 @@ def _right_leg(x, y, radius):
 
 
 @kernel
-def _legs(frame, wall, lx, ly, rx, ry, height, before, after, radius):
+def _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius):
     """Return the legs of a wall's velocity obstacle.
 
     Returns
@@ -166,9 +168,9 @@ def _legs(frame, wall, lx, ly, rx, ry, height, before, after, radius):
     left_foreign, right_foreign : bool
         The leg is the cut-off line of the wall beyond.
     """
-    ux, uy = frame.along[wall, 0], frame.along[wall, 1]
-    left_beyond, right_beyond = frame.left[wall], frame.right[wall]
-    left_corner, right_corner = frame.left_corner[wall], frame.right_corner[wall]
+    ux, uy = shape[wall, _ALONG_X], shape[wall, _ALONG_Y]
+    left_beyond, right_beyond = link[wall, _BEYOND_LEFT], link[wall, _BEYOND_RIGHT]
+    left_corner, right_corner = link[wall, _LEFT_CORNER] != 0, link[wall, _RIGHT_CORNER] != 0
     single = 0
     if before and height * height <= radius * radius:  # seen obliquely: the left end alone
         if not left_corner:
@@ -196,11 +198,11 @@ def _legs(frame, wall, lx, ly, rx, ry, height, before, after, radius):
     # A leg never points into the wall beyond: that wall's own obstacle begins there.
     left_foreign = right_foreign = False
     if left_corner and left_beyond >= 0:
-        next_ux, next_uy = frame.along[left_beyond, 0], frame.along[left_beyond, 1]
+        next_ux, next_uy = shape[left_beyond, _ALONG_X], shape[left_beyond, _ALONG_Y]
         if left_y * next_ux - left_x * next_uy >= 0.0:
             left_x, left_y, left_foreign = -next_ux, -next_uy, True
     if right_corner and right_beyond >= 0:
-        next_ux, next_uy = frame.along[right_beyond, 0], frame.along[right_beyond, 1]
+        next_ux, next_uy = shape[right_beyond, _ALONG_X], shape[right_beyond, _ALONG_Y]
         if right_x * next_uy - right_y * next_ux <= 0.0:
             right_x, right_y, right_foreign = next_ux, next_uy, True
     return True, single, left_x, left_y, right_x, right_y, left_foreign, right_foreign
@@ -218,14 +220,14 @@ def _covered(lines, count, lx, ly, rx, ry, per_horizon, radius):
 
 
 @kernel
-def _project(frame, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, radius):
+def _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, radius):
     """Return (exists, normal, offset) of the half-plane at the point of the velocity obstacle that is nearest to the velocity."""
     _, single, left_x, left_y, right_x, right_y, left_foreign, right_foreign = legs
     if single == 1:
         rx, ry = lx, ly
     elif single == 2:
         lx, ly = rx, ry
-    ux, uy = frame.along[wall, 0], frame.along[wall, 1]
+    ux, uy = shape[wall, _ALONG_X], shape[wall, _ALONG_Y]
     cap = radius * per_horizon
     left_vx, left_vy = vx - lx * per_horizon, vy - ly * per_horizon  # from the centres of the cut-off discs to the velocity
     right_vx, right_vy = vx - rx * per_horizon, vy - ry * per_horizon
@@ -253,13 +255,16 @@ def _project(frame, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, rad
 
 
 @kernel
-def wall_half_planes(frame, zone, x, y, vx, vy, radius, reach, per_horizon, distances, found, lines):
+def wall_half_planes(shape, link, zone_wall, begin, end, x, y, vx, vy, radius, reach, per_horizon, distances, found, lines):
     """Write the half-planes that walls impose on an agent, those of nearer walls first.
 
     Parameters
     ----------
-    frame : WallFrame
-    zone : int
+    shape, link : (m, 6) float64 and (m, 4) int64
+        As in `WallFrame`.
+    zone_wall : (k,) int32
+    begin, end : int
+        The walls to heed are ``zone_wall[begin:end]``.
     x, y : float, m
     vx, vy : float, m/s
     radius : float, m
@@ -285,22 +290,22 @@ def wall_half_planes(frame, zone, x, y, vx, vy, radius, reach, per_horizon, dist
     Twin: `tests/reference/wall_planes.py`.
     """
     count = np.uint64(0)
-    for nth in range(near_walls(frame, zone, x, y, reach, distances, found)):
+    for nth in range(near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found)):
         wall = found[nth]
-        ux, uy = frame.along[wall, 0], frame.along[wall, 1]
-        lx, ly = frame.end[wall, 0] - x, frame.end[wall, 1] - y
-        rx, ry = frame.start[wall, 0] - x, frame.start[wall, 1] - y
+        ux, uy = shape[wall, _ALONG_X], shape[wall, _ALONG_Y]
+        lx, ly = shape[wall, _LEFT_X] - x, shape[wall, _LEFT_Y] - y
+        rx, ry = shape[wall, _RIGHT_X] - x, shape[wall, _RIGHT_Y] - y
         if _covered(lines, count, lx, ly, rx, ry, per_horizon, radius):
             continue
-        height = _height(frame, wall, lx, ly, rx, ry)
+        height = _height(ux, uy, lx, ly, rx, ry)
         before, after = lx * ux + ly * uy > 0.0, rx * ux + ry * uy < 0.0
-        collides, exists, nx, ny = _collision(frame, wall, lx, ly, rx, ry, height, before, after, radius * radius)
+        collides, exists, nx, ny = _collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius * radius)
         offset = 0.0
         if not collides:
-            legs = _legs(frame, wall, lx, ly, rx, ry, height, before, after, radius)
+            legs = _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius)
             if not legs[0]:
                 continue
-            exists, nx, ny, offset = _project(frame, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, radius)
+            exists, nx, ny, offset = _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, radius)
         if exists:
             lines[NORMAL_X + count], lines[NORMAL_Y + count], lines[OFFSET + count] = np.float32(nx), np.float32(ny), np.float32(offset)
             count += np.uint64(1)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel, kernel
 from crowdsim.lanes import LANES
 
 CELLS_PER_AGENT = 4  # Table cells for each agent of a floor at most. More costs clearing time each tick; fewer folds distant places onto each other.
@@ -107,8 +107,14 @@ def _sort_into_cells(position, plane_of_row, cells, cell_of_row):
         cells.plane[slot] = plane_of_row[row]
 
 
-@kernel
-def window(cells, p, x, y, reach):
+@inlined_kernel
+def plane_numbers(origin, shape, p):
+    """Return the row of `origin` and of `shape` of plane `p` as one tuple, as `window` takes it. Twin: `tests/reference/cells.py`."""
+    return origin[p, 0], origin[p, 1], shape[p, 0], shape[p, 1], shape[p, 2], shape[p, 3], shape[p, 4], shape[p, 5], shape[p, 6]
+
+
+@inlined_kernel
+def window(plane, per_metre, x, y, reach):
     """Find the table cells of plane `p` that hold everybody within `reach` of (x, y).
 
     Parameters
@@ -128,28 +134,17 @@ def window(cells, p, x, y, reach):
     The window is a little larger than asked (1e-6 of `reach` and a nanometre), so that a distance rounded to float32 cannot reach past it.
     Twin: `tests/reference/cells.py`.
     """
-    shape = cells.shape
+    origin_x, origin_y, table_columns, column_mask, last_column, table_rows, row_mask, last_row, first_cell = plane
     padded = reach * 1.000001 + 1e-9
-    relative_x, relative_y = x - cells.origin[p, 0], y - cells.origin[p, 1]
-    last_column, last_row = np.float64(shape[p, LAST_COLUMN]), np.float64(shape[p, LAST_ROW])
-    left = np.int64(min(max((relative_x - padded) * cells.per_metre, 0.0), last_column))
-    right = np.int64(min(max((relative_x + padded) * cells.per_metre, 0.0), last_column))
-    low = np.int64(min(max((relative_y - padded) * cells.per_metre, 0.0), last_row))
-    high = np.int64(min(max((relative_y + padded) * cells.per_metre, 0.0), last_row))
-    width = min(right - left + 1, shape[p, COLUMNS])
-    first_column = left & shape[p, COLUMN_MASK]
-    columns = min(width, shape[p, COLUMNS] - first_column)
-    return low & shape[p, ROW_MASK], min(high - low + 1, shape[p, ROWS]), first_column, columns, width - columns
-
-
-@kernel
-def line_slots(cells, p, line, first_column, columns):
-    """Return the first and one past the last slot of `columns` cells from `first_column` on, in line `line` (before folding) of plane `p`.
-
-    Twin: `tests/reference/cells.py`.
-    """
-    cell = cells.shape[p, FIRST_CELL] + (line & cells.shape[p, ROW_MASK]) * cells.shape[p, COLUMNS] + first_column
-    return np.uint64(cells.start[np.uint64(cell)]), np.uint64(cells.start[np.uint64(cell + columns)])
+    relative_x, relative_y = x - origin_x, y - origin_y
+    left = np.int64(min(max((relative_x - padded) * per_metre, 0.0), np.float64(last_column)))
+    right = np.int64(min(max((relative_x + padded) * per_metre, 0.0), np.float64(last_column)))
+    low = np.int64(min(max((relative_y - padded) * per_metre, 0.0), np.float64(last_row)))
+    high = np.int64(min(max((relative_y + padded) * per_metre, 0.0), np.float64(last_row)))
+    width = min(right - left + 1, table_columns)
+    first_column = left & column_mask
+    columns = min(width, table_columns - first_column)
+    return low & row_mask, min(high - low + 1, table_rows), first_column, columns, width - columns, row_mask, table_columns, first_cell
 
 
 class CellIndex:

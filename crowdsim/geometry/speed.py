@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel, kernel
 
 _A_LITTLE_LESS = 1.0 - 2.0**-52
 
 
-@kernel
+@inlined_kernel
 def limited(vx, vy, speed):
     """Return the velocity (vx, vy), shortened to `speed` where it is faster.
 

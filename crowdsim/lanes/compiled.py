@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels import inlined_kernel
 
 WIDTH = 16
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -174,7 +174,7 @@ def _append_row(typing, array, at, base, table, row):
     return types.void(array, at, base, table, row), generate
 
 
-@kernel
+@inlined_kernel
 def append_set(array, at, base, byte):
     """Write ``base + k`` for each bit k of `byte` to `array` from `at` on; see `crowdsim.lanes`. Twin: `crowdsim.lanes.plain.append_set`."""
     _append_row(array, at, base, _SET_BITS, byte)
