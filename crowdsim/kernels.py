@@ -145,22 +145,30 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` at its first call.
 
     Integer arithmetic wraps, division by zero gives inf or nan as in numpy, and indices are not checked.
-    Small kernels that are called by others are inlined by LLVM; nothing has to be said for that. For larger ones see `inlined_kernel`.
+    Small kernels that are called by others are inlined by LLVM; nothing has to be said for that. For inner loops see `lean_kernel`.
     """
-    return _compiled(function, forceinline=False)
+    return _compiled(function)
+
+
+def lean_kernel(function: Callable[..., Any]) -> Any:
+    """Compile `function` like `kernel`, but for work on the arrays it is given: it can make none.
+
+    numba counts references to arrays, atomically, wherever one is passed on or taken out of a tuple. In loops over agents that costs more than
+    the work and keeps threads from running side by side. Without memory of its own a kernel needs no such counts.
+    """
+    return _compiled(function, _nrt=False)
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Any:
-    """Compile `function` like `kernel`, and always as a part of the kernels that call it.
+    """Compile `function` like `lean_kernel`, and always as a part of the kernels that call it.
 
-    For a part of an inner loop that takes arrays: numba hands each array over as seven numbers, so that calling it costs more than many
-    loops do. Machine code grows with every place that calls it.
+    For parts of inner loops: numba hands each array over as seven numbers. Machine code grows with every place that calls it.
     """
-    return _compiled(function, forceinline=True)
+    return _compiled(function, _nrt=False, forceinline=True)
 
 
-def _compiled(function: Callable[..., Any], forceinline: bool) -> Any:
-    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy", forceinline=forceinline)(function)
+def _compiled(function: Callable[..., Any], **options: bool) -> Any:
+    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy", **options)(function)
     if not numba.config.DISABLE_JIT:
         dispatcher._cache = _KernelCache(function)
     return dispatcher

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.cells import plane_numbers, window
-from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.lanes import append_set, bit_count, bits, choose, difference, first_bit, load, numbers, spread, store, total
 
 MOST_NEIGHBOURS = 64  # Neighbours that can be asked for.
@@ -54,7 +54,7 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slo
     return _pick(cells_row, found, wanted, floats, slots)
 
 
-@kernel
+@lean_kernel
 def _thin_out(cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots):
     """Keep only the nearest candidates; return how many there are, and the squared distance beyond which nobody counts any more."""
     _measure(cells_x, cells_y, slot, found, floats, slots)
@@ -108,7 +108,7 @@ def _take(place, candidate, floats, slots):
     slots[_CHOSEN + place] = slots[candidate]
 
 
-@kernel
+@lean_kernel
 def _insert(cells_row, found, count, floats, slots):
     """Write the numbers of the `count` nearest candidates by insertion, equally near ones by row, which is the order of entities."""
     filled = _U0

@@ -33,7 +33,7 @@ from crowdsim.avoidance.wall_planes import MOST_WALLS, WallFrame, wall_frame, wa
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.geometry.walls import Walls
-from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -58,7 +58,7 @@ class OrcaView(NamedTuple):
     reach: NDArray[np.float32]
 
 
-@kernel
+@lean_kernel
 def gather_by_slot(start, stop, cells, velocity, radius, active, hot):
     """Copy what neighbours show of themselves into cell order.
 
@@ -106,37 +106,11 @@ def _meet_others(cells_row, slot, count, hot, floats, slots, others):
             others[OTHER_SIDE + place] = _WHOLE if lower else -_WHOLE
 
 
-@kernel
-def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out):
-    """Choose ORCA velocities for the agents of the slots start..stop.
-
-    Parameters
-    ----------
-    start, stop : int
-        Range of slots.
-    cells : Cells
-    hot : (4 n,) float32
-        As `gather_by_slot` wrote it.
-    view : OrcaView
-        Columns by row.
-    frame : WallFrame
-    numbers : (5,) float64
-        Neighbours wanted, neighbour distance (m), time horizon for agents and for walls (s), tick length (s).
-    margin : float32, m
-        How much farther than last time the last neighbour is looked for at first.
-    out : Choice
-        Rows of the agents in this range are written.
-
-    Notes
-    -----
-    About 80 ns for neighbours, 20 for half-planes and 60 for the linear programs an agent at 1 a square metre. Twin: `tests/reference/orca.py`.
-    """
-    floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-    others, lines = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
-    distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
+@lean_kernel
+def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out, floats, slots, others, lines, distances, found):
+    """Do what `choose_velocities` says, with workspaces."""
     wanted, farthest = np.uint64(numbers[0]), np.float32(numbers[1])
     per_horizon, per_wall_horizon, per_tick = np.float32(1.0 / numbers[2]), 1.0 / numbers[3], np.float32(1.0 / numbers[4])
-    # Arrays are taken out of their tuples once: within the loop each use would count references.
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, table = cells.origin, cells.shape
     entity, velocity, preferred, radii, speeds, active, zones, reaches = view
@@ -187,6 +161,37 @@ def _solve(lines, walls, count, speed, wish_x, wish_y):
         diagnosis = INFEASIBLE if failed < walls else RELAXED
         x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding)
     return x, y, binding, diagnosis
+
+
+@kernel
+def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out):
+    """Choose ORCA velocities for the agents of the slots start..stop.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of slots.
+    cells : Cells
+    hot : (4 n,) float32
+        As `gather_by_slot` wrote it.
+    view : OrcaView
+        Columns by row.
+    frame : WallFrame
+    numbers : (5,) float64
+        Neighbours wanted, neighbour distance (m), time horizon for agents and for walls (s), tick length (s).
+    margin : float32, m
+        How much farther than last time the last neighbour is looked for at first.
+    out : Choice
+        Rows of the agents in this range are written.
+
+    Notes
+    -----
+    About 80 ns for neighbours, 20 for half-planes and 60 for the linear programs an agent at 1 a square metre. Twin: `tests/reference/orca.py`.
+    """
+    floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
+    others, lines = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
+    distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
+    _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out, floats, slots, others, lines, distances, found)
 
 
 @register

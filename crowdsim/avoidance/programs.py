@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.lanes import LANES, bits, choose, first_bit, greatest, least, load, magnitude, numbers, root, spread, store
 
 MOST_LINES = 128  # Half-planes of one agent.
@@ -110,7 +110,7 @@ def best_on_line(lines, base, line, speed, x, y, outwards):
     return True, offset * nx + place * ny, offset * ny - place * nx
 
 
-@kernel
+@lean_kernel
 def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards):
     """Find the permitted velocity that is best, adding the half-planes in their order.
 
@@ -151,7 +151,7 @@ def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards):
     return line, best_x, best_y, binding
 
 
-@kernel
+@lean_kernel
 def least_violation(lines, walls, count, failed, speed, x, y, binding):
     """Find the velocity whose deepest violation of the half-planes of agents is least, while those of walls are kept.
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.programs import NORMAL_X, NORMAL_Y, OFFSET
 from crowdsim.geometry.walls import Walls
-from crowdsim.kernels import kernel
+from crowdsim.kernels import lean_kernel
 
 MOST_WALLS = 48  # Nearest walls that one agent heeds. Those behind are hidden by the nearer ones in any plan that people can walk.
 BEHIND_M = 1e-3  # A centre up to a millimetre behind a wall counts as on it: a body that was clipped to the wall is to leave it, not to lose it.
@@ -57,13 +57,13 @@ _LEFT_X, _LEFT_Y, _RIGHT_X, _RIGHT_Y, _ALONG_X, _ALONG_Y = range(6)
 _BEYOND_LEFT, _BEYOND_RIGHT, _LEFT_CORNER, _RIGHT_CORNER = range(4)
 
 
-@kernel
+@lean_kernel
 def _height(ux, uy, lx, ly, rx, ry):
     """Return how far the agent is from the wall's line, positive on the free side; the mean of both ends', so that mirrored walls give the same."""
     return 0.5 * ((ly * ux - lx * uy) + (ry * ux - rx * uy))
 
 
-@kernel
+@lean_kernel
 def near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found):
     """Find the walls of a zone whose free side an agent is on and that come nearer than `reach`, nearest first.
 
@@ -119,7 +119,7 @@ def near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found):
     return count
 
 
-@kernel
+@lean_kernel
 def _collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius_squared):
     """Return (collides, has a half-plane, its normal) where the disc touches the wall already."""
     left_squared, right_squared = lx * lx + ly * ly, rx * rx + ry * ry
@@ -137,7 +137,7 @@ def _collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius_
     return False, False, 0.0, 0.0
 
 
-@kernel
+@lean_kernel
 def _left_leg(x, y, radius):
     """Return the direction from the origin that passes a disc of this radius at (x, y) on its left."""
     square = x * x + y * y
@@ -145,7 +145,7 @@ def _left_leg(x, y, radius):
     return (x * leg - y * radius) / square, (x * radius + y * leg) / square
 
 
-@kernel
+@lean_kernel
 def _right_leg(x, y, radius):
     """Return the direction from the origin that passes a disc of this radius at (x, y) on its right."""
     square = x * x + y * y
@@ -153,7 +153,7 @@ def _right_leg(x, y, radius):
     return (x * leg + y * radius) / square, (y * leg - x * radius) / square
 
 
-@kernel
+@lean_kernel
 def _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius):
     """Return the legs of a wall's velocity obstacle.
 
@@ -208,7 +208,7 @@ def _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius):
     return True, single, left_x, left_y, right_x, right_y, left_foreign, right_foreign
 
 
-@kernel
+@lean_kernel
 def _covered(lines, count, lx, ly, rx, ry, per_horizon, radius):
     """Tell whether an earlier half-plane keeps the agent clear of both ends, and so of the whole wall."""
     for line in range(count):
@@ -219,7 +219,7 @@ def _covered(lines, count, lx, ly, rx, ry, per_horizon, radius):
     return False
 
 
-@kernel
+@lean_kernel
 def _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, radius):
     """Return (exists, normal, offset) of the half-plane at the point of the velocity obstacle that is nearest to the velocity."""
     _, single, left_x, left_y, right_x, right_y, left_foreign, right_foreign = legs
@@ -254,7 +254,7 @@ def _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, rad
     return not right_foreign, right_y, -right_x, per_horizon * (right_y * rx - right_x * ry) + cap
 
 
-@kernel
+@lean_kernel
 def wall_half_planes(shape, link, zone_wall, begin, end, x, y, vx, vy, radius, reach, per_horizon, distances, found, lines):
     """Write the half-planes that walls impose on an agent, those of nearer walls first.
 
