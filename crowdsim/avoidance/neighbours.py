@@ -29,15 +29,11 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slo
     first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, per_metre, x, y, np.float64(reach))
     square = reach * reach
     found = _U0
-    parts = 2 if wrapped > 0 else 1
     own = spread(np.int32(slot))
-    for line in range(first_line, first_line + lines):
-        cell = np.uint64(first_cell + (line & row_mask) * table_columns)
-        for part in range(parts):
-            if part == 0:
-                begin, end = np.uint64(cells_start[cell + np.uint64(first_column)]), np.uint64(cells_start[cell + np.uint64(first_column + columns)])
-            else:
-                begin, end = np.uint64(cells_start[cell]), np.uint64(cells_start[cell + np.uint64(wrapped)])
+    while columns > 0:
+        for line in range(first_line, first_line + lines):
+            cell = first_cell + (line & row_mask) * table_columns + first_column
+            begin, end = np.uint64(cells_start[np.uint64(cell)]), np.uint64(cells_start[np.uint64(cell + columns)])
             limit = spread(np.int32(end))
             for first in range(begin, end, _U16):
                 dx, dy = difference(cells_x, first, x), difference(cells_y, first, y)
@@ -50,6 +46,7 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slo
                 found += bit_count(high)
                 if found > np.uint64(_CANDIDATES):  # a pile: keep the nearest and look no farther than the last of them
                     found, square = _thin_out(cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots)
+        first_column, columns, wrapped = 0, wrapped, 0  # a folded window goes on at the table's first column
     _measure(cells_x, cells_y, slot, found, floats, slots)
     return _pick(cells_row, found, wanted, floats, slots)
 

@@ -16,7 +16,7 @@ Values are *lanes*: of float32, of int32, or of truth values. ``+ - * /`` work o
 `numbers()`                           0, 1, ..., 15 as int32 lanes
 `choose(mask, a, b)`                  a where the mask is true, else b
 `root(a)`, `magnitude(a)`             square root and absolute value of float32 lanes
-`least(a)`, `greatest(a)`             of float32 lanes without nan; of -0 and +0 either may come
+`least(a)`, `greatest(a)`             of float32 lanes without nan
 `total(a)`                            sum of int32 lanes
 `bits(mask)`                          uint64 whose bit k tells lane k
 `bit_count(u)`, `first_bit(u)`        of uint64; the first bit of 0 is undefined

@@ -125,14 +125,30 @@ def magnitude(typing, a):
     return a(a), _llvm("llvm.fabs.v16f32", FLOATS.vector)
 
 
+def _fold(sign: str) -> Callable[..., Any]:
+    """Return a generator that halves the lanes until the one is left for which ``a sign b`` holds against all others."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        lanes = arguments[0]
+        for width in (8, 4, 2, 1):
+            undefined = ir.Constant(lanes.type, ir.Undefined)
+            low, high = (
+                builder.shuffle_vector(lanes, undefined, ir.Constant(ir.VectorType(_I32, width), list(range(first, first + width)))) for first in (0, width)
+            )
+            lanes = builder.select(builder.fcmp_ordered(sign, low, high), low, high)
+        return builder.extract_element(lanes, _I32(0))
+
+    return generate
+
+
 @intrinsic
 def least(typing, a):
-    return types.float32(a), _llvm("llvm.vector.reduce.fmin.v16f32", ir.FloatType())
+    return types.float32(a), _fold("<")
 
 
 @intrinsic
 def greatest(typing, a):
-    return types.float32(a), _llvm("llvm.vector.reduce.fmax.v16f32", ir.FloatType())
+    return types.float32(a), _fold(">")
 
 
 @intrinsic

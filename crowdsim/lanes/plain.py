@@ -53,14 +53,21 @@ def magnitude(a: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.abs(a)
 
 
+def _fold(lanes: NDArray[np.float32], smaller: bool) -> np.float32:
+    for width in (8, 4, 2, 1):
+        low, high = lanes[:width], lanes[width:]
+        lanes = np.where(low < high if smaller else low > high, low, high)
+    return lanes[0]
+
+
 def least(a: NDArray[np.float32]) -> np.float32:
     """Return the least of the lanes."""
-    return a.min()
+    return _fold(a, True)
 
 
 def greatest(a: NDArray[np.float32]) -> np.float32:
     """Return the greatest of the lanes."""
-    return a.max()
+    return _fold(a, False)
 
 
 def total(a: NDArray[np.int32]) -> np.int32:
