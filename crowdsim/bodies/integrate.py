@@ -1,0 +1,33 @@
+"""From velocities to tentative positions."""
+
+from __future__ import annotations
+
+from crowdsim.geometry.speed import limited
+from crowdsim.kernels import kernel
+
+
+@kernel
+def integrate(start, stop, position, velocity, maximum_speed, tick_length, out_velocity, out_position):
+    """Write where everyone would be after a tick, none faster than its maximum speed.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of rows.
+    position, velocity : (n, 2) float64, m and m/s
+    maximum_speed : (n,) float64, m/s, >= 0
+    tick_length : float, s
+    out_velocity : (n, 2) float64, m/s
+        The velocity as walked: `velocity` itself, bit for bit, where it keeps the limit.
+    out_position : (n, 2) float64, m
+        Must not alias `position`.
+
+    Notes
+    -----
+    Explicit Euler: the velocity was chosen for this tick as a whole. Twin: `tests/reference/integrate.py`.
+    """
+    for row in range(start, stop):
+        x, y = limited(velocity[row, 0], velocity[row, 1], maximum_speed[row])
+        out_velocity[row, 0], out_velocity[row, 1] = x, y
+        out_position[row, 0] = position[row, 0] + x * tick_length
+        out_position[row, 1] = position[row, 1] + y * tick_length

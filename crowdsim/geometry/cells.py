@@ -1,0 +1,255 @@
+"""The neighbour index: agents sorted into square cells, so that who is near is found by reading a few contiguous runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.lanes import LANES
+
+CELLS_PER_AGENT = 4  # Table cells for each agent of a floor at most. More costs clearing time each tick; fewer folds distant places onto each other.
+LEAST_CELLS = 256  # Table cells that a floor with few agents may have, so that a handful spread over a hall need no folding.
+FARTHEST_M = 1e12  # A coordinate beyond this is taken for a fault: float64 resolves 0.1 mm there.
+
+# Columns of `Cells.shape`.
+COLUMNS, COLUMN_MASK, LAST_COLUMN, ROWS, ROW_MASK, LAST_ROW, FIRST_CELL = range(7)
+
+
+class Cells(NamedTuple):
+    """A built index as kernels see it. A *slot* is a place in cell order, a *row* one in entity order.
+
+    Each floor that has agents is a *plane* with a table of cells of its own, so agents on other floors are never met. A table holds at most
+    `CELLS_PER_AGENT` cells per agent: where the floor's bounding box needs more (a straggler a kilometre away), cell numbers are folded modulo
+    the table's size. A cell then also holds agents from elsewhere, whom the distance test refuses; memory follows the agents, never the area.
+
+    Attributes
+    ----------
+    x, y : (n + 16,) float64, m
+        Positions by slot; the last sixteen are no agents but may be read.
+    row : (n,) uint32
+        Row of each slot; rows ascend within a cell.
+    slot : (n,) uint32
+        Slot of each row.
+    plane : (n,) int32
+        Plane of each slot.
+    start : (cells + 2,) uint32
+        Cell c holds the slots ``start[c]:start[c + 1]``.
+    origin : (p, 2) float64, m
+        Lower left corner of each plane.
+    shape : (p, 7) int64
+        By plane: columns, column mask, last column, rows, row mask, last row, first cell. Columns and rows are those of the table, the last
+        ones those of the bounding box before folding; a mask is -1 (no folding) or columns - 1 with columns a power of two.
+    per_metre : float
+        Cells per metre.
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    row: NDArray[np.uint32]
+    slot: NDArray[np.uint32]
+    plane: NDArray[np.int32]
+    start: NDArray[np.uint32]
+    origin: NDArray[np.float64]
+    shape: NDArray[np.int64]
+    per_metre: float
+
+
+@kernel
+def _survey(position, layer):
+    """Return the least and greatest layer and the first row whose position is no number up to FARTHEST_M (-1: none)."""
+    least, greatest = layer[0], layer[0]
+    bad = -1
+    for row in range(layer.size):
+        least, greatest = min(least, layer[row]), max(greatest, layer[row])
+        if bad < 0 and not (abs(position[row, 0]) <= FARTHEST_M and abs(position[row, 1]) <= FARTHEST_M):
+            bad = row
+    return least, greatest, bad
+
+
+@kernel
+def _bound_planes(position, plane_of_row, box, count):
+    """Write each plane's bounding box (low x, low y, high x, high y) and its number of agents."""
+    for p in range(count.size):
+        box[p, 0], box[p, 1], box[p, 2], box[p, 3] = np.inf, np.inf, -np.inf, -np.inf
+        count[p] = 0
+    for row in range(plane_of_row.size):
+        p = plane_of_row[row]
+        x, y = position[row, 0], position[row, 1]
+        box[p, 0], box[p, 1] = min(box[p, 0], x), min(box[p, 1], y)
+        box[p, 2], box[p, 3] = max(box[p, 2], x), max(box[p, 3], y)
+        count[p] += 1
+
+
+@kernel
+def _sort_into_cells(position, plane_of_row, cells, cell_of_row):
+    """Fill `cells` by a counting sort of the rows that keeps their order within a cell."""
+    start, shape, origin = cells.start, cells.shape, cells.origin
+    start[:] = 0
+    for row in range(plane_of_row.size):
+        p = plane_of_row[row]
+        column = np.int64((position[row, 0] - origin[p, 0]) * cells.per_metre) & shape[p, COLUMN_MASK]
+        line = np.int64((position[row, 1] - origin[p, 1]) * cells.per_metre) & shape[p, ROW_MASK]
+        cell = np.uint32(shape[p, FIRST_CELL] + line * shape[p, COLUMNS] + column)
+        cell_of_row[row] = cell
+        start[np.uint64(cell) + np.uint64(2)] += np.uint32(1)
+    for cell in range(2, start.size):  # start[c + 1] is now the first slot of cell c, and filling c moves it to the first slot of c + 1
+        start[cell] += start[cell - 1]
+    for row in range(plane_of_row.size):
+        following = np.uint64(cell_of_row[row]) + np.uint64(1)
+        slot = np.uint64(start[following])
+        start[following] += np.uint32(1)
+        cells.x[slot], cells.y[slot] = position[row, 0], position[row, 1]
+        cells.row[slot] = np.uint32(row)
+        cells.slot[row] = np.uint32(slot)
+        cells.plane[slot] = plane_of_row[row]
+
+
+@inlined_kernel
+def plane_numbers(origin, shape, p):
+    """Return the row of `origin` and of `shape` of plane `p` as one tuple, as `window` takes it. Twin: `tests/reference/cells.py`."""
+    return origin[p, 0], origin[p, 1], shape[p, 0], shape[p, 1], shape[p, 2], shape[p, 3], shape[p, 4], shape[p, 5], shape[p, 6]
+
+
+@inlined_kernel
+def window(plane, per_metre, x, y, reach):
+    """Find the table cells of plane `p` that hold everybody within `reach` of (x, y).
+
+    Parameters
+    ----------
+    cells : Cells
+    p : int
+    x, y, reach : float, m
+
+    Returns
+    -------
+    first_line, lines, first_column, columns, wrapped_columns : int64
+        Lines of cells go on from ``first_line`` (modulo the row mask); in each, `columns` cells from `first_column` on, and `wrapped_columns` from
+        column 0 on where the table is folded. No cell is named twice.
+
+    Notes
+    -----
+    The window is a little larger than asked (1e-6 of `reach` and a nanometre), so that a distance rounded to float32 cannot reach past it.
+    Twin: `tests/reference/cells.py`.
+    """
+    origin_x, origin_y, table_columns, column_mask, last_column, table_rows, row_mask, last_row, first_cell = plane
+    padded = reach * 1.000001 + 1e-9
+    relative_x, relative_y = x - origin_x, y - origin_y
+    left = np.int64(min(max((relative_x - padded) * per_metre, 0.0), np.float64(last_column)))
+    right = np.int64(min(max((relative_x + padded) * per_metre, 0.0), np.float64(last_column)))
+    low = np.int64(min(max((relative_y - padded) * per_metre, 0.0), np.float64(last_row)))
+    high = np.int64(min(max((relative_y + padded) * per_metre, 0.0), np.float64(last_row)))
+    width = min(right - left + 1, table_columns)
+    first_column = left & column_mask
+    columns = min(width, table_columns - first_column)
+    return low & row_mask, min(high - low + 1, table_rows), first_column, columns, width - columns, row_mask, table_columns, first_cell
+
+
+class CellIndex:
+    """Sorts agents into cells once a tick, in buffers that are kept.
+
+    Parameters
+    ----------
+    cell_size : float, m
+        Edge of a cell. Results never depend on it, only speed does: about half the radius that is usually searched is fastest.
+
+    Attributes
+    ----------
+    cells : Cells
+        What the last `build` found; its arrays are overwritten by the next one.
+    """
+
+    def __init__(self, cell_size: float = 1.0) -> None:
+        self.cell_size = cell_size
+        self._capacity = 0
+        self._slots: dict[str, NDArray] = {}
+        self._box = np.empty((0, 4))
+        self._count = np.empty(0, dtype=np.int64)
+        self._table = np.empty(0, dtype=np.uint32)
+        self.build(np.empty((0, 2)), np.empty(0, dtype=np.int32))
+
+    def build(self, position: NDArray[np.float64], layer: NDArray[np.int32], cell_size: float | None = None) -> Cells:
+        """Sort rows into cells.
+
+        Parameters
+        ----------
+        position : (n, 2) float64, m
+        layer : (n,) int32
+            Floors; agents on different ones are in different tables.
+        cell_size : float, m, optional
+            New edge of a cell, kept until the next change.
+
+        Returns
+        -------
+        Cells
+
+        Raises
+        ------
+        ValueError
+            If a coordinate is no number up to 1e12 m.
+        """
+        if cell_size is not None:
+            self.cell_size = cell_size
+        count = len(layer)
+        self._reserve(count)
+        per_metre = 1.0 / self.cell_size
+        plane_of_row, planes = self._planes(position, layer)
+        origin, shape, table = self._lay_out(planes, per_metre)
+        slots = {name: array[:count] for name, array in self._slots.items()}
+        x, y = self._slots["x"][: count + LANES], self._slots["y"][: count + LANES]
+        self.cells = Cells(x, y, slots["row"], slots["slot"], slots["plane"], table, origin, shape, per_metre)
+        _sort_into_cells(position, plane_of_row, self.cells, slots["cell"])
+        return self.cells
+
+    def _reserve(self, count: int) -> None:
+        if count <= self._capacity and self._slots:
+            return
+        self._capacity = max(64, count, 2 * self._capacity)
+        kinds = {"x": np.float64, "y": np.float64, "row": np.uint32, "slot": np.uint32, "plane": np.int32, "cell": np.uint32, "plane_of_row": np.int32}
+        self._slots = {name: np.zeros(self._capacity + LANES, dtype=kind) for name, kind in kinds.items()}
+
+    def _planes(self, position: NDArray[np.float64], layer: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+        """Number the layers that occur, and find each one's bounding box and number of agents."""
+        plane_of_row = self._slots["plane_of_row"][: len(layer)]
+        planes = 1
+        if len(layer):
+            least, greatest, bad = _survey(position, layer)
+            if bad >= 0:
+                raise ValueError(f"row {bad}: the position ({position[bad, 0]}, {position[bad, 1]}) is not a place within {FARTHEST_M:g} m of the origin")
+            planes = int(greatest) - int(least) + 1
+            if planes <= 16:
+                np.subtract(layer, least, out=plane_of_row, casting="unsafe")
+            else:  # layers may be numbered with gaps
+                occurring = np.unique(layer)
+                planes = len(occurring)
+                plane_of_row[:] = np.searchsorted(occurring, layer)
+        if planes > len(self._count):
+            self._box = np.empty((planes, 4))
+            self._count = np.empty(planes, dtype=np.int64)
+        _bound_planes(position, plane_of_row, self._box[:planes], self._count[:planes])
+        return plane_of_row, planes
+
+    def _lay_out(self, planes: int, per_metre: float) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint32]]:
+        """Give each plane its table: as large as its bounding box, or folded to what its agents are worth."""
+        origin = np.zeros((planes, 2))
+        shape = np.zeros((planes, 7), dtype=np.int64)
+        first = 0
+        for p in range(planes):
+            agents = int(self._count[p])
+            low_x, low_y, high_x, high_y = self._box[p].tolist() if agents else (0.0, 0.0, 0.0, 0.0)
+            last_column, last_row = int((high_x - low_x) * per_metre), int((high_y - low_y) * per_metre)
+            columns, rows, column_mask, row_mask = last_column + 1, last_row + 1, -1, -1
+            limit = max(LEAST_CELLS, CELLS_PER_AGENT * agents)
+            if columns * rows > limit:
+                columns, rows = 1 << last_column.bit_length(), 1 << last_row.bit_length()
+                while columns * rows > limit:
+                    columns, rows = (columns // 2, rows) if columns >= rows else (columns, rows // 2)
+                column_mask, row_mask = columns - 1, rows - 1
+            origin[p] = low_x, low_y
+            shape[p] = columns, column_mask, last_column, rows, row_mask, last_row, first
+            first += columns * rows
+        if first + 2 > len(self._table):
+            self._table = np.empty(2 * first + 2, dtype=np.uint32)
+        return origin, shape, self._table[: first + 2]
