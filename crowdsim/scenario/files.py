@@ -68,14 +68,10 @@ def _neighbours(path: Path) -> str:
 
 
 def _decoded(data: bytes) -> str:
-    for mark, encoding in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
-        if data.startswith(mark):
-            data = data[len(mark) :]
-            break
-    else:
-        encoding = "utf-8"
+    marks = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    mark = next((known for known in marks if data.startswith(known)), b"")
     try:
-        text = data.decode(encoding)
+        text = data[len(mark) :].decode(marks.get(mark, "utf-8"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         message = f"this is not text in UTF-8: byte {data[error.start]:#04x} at position {error.start} (line {line})"

@@ -165,22 +165,19 @@ class Problems:
 
     Attributes
     ----------
+    root : Node
+        The whole file, from which the places of items are taken.
     found : list of Problem
     """
 
-    def __init__(self, root: Node | None = None) -> None:
+    def __init__(self, root: Node) -> None:
         self.root = root
         self.found: list[Problem] = []
 
     def add(self, path: Path, message: str, way_out: str = "", *, key: bool = False, place: Place | None = None) -> None:
         """Add a problem of the item at `path`; it stands at the value (or at its `key`), unless `place` says otherwise."""
-        where = place or (self.root.place_of(path, key=key) if self.root is not None else Place(""))
+        where = place or self.root.place_of(path, key=key)
         self.found.append(Problem(item_text(path), message, way_out, where.file, where.line, where.column))
-
-    def has_under(self, path: Path) -> bool:
-        """Return whether a problem of the item at `path`, or of anything in it, was added."""
-        item = item_text(path)
-        return any(problem.item == item or problem.item.startswith((item + ".", item + "[")) for problem in self.found)
 
     def sorted(self) -> list[Problem]:
         """Return the problems in the order in which they stand, those of ``--set`` options last, without repetitions."""

@@ -109,7 +109,9 @@ class _Composer:
         assert top.node.keys is not None
         if key in top.node.keys:
             first = top.node.keys[key]
-            self._report(event, f'the key "{clipped(key)}" stands twice in one mapping, first at line {first.line}', "Keep one of the two.", (*self._path(), key))
+            self._report(
+                event, f'the key "{clipped(key)}" stands twice in one mapping, first at line {first.line}', "Keep one of the two.", (*self._path(), key)
+            )
         else:
             top.node.keys[key] = place
         if event.anchor:
@@ -123,7 +125,9 @@ class _Composer:
             self._fail(event, f"*{clipped(name)} stands inside the value that it names", "A value cannot contain itself.")
         if name not in self.anchors:
             known = ", ".join(f"&{clipped(anchor)}" for anchor in list(self.anchors)[:5])
-            self._fail(event, f"*{clipped(name)} names nothing that stands before it", f"Known here: {known}." if known else "No anchor (&name) stands before it.")
+            self._fail(
+                event, f"*{clipped(name)} names nothing that stands before it", f"Known here: {known}." if known else "No anchor (&name) stands before it."
+            )
         node, nodes, height = self.anchors[name]
         self._count(nodes, event)
         if len(self.open) + height > MAX_DEPTH:
