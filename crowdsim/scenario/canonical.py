@@ -1,0 +1,179 @@
+"""A resolved scenario as YAML text that needs no other file: what a recording keeps of its scenario."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import shapely
+
+from crowdsim.scenario.distributions import Distribution
+from crowdsim.scenario.geometry import wkt_of
+from crowdsim.scenario.model import Goal, Group, ListedAgent, Scenario, Visit
+from crowdsim.scenario.parameters import SECTIONS
+from crowdsim.scenario.tree import number_text
+
+_PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ -][A-Za-z0-9_]+)*\Z")
+_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})  # some of them mean more to other YAML readers than to ours
+
+
+def canonical_text(scenario: Scenario) -> str:
+    """Return a scenario as YAML: all defaults filled in, geometry written out, everything in one fixed order.
+
+    Parameters
+    ----------
+    scenario : Scenario
+
+    Returns
+    -------
+    str
+        `parse_scenario` of it gives the same scenario, agents and numbers to the last bit, and again this text. Scenarios that differ only in the order in
+        which groups, goals, agents with ids or areas are listed give one text.
+    """
+    return "\n".join(_block(canonical_data(scenario), 0)) + "\n"
+
+
+def canonical_data(scenario: Scenario) -> dict[str, Any]:
+    """Return the same as plain dicts, lists and scalars, for JSON."""
+    record = scenario.record
+    data: dict[str, Any] = {
+        "version": 1,
+        "name": scenario.name,
+        "description": scenario.description,
+        "seed": scenario.seed,
+        "tick": scenario.tick,
+        "stop": _without_none(
+            {"after": scenario.stop.after, "when": "all_arrived" if scenario.stop.when_all_arrived else "never", "stuck_for": scenario.stop.stuck_for}
+        ),
+        "geometry": {
+            "walkable": _areas(scenario.geometry.walkable),
+            "obstacles": [_without_none({"name": each.name or None, "wkt": wkt_of(each.polygon)}) for each in scenario.geometry.obstacles],
+            "resolved": True,
+        },
+        "goals": {goal.name: _goal(goal, scenario.goals) for goal in scenario.goals if not goal.is_inline},
+        "groups": [_group(group, scenario.goals) for group in scenario.groups],
+    }
+    for section in SECTIONS:
+        chosen = scenario.sections[section.name]
+        data[section.name] = {**({section.selector: chosen.name} if section.selector else {}), **chosen.values}
+    data["record"] = _without_none(
+        {
+            "rate": record.rate,
+            "columns": list(record.columns),
+            "agents": {"every": record.every} if record.every > 1 else record.agents if isinstance(record.agents, str) else list(record.agents),
+            "region": _areas(record.region) if record.region is not None else None,
+            "trace": record.trace,
+        }
+    )
+    return data
+
+
+def _without_none(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if value is not None}
+
+
+def _areas(area: Any) -> list[dict[str, str]]:
+    return [{"wkt": wkt_of(part)} for part in shapely.get_parts(area)]
+
+
+def _goal(goal: Goal, goals: tuple[Goal, ...]) -> dict[str, Any]:
+    if goal.kind == "point" and goal.point is not None:
+        return {"point": list(goal.point), "arrive_within": goal.arrive_within}
+    if goal.kind == "nearest_of":
+        return {"nearest_of": [goals[part].name for part in goal.parts]}
+    return {goal.kind: _areas(goal.area)}
+
+
+def _visits(visits: tuple[Visit, ...], goals: tuple[Goal, ...]) -> list[Any]:
+    found: list[Any] = []
+    for visit in visits:
+        goal = goals[visit.goal]
+        if goal.is_inline:
+            found.append(_without_none({**_goal(goal, goals), "speed": visit.speed}))
+        else:
+            found.append(goal.name if visit.speed is None else {"goal": goal.name, "speed": visit.speed})
+    return found
+
+
+def _data(distribution: Distribution | None) -> Any:
+    return distribution.data() if distribution is not None else None
+
+
+def _group(group: Group, goals: tuple[Goal, ...]) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": group.name}
+    if group.positions is not None:
+        data["positions"] = group.positions.tolist()
+    elif group.listed:
+        order = sorted(range(group.count), key=lambda index: (group.listed[index].id is None, group.listed[index].id or 0, index))
+        # An agent without an id is known by its index, so it has to stay where it is; those with ids may take each other's places.
+        if any(agent.id is None for agent in group.listed):
+            order = list(range(group.count))
+        data["agents"] = [_agent(group.listed[index], goals) for index in order]
+    else:
+        data["count"] = group.count
+    data |= {
+        "region": _areas(group.region) if group.region is not None else None,
+        "goals": _visits(group.visits, goals),
+        "leave_on_arrival": group.leave_on_arrival,
+        "speed": group.speed.data(),
+        "radius": group.radius.data(),
+        "premovement": group.premovement.data(),
+    }
+    return _without_none(data)
+
+
+def _agent(agent: ListedAgent, goals: tuple[Goal, ...]) -> dict[str, Any]:
+    return _without_none(
+        {
+            "id": agent.id,
+            "position": list(agent.position) if agent.position is not None else None,
+            "speed": _data(agent.speed),
+            "radius": _data(agent.radius),
+            "premovement": _data(agent.premovement),
+            "goals": _visits(agent.visits, goals) if agent.visits is not None else None,
+        }
+    )
+
+
+def _block(data: dict[str, Any], depth: int) -> list[str]:
+    """Return a mapping as lines: mappings and lists of mappings in lines of their own, everything else on one."""
+    indent = "  " * depth
+    lines = []
+    for key, value in data.items():
+        name = f"{indent}{_text(key)}:"
+        if isinstance(value, dict) and value and depth < 1:
+            lines += [name, *_block(value, depth + 1)]
+        elif isinstance(value, list) and value and (isinstance(value[0], dict) or depth == 0):
+            lines.append(name)
+            lines += [f"{indent}  - {_flow(item)}" for item in value]
+        else:
+            lines.append(f"{name} {_flow(value)}")
+    return lines
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return number_text(value)
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_text(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+    return "[" + ", ".join(_flow(item) for item in value) + "]"
+
+
+def _text(text: str) -> str:
+    """Return a text as a YAML scalar: bare where nobody can misread it, else in double quotes with escapes."""
+    if _PLAIN_WORD.match(text) and text.lower() not in _RESERVED:
+        return text
+    return '"' + "".join(_escaped(character) for character in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

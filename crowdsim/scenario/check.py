@@ -1,0 +1,201 @@
+"""Whether what a scenario asks for can be: goals and agents stand on the walkable ground, and one can get from here to there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.scenario.geometry import GRID_M, Geometry
+from crowdsim.scenario.model import Goal, Group
+from crowdsim.scenario.tree import Path, Problems, listed, number_text
+
+_TOLERANCE_M = 4 * GRID_M  # The ground was snapped to its grid after points on its boundary were written down.
+_LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
+_MOST_PARTS = 100  # Parts of the ground up to which it is looked up who stands on which.
+_MOST_NAMED = 3  # Agents that one message names.
+
+
+class GroundCheck:
+    """Checks items against the walkable ground of a scenario.
+
+    Parameters
+    ----------
+    geometry : Geometry
+    problems : Problems
+        Receives mistakes.
+    notes : Problems
+        Receives what is possible, but might not be meant.
+    """
+
+    def __init__(self, geometry: Geometry, problems: Problems, notes: Problems) -> None:
+        self.ground = geometry.walkable
+        self.obstacles = geometry.obstacles
+        self.problems = problems
+        self.notes = notes
+        self.parts = list(shapely.get_parts(self.ground))
+        self.walls = self.ground.boundary
+        shapely.prepare([self.ground, self.walls, *self.parts])
+
+    def goals(self, goals: Sequence[Goal]) -> None:
+        """Report goals that nobody can be at."""
+        for goal in goals:
+            if goal.is_inline:
+                continue
+            if goal.point is not None:
+                self._point(goal.point, ("goals", goal.name, "point"))
+            elif goal.area is not None:
+                self.area(goal.area, ("goals", goal.name, goal.kind))
+
+    def _point(self, point: tuple[float, float], path: Path) -> None:
+        spot = shapely.Point(point)
+        distance = shapely.distance(self.ground, spot)
+        if distance > _TOLERANCE_M:
+            near = shapely.shortest_line(self.ground, spot).coords[0]
+            self.problems.add(path, f"{_at(point)} {self._outside(spot, distance)}", f"The nearest point of the ground is ({near[0]:.6g}, {near[1]:.6g}).")
+
+    def _outside(self, spot: Any, distance: float) -> str:
+        for obstacle in self.obstacles:
+            if obstacle.polygon.contains(spot):
+                called = f'the obstacle "{obstacle.name}"' if obstacle.name else "an obstacle"
+                return f"lies in {called}, {distance:.3g} m from the walkable ground"
+        return f"lies {distance:.3g} m outside the walkable ground"
+
+    def area(self, area: Any, path: Path) -> None:
+        """Report an area that shares nothing with the ground."""
+        if shapely.intersects(self.ground, area.representative_point()):
+            return
+        if shapely.area(shapely.intersection(area, self.ground)) > _LEAST_AREA_M2:
+            return
+        distance = shapely.distance(self.ground, area)
+        if distance > _TOLERANCE_M:
+            self.problems.add(
+                path, f"the area lies {distance:.3g} m outside the walkable ground", "An agent's centre must be able to be inside: move it onto the ground."
+            )
+        else:
+            self.problems.add(
+                path, "the area only touches the walkable ground from outside", "An agent's centre must be able to be inside: let it overlap the ground."
+            )
+
+    def groups(self, groups: Iterable[Group], indices: dict[str, int], goals: Sequence[Goal]) -> None:
+        """Report agents that stand outside the ground, and note what is odd about the others."""
+        for group in groups:
+            path: Path = ("groups", indices[group.name])
+            if group.region is not None:
+                self.area(group.region, (*path, "region"))
+            rows, positions = _given_positions(group)
+            inside = self._positions(positions, rows, group, path)
+            for row, agent in enumerate(group.listed):
+                for step, visit in enumerate(agent.visits or ()):
+                    self._inline(goals, visit.goal, self._step((*path, "agents", row, "goals"), step))
+            for step, visit in enumerate(group.visits):
+                self._inline(goals, visit.goal, self._step((*path, "goals"), step))
+            if inside and 1 < len(self.parts) <= _MOST_PARTS:
+                self._note_cut_off(group, positions, goals, path)
+
+    def _inline(self, goals: Sequence[Goal], index: int, path: Path) -> None:
+        if index >= 0 and goals[index].is_inline:
+            point = goals[index].point
+            assert point is not None
+            self._point(point, path)
+
+    def _step(self, path: Path, step: int) -> Path:
+        """Return the path of one goal of an agent: a single one need not be in a list."""
+        node = self.problems.root.at(path)
+        return (*path, step) if node is not None and isinstance(node.value, list) else path
+
+    def _positions(self, positions: NDArray[np.float64], rows: Sequence[int], group: Group, path: Path) -> bool:
+        """Report given positions outside the ground; return whether all are inside."""
+        if not len(positions):
+            return True
+        points = shapely.points(positions)
+        outside = np.flatnonzero(~shapely.intersects_xy(self.ground, positions[:, 0], positions[:, 1]))
+        outside = outside[~shapely.dwithin(self.ground, points[outside], _TOLERANCE_M)]
+        for row in outside[:_MOST_NAMED]:
+            where = (*path, "agents", rows[row], "position") if group.listed else (*path, "positions", rows[row])
+            distance = shapely.distance(self.ground, points[row])
+            rest = len(outside) - _MOST_NAMED
+            more = f", and so do {rest} more of the group" if rest > 0 and row == outside[_MOST_NAMED - 1] else ""
+            name = agent_name(group, rows[row])
+            self.problems.add(
+                where, f"{name} at {_at(positions[row])} {self._outside(points[row], distance)}{more}", "Move the agent onto the walkable ground."
+            )
+        if not outside.size:
+            self._note_walls(points, rows, group, path)
+        return not outside.size
+
+    def _note_walls(self, points: NDArray[Any], rows: Sequence[int], group: Group, path: Path) -> None:
+        """Note positions that are closer to a wall than the body is wide, as far as the radius is known here."""
+        least = np.array([(group.listed[row].radius or group.radius).low if group.listed else group.radius.low for row in rows])
+        close = np.flatnonzero(shapely.dwithin(self.walls, points, least))
+        if close.size:
+            first = int(close[0])
+            message = f"{close.size} of {len(points)} given positions are closer to a wall than the agent's radius"
+            distance = shapely.distance(self.walls, points[first])
+            who = f"The first is {agent_name(group, rows[first])} at {_at(points[first].coords[0])}"
+            self.notes.add(path, message, f"{who}, {distance:.3g} m from a wall with a radius of {least[first]:g} m.")
+
+    def _note_cut_off(self, group: Group, positions: NDArray[np.float64], goals: Sequence[Goal], path: Path) -> None:
+        """Note a group none of whose agents can walk to one of its goals."""
+        starts = self._parts_of_start(group, positions)
+        for step, visit in enumerate(group.visits):
+            reached = self._parts_of_goal(goals, visit.goal)
+            if starts and reached and not starts & reached:
+                message = f'"{goals[visit.goal].name}" lies on another part of the ground than all agents of "{group.name}": nobody can walk there'
+                self.notes.add(
+                    self._step((*path, "goals"), step),
+                    message,
+                    f"The ground has {len(self.parts)} parts that do not touch; agents will go to the nearest point they can reach.",
+                )
+
+    def _parts_of_start(self, group: Group, positions: NDArray[np.float64]) -> set[int]:
+        found = {index for index, part in enumerate(self.parts) if len(positions) and shapely.intersects_xy(part, positions[:, 0], positions[:, 1]).any()}
+        if len(positions) < group.count:
+            found |= {
+                index
+                for index, part in enumerate(self.parts)
+                if group.region is None or shapely.area(shapely.intersection(part, group.region)) > _LEAST_AREA_M2
+            }
+        return found
+
+    def _parts_of_goal(self, goals: Sequence[Goal], index: int) -> set[int]:
+        if index < 0:
+            return set()
+        goal = goals[index]
+        if goal.parts:
+            return set().union(*(self._parts_of_goal(goals, part) for part in goal.parts))
+        shape = shapely.Point(goal.point) if goal.point is not None else goal.area
+        return {index for index, part in enumerate(self.parts) if shape is not None and shapely.distance(part, shape) <= _TOLERANCE_M}
+
+
+def _given_positions(group: Group) -> tuple[list[int], NDArray[np.float64]]:
+    """Return the indices in the group and the positions of the agents that have one."""
+    if group.positions is not None:
+        return list(range(group.count)), group.positions
+    rows = [index for index, agent in enumerate(group.listed) if agent.position is not None]
+    return rows, np.array([group.listed[row].position for row in rows], dtype=np.float64).reshape(-1, 2)
+
+
+def agent_name(group: Group, index: int) -> str:
+    """Return how messages name an agent: its id, else its index in its group."""
+    if group.listed and group.listed[index].id is not None:
+        return f"the agent with the id {group.listed[index].id}"
+    return f"agent {index} of {group.name}"
+
+
+def _at(point: Sequence[float]) -> str:
+    return f"({number_text(float(point[0]))}, {number_text(float(point[1]))})"
+
+
+def note_idle(groups: Sequence[Group], goals: Sequence[Goal], indices: dict[str, int], notes: Problems) -> None:
+    """Note goals that nobody goes to and scenarios without agents."""
+    used = {visit.goal for group in groups for visits in (group.visits, *(agent.visits or () for agent in group.listed)) for visit in visits}
+    used |= {part for index in used if index >= 0 for part in goals[index].parts}
+    idle = [goal.name for index, goal in enumerate(goals) if index not in used]
+    if idle:
+        notes.add(("goals",), f"nobody goes to {listed(idle)}", key=True)
+    if not any(group.count for group in groups):
+        notes.add(("groups",), "there are no agents", key=True)

@@ -1,0 +1,212 @@
+"""Check the shape of a scenario piece by piece, so that a mistake in one group hides no mistake in another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, get_args
+
+from pydantic import TypeAdapter, ValidationError
+
+from crowdsim.scenario import schema
+from crowdsim.scenario.explain import Declared, explained, locate
+from crowdsim.scenario.parameters import SECTIONS
+from crowdsim.scenario.tree import UNUSABLE, Node, Path, Problems, described, is_usable, listed, plain, suggestion
+
+VERSION = 1
+_SECTION_NAMES = tuple(section.name for section in SECTIONS)
+_PIECEWISE = ("goals", "groups")
+
+
+@dataclass
+class Draft:
+    """What could be read of a scenario; what had mistakes is missing.
+
+    Attributes
+    ----------
+    values : dict
+        Validated values by top-level key; defaults for the keys that the file does not have. `goals` and `groups` are below.
+    goals : dict of str to goal
+    groups : dict of int to GroupShape
+        By index in the file.
+    goal_names : list of str
+        All names in the file, those of goals with mistakes too.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    goals: dict[str, Any] = field(default_factory=dict)
+    groups: dict[int, schema.GroupShape] = field(default_factory=dict)
+    goal_names: list[str] = field(default_factory=list)
+
+
+@cache
+def _adapter(key: str) -> tuple[Any, TypeAdapter[Any]]:
+    """Return the annotation and the checker of a top-level key, of one goal (``goals/``) or of one group (``groups/``)."""
+    if key == "goals/":
+        annotation: Any = schema.GoalShape
+    elif key == "groups/":
+        annotation = schema.GroupShape
+    elif key == "goals/name":
+        annotation = schema.Name
+    else:
+        info = schema.ScenarioShape.model_fields[key]
+        annotation = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+    return annotation, TypeAdapter(annotation)
+
+
+def read_draft(root: Node, problems: Problems) -> Draft | None:
+    """Check the shape of a scenario.
+
+    Parameters
+    ----------
+    root : Node
+        The whole file.
+    problems : Problems
+        Receives what is wrong.
+
+    Returns
+    -------
+    Draft or None
+        None where the file is no scenario of this version at all, and more problems would only confuse.
+    """
+    if root.value is None:
+        problems.add((), "the file is empty", 'Begin with "crowdsim new my_scenario.yaml".')
+        return None
+    if not isinstance(root.value, dict):
+        problems.add((), f"a scenario is a mapping (version: 1, geometry: ..., groups: ...), found {described(root.value)}")
+        return None
+    if not _version_is_right(root, problems):
+        return None
+    _refuse_empty_values(root, (), problems)
+    _refuse_unknown_keys(root, problems)
+    draft = Draft()
+    for key, info in schema.ScenarioShape.model_fields.items():
+        node = root.value.get(key)
+        if key in _SECTION_NAMES or key == "version":
+            continue
+        if node is None:
+            if info.is_required():
+                problems.add((), f'the key "{key}" is missing', _missing_hint(key))
+            elif key not in _PIECEWISE:
+                draft.values[key] = info.get_default(call_default_factory=True)
+        elif key == "goals":
+            _read_goals(node, draft, problems)
+        elif key == "groups":
+            _read_groups(node, draft, problems)
+        else:
+            value = _checked(key, node, (key,), problems)
+            if value is not UNUSABLE:
+                draft.values[key] = value
+    return draft
+
+
+def _missing_hint(key: str) -> str:
+    return {
+        "geometry": "For example geometry: {walkable: {box: [0, 0, 10, 8]}}.",
+        "groups": "For example groups: [{name: crowd, count: 100, goals: [door]}].",
+    }[key]
+
+
+def _version_is_right(root: Node, problems: Problems) -> bool:
+    node = root.value.get("version")
+    if node is None:
+        known = [key for key in root.value if key in schema.ScenarioShape.model_fields]
+        way_out = "Write version: 1 on the first line." if known else 'This does not look like a scenario; begin with "crowdsim new my_scenario.yaml".'
+        problems.add((), 'the key "version" is missing', way_out)
+        return bool(known)
+    if node.value is UNUSABLE:
+        return True
+    if isinstance(node.value, bool) or node.value != VERSION:
+        problems.add(
+            ("version",), f"this crowdsim reads version {VERSION}, found {described(node.value)}", f"Write version: {VERSION}, or use a crowdsim that reads it."
+        )
+        return False
+    return True
+
+
+def _refuse_unknown_keys(root: Node, problems: Problems) -> None:
+    known = list(schema.ScenarioShape.model_fields)
+    for key in root.value:
+        if key not in known:
+            problems.add((key,), f'there is no key "{key}" here', f"{suggestion(key, known)} Known are {listed(known, most=20)}.".strip(), key=True)
+
+
+def _refuse_empty_values(node: Node, path: Path, problems: Problems) -> None:
+    """Report values that were left empty: a forgotten value shall not silently become a default."""
+    items: Sequence[tuple[str | int, Node]] = []
+    if isinstance(node.value, dict):
+        items = list(node.value.items())
+    elif isinstance(node.value, list):
+        if node.value and not isinstance(node.value[0].value, (list, dict)) and all(item.value is not None for item in node.value):
+            return
+        items = list(enumerate(node.value))
+    for part, below in items:
+        if below.value is None:
+            problems.add((*path, part), "no value is given", "Give one, or leave the key out.", key=True)
+            below.value = UNUSABLE
+        elif isinstance(below.value, (list, dict)):
+            _refuse_empty_values(below, (*path, part), problems)
+
+
+def _checked(key: str, node: Node, path: Path, problems: Problems) -> Any:
+    """Return the validated value of a node, or UNUSABLE after its problems were added."""
+    annotation, adapter = _adapter(key)
+    try:
+        value = adapter.validate_python(plain(node))
+        return value if is_usable(node) else UNUSABLE
+    except ValidationError as error:
+        for entry in error.errors(include_url=False):
+            if _was_reported(entry):
+                continue
+            below, declared, parent = locate(annotation, entry["loc"])
+            message, way_out = explained(entry, declared, parent)
+            if entry["type"] == "missing":
+                below = below[:-1]
+            problems.add((*path, *below), message, way_out, key=entry["type"] == "extra_forbidden" or entry["loc"][-1:] == ("[key]",))
+        return UNUSABLE
+
+
+def _was_reported(entry: Any) -> bool:
+    """Return whether an error is only the consequence of a value that has been reported already."""
+    value = entry["input"]
+    return value is UNUSABLE or (entry["type"] == "form" and isinstance(value, list) and UNUSABLE in value)
+
+
+def _read_goals(node: Node, draft: Draft, problems: Problems) -> None:
+    if not isinstance(node.value, dict):
+        _checked("goals", node, ("goals",), problems)
+        return
+    if len(node.value) > schema.MAX_GOALS:
+        problems.add(("goals",), f"{len(node.value):,} goals, but there may be at most {schema.MAX_GOALS:,}")
+        return
+    draft.goal_names = list(node.value)
+    for name, item in node.value.items():
+        _check_name(name, ("goals", name), item, problems)
+        goal = _checked("goals/", item, ("goals", name), problems)
+        if goal is not UNUSABLE:
+            draft.goals[name] = goal
+
+
+def _check_name(name: str, path: Path, node: Node, problems: Problems) -> None:
+    try:
+        _adapter("goals/name")[1].validate_python(name)
+    except ValidationError as error:
+        message, way_out = explained(error.errors(include_url=False)[0], Declared(schema.Name), None)
+        problems.add(path, message, way_out, key=True)
+
+
+def _read_groups(node: Node, draft: Draft, problems: Problems) -> None:
+    if not isinstance(node.value, list):
+        _checked("groups", node, ("groups",), problems)
+        return
+    if len(node.value) > schema.MAX_GROUPS:
+        problems.add(("groups",), f"{len(node.value):,} groups, but there may be at most {schema.MAX_GROUPS:,}")
+        return
+    for index, item in enumerate(node.value):
+        group = _checked("groups/", item, ("groups", index), problems)
+        if group is not UNUSABLE:
+            draft.groups[index] = group
+
+
+assert set(get_args(schema.ScenarioShape.model_fields["version"].annotation)) == {VERSION}

@@ -1,0 +1,238 @@
+"""Polygons from well-known text, GeoJSON and the JSON form of grid maps (S2, section 2b)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import shapely
+
+from crowdsim.scenario.limits import MAX_VERTICES
+from crowdsim.scenario.tree import clipped, described, suggestion
+
+_MOST_NESTING = 16  # GEOS reads nested collections by recursion.
+_MOST_JSON_VALUES = 4 * MAX_VERTICES  # A vertex is a list and two numbers.
+_BRACKET = re.compile(r"[()]")
+_GEOGRAPHIC = ("CRS84", "EPSG::4326", "EPSG:4326")
+
+
+class GeometryRefused(ValueError):
+    """Geometry that cannot be read, in words; `way_out` says what to do."""
+
+    def __init__(self, message: str, way_out: str = "") -> None:
+        super().__init__(message)
+        self.way_out = way_out
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One polygon as it was found, not checked yet.
+
+    Attributes
+    ----------
+    polygon : shapely Polygon
+    name : str
+        Name in its file, empty where it has none.
+    where : str
+        Its place in what it was read from, for example ``features[3]``; empty where there is only one.
+    """
+
+    polygon: Any
+    name: str = ""
+    where: str = ""
+
+
+@dataclass
+class GridMap:
+    """A map in the JSON form of S2, section 2b, as polygons."""
+
+    areas: list[Piece] = field(default_factory=list)
+    closed_areas: list[Piece] = field(default_factory=list)
+    obstacles: list[Piece] = field(default_factory=list)
+
+
+def pieces_of_wkt(text: str) -> list[Piece]:
+    """Return the polygons of well-known text: POLYGON, MULTIPOLYGON, or GEOMETRYCOLLECTION of these at any depth.
+
+    Raises
+    ------
+    GeometryRefused
+        If it is no well-known text, or holds anything else.
+    """
+    if text.count(",") > MAX_VERTICES:
+        raise GeometryRefused(f"more than {MAX_VERTICES:,} vertices", "Simplify the geometry.")
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(text):
+        depth += 1 if bracket.group() == "(" else -1
+        deepest = max(deepest, depth)
+    if deepest > _MOST_NESTING:
+        raise GeometryRefused(f"collections are nested {deepest} deep", f"At most {_MOST_NESTING} are read.")
+    try:
+        with np.errstate(all="ignore"):  # coordinates that are not finite are reported by the caller, with their place
+            geometry = shapely.from_wkt(text.strip())
+    except shapely.errors.ShapelyError as error:
+        reason = str(error).replace("ParseException: ", "").strip()
+        raise GeometryRefused(
+            f'this is no well-known text ("{clipped(text.strip())}"): {reason}', 'For example "POLYGON ((0 0, 10 0, 10 8, 0 8, 0 0))".'
+        ) from None
+    parts = list(_polygons(geometry))
+    many = len(parts) > 1
+    return [Piece(part, "", f"polygon {index + 1} of {len(parts)}" if many else "") for index, part in enumerate(parts)]
+
+
+def _polygons(geometry: Any) -> Iterator[Any]:
+    if geometry.geom_type == "Polygon":
+        if not geometry.is_empty:
+            yield _flat(geometry)
+    elif geometry.geom_type in ("MultiPolygon", "GeometryCollection"):
+        for part in geometry.geoms:
+            yield from _polygons(part)
+    else:
+        raise GeometryRefused(f"this is a {geometry.geom_type.upper()}, not a polygon", "Only POLYGON, MULTIPOLYGON and GEOMETRYCOLLECTION of these are areas.")
+
+
+def _flat(polygon: Any) -> Any:
+    if not polygon.has_z:
+        return polygon
+    heights = shapely.get_coordinates(polygon, include_z=True)[:, 2]
+    heights = heights[np.isfinite(heights)]
+    if heights.size and np.ptp(heights) > 0.0:
+        raise GeometryRefused(f"a polygon has heights from {heights.min():g} to {heights.max():g} m", "Version 1 knows one floor: give x and y alone.")
+    return shapely.force_2d(polygon)
+
+
+def _json_value(text: str) -> Any:
+    if sum(text.count(character) for character in ",[{") > _MOST_JSON_VALUES:
+        raise GeometryRefused(f"more than {_MOST_JSON_VALUES:,} values", "Simplify the geometry.")
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise GeometryRefused(f"this is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise GeometryRefused("the JSON is nested too deep") from None
+    except ValueError as error:  # an integer of thousands of digits
+        if isinstance(error, GeometryRefused):
+            raise
+        raise GeometryRefused(f"this JSON cannot be read: {error}") from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise GeometryRefused(f'the key "{clipped(key)}" stands twice in one object', "Keep one of the two.")
+        result[key] = value
+    return result
+
+
+def _refuse_constant(name: str) -> None:
+    raise GeometryRefused(f"{name} is not a finite number")
+
+
+def pieces_of_geojson(text: str) -> list[Piece]:
+    """Return the polygons of GeoJSON text (RFC 7946): a geometry, a feature or a feature collection.
+
+    Raises
+    ------
+    GeometryRefused
+        If it is no GeoJSON, has other shapes than polygons, or is in degrees.
+    """
+    value = _json_value(text)
+    if isinstance(value, dict) and isinstance(value.get("crs"), dict):
+        system = json.dumps(value["crs"])
+        if any(name in system for name in _GEOGRAPHIC):
+            raise GeometryRefused(
+                "the coordinates are longitudes and latitudes in degrees", "Project them to metres first, for example to the UTM zone of the place."
+            )
+    return list(_geojson_pieces(value, "", "", 0))
+
+
+def _geojson_pieces(value: Any, where: str, name: str, depth: int) -> Iterator[Piece]:
+    if depth > _MOST_NESTING:
+        raise GeometryRefused(f"collections are nested more than {_MOST_NESTING} deep")
+    kind = value.get("type") if isinstance(value, dict) else None
+    at = f"{where}: " if where else ""
+    if kind == "FeatureCollection":
+        for index, item in enumerate(_list_of(value, "features", at)):
+            yield from _geojson_pieces(item, f"features[{index}]", "", depth + 1)
+    elif kind == "Feature":
+        if value.get("geometry") is not None:
+            properties = value.get("properties")
+            named = properties.get("name") if isinstance(properties, dict) else None
+            yield from _geojson_pieces(value["geometry"], where, named if isinstance(named, str) else "", depth + 1)
+    elif kind == "GeometryCollection":
+        for index, item in enumerate(_list_of(value, "geometries", at)):
+            yield from _geojson_pieces(item, f"{where + '.' if where else ''}geometries[{index}]", name, depth + 1)
+    elif kind == "Polygon":
+        yield Piece(_polygon_from(_list_of(value, "coordinates", at), at), name, where)
+    elif kind == "MultiPolygon":
+        for index, rings in enumerate(_list_of(value, "coordinates", at)):
+            inside = f"{where + ', ' if where else ''}polygon {index + 1}"
+            yield Piece(_polygon_from(rings, f"{inside}: "), name, inside)
+    elif isinstance(kind, str):
+        raise GeometryRefused(f"{at}this is a {clipped(kind)}, not a polygon", "Only Polygon, MultiPolygon and collections and features of these are areas.")
+    else:
+        raise GeometryRefused(f"{at}this is no GeoJSON object: it has no type", 'An object of GeoJSON begins like {"type": "Polygon", "coordinates": ...}.')
+
+
+def _list_of(value: dict[str, Any], key: str, at: str) -> list[Any]:
+    items = value.get(key)
+    if not isinstance(items, list):
+        raise GeometryRefused(f"{at}{key} is {described(items)}, but must be a list")
+    return items
+
+
+def _polygon_from(rings: Any, at: str) -> Any:
+    if not isinstance(rings, list) or not rings:
+        raise GeometryRefused(f"{at}a polygon is a list of rings, found {described(rings)}")
+    return _flat(shapely.Polygon(_ring_from(rings[0], at), [_ring_from(ring, at) for ring in rings[1:]]))
+
+
+def _ring_from(points: Any, at: str) -> np.ndarray:
+    if not isinstance(points, list) or len(points) < 3:
+        raise GeometryRefused(f"{at}a ring has at least 3 points, found {described(points)}")
+    for index, point in enumerate(points):
+        numbers = isinstance(point, list) and len(point) >= 2 and all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in point)
+        if not numbers or len(point) != len(points[0]) or len(point) > 3:
+            raise GeometryRefused(f"{at}point {index + 1} is {described(point)}, but a point is [x, y]")
+    try:
+        return np.array(points, dtype=np.float64)
+    except OverflowError:
+        raise GeometryRefused(f"{at}a coordinate is too large") from None
+
+
+def grid_map_of(text: str) -> GridMap:
+    """Return the areas and obstacles of a map in the JSON form of S2, section 2b; x, z there are x, y here.
+
+    The numbers of the grid (`cellSize`, `agentRadius`, ...) say how S2 makes its grid; ground as polygons has no need of them.
+
+    Raises
+    ------
+    GeometryRefused
+        If it has not that form.
+    """
+    value = _json_value(text)
+    if not isinstance(value, dict) or "areas" not in value:
+        near = suggestion("areas", value) if isinstance(value, dict) else ""
+        raise GeometryRefused(f'a grid map is an object with "areas", found {described(value)}', near)
+    for key in value:
+        if key not in ("areas", "obstacles") and suggestion(key, ("areas", "obstacles")):
+            raise GeometryRefused(f'there is no key "{clipped(key)}" in a grid map', suggestion(key, ("areas", "obstacles")))
+    result = GridMap()
+    for key, plain_target in (("areas", result.areas), ("obstacles", result.obstacles)):
+        for index, item in enumerate(_list_of(value, key, "") if key in value else []):
+            where = f"{key}[{index}]"
+            if not isinstance(item, dict) or "polygon" not in item:
+                raise GeometryRefused(f'{where} is {described(item)}, but must be an object with "polygon"')
+            name = item.get("name", "")
+            available = item.get("available", True)
+            if not isinstance(available, bool):
+                raise GeometryRefused(f"{where}.available is {described(available)}, but must be true or false")
+            polygon = _flat(shapely.Polygon(_ring_from(item["polygon"], f"{where}: ")))
+            target = plain_target if available or key == "obstacles" else result.closed_areas
+            target.append(Piece(polygon, name if isinstance(name, str) else "", where))
+    return result

@@ -1,0 +1,85 @@
+"""The JSON Schema of scenario files, for editors that complete and check while one types."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from crowdsim.scenario.parameters import SECTIONS, Owner, Section, tunables_of
+from crowdsim.scenario.schema import ScenarioShape
+from crowdsim.tunable import Tunable
+
+
+def scenario_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a scenario, tunable numbers of all models included.
+
+    Returns
+    -------
+    dict
+        What it refuses is refused by `load_scenario` too; that checks more: names, places and numbers against each other.
+    """
+    schema = ScenarioShape.model_json_schema()
+    _without_null(schema)
+    for section in SECTIONS:
+        about = schema["properties"][section.name].get("description", "")
+        schema["properties"][section.name] = {"description": about, **_section(section)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "crowdsim scenario, version 1",
+        **{k: v for k, v in schema.items() if k != "title"},
+    }
+
+
+def _without_null(part: Any) -> None:
+    """Take out, in place, what pydantic says of keys that may be left out: they are never null."""
+    if isinstance(part, list):
+        for item in part:
+            _without_null(item)
+    elif isinstance(part, dict):
+        choices = part.get("anyOf")
+        if isinstance(choices, list) and {"type": "null"} in choices:
+            left = [choice for choice in choices if choice != {"type": "null"}]
+            if len(left) == 1:
+                del part["anyOf"]
+                part.update({key: value for key, value in left[0].items() if key not in part})
+            else:
+                part["anyOf"] = left
+        if "default" in part and part["default"] is None:
+            del part["default"]
+        elif isinstance(part.get("default"), dict):
+            part["default"] = {key: value for key, value in part["default"].items() if value is not None}
+        for value in part.values():
+            _without_null(value)
+
+
+def _section(section: Section) -> dict[str, Any]:
+    """Return the schema of a section: a mapping of the parameters of one of its owners, or where there is a choice the owner's name."""
+    forms = [_mapping(section, name, owner) for name, owner in section.owners().items()]
+    if not section.selector:
+        return forms[0] if forms else {"type": "object"}
+    return {"anyOf": [{"type": "string", "enum": list(section.owners())}, *forms]}
+
+
+def _mapping(section: Section, name: str, owner: Owner) -> dict[str, Any]:
+    properties = {tunable.name: _number(tunable) for tunable in tunables_of(owner)}
+    form: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": properties}
+    if section.selector:
+        form["title"] = name
+        form["properties"] = {section.selector: {"const": name}, **properties}
+        if name != section.default:
+            form["required"] = [section.selector]
+    return form
+
+
+def _number(tunable: Tunable) -> dict[str, Any]:
+    """Return the schema of one tunable: its type, its range, and what `crowdsim parameters` says of it."""
+    source = f" Source: {tunable.source}." if tunable.source else ""
+    unit = f" [{tunable.unit}]" if tunable.unit else ""
+    about: dict[str, Any] = {"description": f"{tunable.why[:1].upper()}{tunable.why[1:]}{unit}.{source}", "default": tunable.default}
+    if tunable.choices:
+        return {"enum": list(tunable.choices), **about}
+    if isinstance(tunable.default, bool):
+        return {"type": "boolean", **about}
+    bounds = {"minimum": tunable.low, "maximum": tunable.high, "exclusiveMinimum": tunable.above}
+    finite = {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
+    return {"type": "integer" if isinstance(tunable.default, int) else "number", **finite, **about}

@@ -1,0 +1,25 @@
+"""Limits that are checked before memory is taken, so that no file can bring the machine down.
+
+They lie far above what a crowd simulation needs; a file that meets one is refused with a sentence that names the number and the limit.
+"""
+
+from __future__ import annotations
+
+MAX_FILE_BYTES = 32 * 2**20  # A city plan as WKT is some 10 MB. Everything in a file is held in memory several times over.
+MAX_DEPTH = 32  # Levels of nesting; the deepest sensible scenario has 9. PyYAML's own loader dies in C beyond some 20,000, the GEOS reader at about 100,000.
+MAX_NODES = 1_500_000  # Values in a scenario, those reached through aliases counted each time: 100,000 listed agents have a million; 300 MB while reading.
+MAX_KEY_LENGTH = 200  # Characters of a key or a name. A longer one is a forgotten quote.
+MAX_NUMBER_LENGTH = 40  # Characters of a number: 17 digits already say all that a float can hold.
+MAX_PROBLEMS = 100  # Problems that are reported; whoever has more will not read on.
+MAX_OVERRIDES = 1_000  # --set options of one command.
+
+MAX_AGENTS = 2_000_000  # Agents of a scenario: some 0.6 kB each while running.
+MAX_GROUPS = 10_000
+MAX_GOALS = 200_000  # Named goals and points that stand inline; every agent of a large antipodal circle has one of its own.
+MAX_VISITS = 1_000  # Goals in one agent's sequence.
+MAX_VERTICES = 1_000_000  # Vertices of all polygons of a scenario.
+MAX_GEOMETRY_CHARACTERS = 2 * MAX_FILE_BYTES  # Characters of well-known text, GeoJSON and grid maps, files that are named twice counted once.
+MAX_CORNERS = 1_000  # Corners of one circle.
+MAX_TICKS = 100_000_000  # Eleven days at 0.01 s.
+MAX_RECORDING_BYTES = 2**40  # One tebibyte of rows before compression.
+MAX_COORDINATE_M = 1e8  # Twice round the earth. The snapping grid of 2**-20 m is exact to 8e9 m.

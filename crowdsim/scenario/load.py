@@ -1,0 +1,157 @@
+"""Read a scenario file: YAML to tree, tree to checked shapes, shapes to a resolved scenario, with all mistakes told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from crowdsim.errors import Problem, ScenarioError
+from crowdsim.scenario.check import GroundCheck, note_idle
+from crowdsim.scenario.draft import Draft, read_draft
+from crowdsim.scenario.files import FileAccess, FileRefused, read_text
+from crowdsim.scenario.geometry import AreaReader, Geometry, resolve_geometry
+from crowdsim.scenario.limits import MAX_PROBLEMS
+from crowdsim.scenario.model import Goal, Group, Scenario
+from crowdsim.scenario.overrides import apply_overrides
+from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
+from crowdsim.scenario.recorded import resolve_record
+from crowdsim.scenario.resolve import GoalTable, GroupResolver, resolve_stop
+from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems
+from crowdsim.scenario.yaml_reader import read_yaml
+
+
+def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = ()) -> Scenario:
+    """Read and check a scenario file.
+
+    Parameters
+    ----------
+    path : str or Path
+    sets : sequence of str
+        Values to change first, each ``key=value`` as for ``--set``.
+    allow_dirs : sequence of str or Path
+        Folders, beside the scenario's own, from which it may name files.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    ScenarioError
+        With everything that is wrong, in the order of the file.
+    """
+    target = Path(path)
+    try:
+        text = read_text(target)
+    except FileRefused as refused:
+        raise ScenarioError(Problem("", str(refused), refused.way_out, str(path))) from None
+    return parse_scenario(text, file=str(path), folder=target.parent, sets=sets, allow_dirs=allow_dirs)
+
+
+def parse_scenario(
+    text: str, *, file: str = "scenario", folder: str | Path | None = None, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = ()
+) -> Scenario:
+    """Read and check the text of a scenario, for example one that was kept in a recording.
+
+    Parameters
+    ----------
+    text : str
+        YAML.
+    file : str
+        How messages name the text; the default name of the scenario is made from it.
+    folder : str or Path, optional
+        Folder from which it may name files; without one it may name none.
+    sets, allow_dirs : sequence
+        As for `load_scenario`.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    ScenarioError
+        With everything that is wrong, in the order of the text.
+    """
+    root, found = read_yaml(text, file)
+    if root is None:
+        root = Node(None, Place(file))
+    problems = Problems(root)
+    problems.found.extend(found)
+    if sets and isinstance(root.value, dict):
+        problems.root = root = apply_overrides(root, sets, problems)
+    draft = read_draft(root, problems)
+    access = FileAccess(Path(folder) if folder is not None else None, tuple(Path(each) for each in allow_dirs))
+    scenario = _resolve(draft, root, access, problems, file) if draft is not None else None
+    if problems.found or scenario is None:
+        everything = problems.sorted()
+        if len(everything) > MAX_PROBLEMS:
+            rest = len(everything) - MAX_PROBLEMS
+            everything = [*everything[:MAX_PROBLEMS], Problem("", f"and {rest} more problem{'s' if rest > 1 else ''}", file=file)]
+        raise ScenarioError(everything)
+    return scenario
+
+
+def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, file: str) -> Scenario | None:
+    """Return the scenario of a draft, or None where something is missing; what is wrong is added to the problems."""
+    notes = Problems(root)
+    values = draft.values
+    sections = _sections(root, problems)
+    reader = AreaReader(access, problems, exact="geometry" in values and values["geometry"].resolved)
+    geometry = resolve_geometry(values["geometry"], reader, problems) if "geometry" in values else None
+    tick = values.get("tick")
+    stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
+    table = GoalTable(draft, reader, problems)
+    resolver = GroupResolver(table, reader, problems, tick)
+    for index, shape in draft.groups.items():
+        resolver.add(index, shape)
+    resolver.check_tick()
+    goals = table.finished()
+    groups = resolver.finished(goals)
+    record = None
+    if "record" in values and tick is not None:
+        record = resolve_record(values["record"], tick, stop, groups, reader, problems)
+    if geometry is not None:
+        _check_ground(geometry, goals, groups, draft, problems, notes)
+    if problems.found or geometry is None or tick is None or stop is None or record is None:
+        return None
+    note_idle(groups, goals, _indices(draft), notes)
+    return Scenario(
+        name=values.get("name") or Path(file).stem or "scenario",
+        description=values["description"],
+        seed=values["seed"],
+        tick=float(tick),
+        stop=stop,
+        geometry=geometry,
+        goals=goals,
+        groups=groups,
+        record=record,
+        notes=tuple(notes.sorted()),
+        file=file,
+        **sections,
+    )
+
+
+def _sections(root: Node, problems: Problems) -> dict[str, Any]:
+    resolved: dict[str, Chosen | None] = {}
+    for section in SECTIONS:
+        node = root.value.get(section.name)
+        if node is not None and node.value is UNUSABLE:
+            continue
+        resolved[section.name] = resolve_section(section, node, problems)
+    return resolved
+
+
+def _indices(draft: Draft) -> dict[str, int]:
+    """Return the index in the file of each group; of groups with one name, the first."""
+    found: dict[str, int] = {}
+    for index, group in draft.groups.items():
+        found.setdefault(group.name, index)
+    return found
+
+
+def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Group], draft: Draft, problems: Problems, notes: Problems) -> None:
+    check = GroundCheck(geometry, problems, notes)
+    check.goals(goals)
+    check.groups({group.name: group for group in groups}.values(), _indices(draft), goals)

@@ -1,0 +1,232 @@
+"""A scenario, read and checked: frozen objects with every default filled in. Nothing here knows files or YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import Problem
+from crowdsim.scenario.distributions import Distribution
+from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.scenario.tree import Place
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When the run ends, whichever comes first.
+
+    Attributes
+    ----------
+    after : float, s
+    ticks : int
+        The same in ticks, rounded up.
+    when_all_arrived : bool
+    stuck_for : float, s, or None
+        Ends the run when everybody who is left has been stuck this long.
+    """
+
+    after: float
+    ticks: int
+    when_all_arrived: bool
+    stuck_for: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """Something to walk to.
+
+    Attributes
+    ----------
+    name : str
+        An inline point is named by what it is: ``(3, 4) within 0.3 m``.
+    kind : str
+        ``point``, ``exit``, ``region`` or ``nearest_of``.
+    point : (x, y), m, or None
+    arrive_within : float, m
+        Distance from the point at which an agent has arrived; 0 for areas, which are entered.
+    area : shapely Polygon or MultiPolygon, or None
+        Of an exit or region, as given: it may reach beyond the walkable ground.
+    parts : tuple of int
+        For nearest_of: the goals it means, as ascending indices into the scenario's goals; none of them is itself nearest_of.
+    is_inline : bool
+        Stands in an agent's list instead of under `goals`.
+    """
+
+    name: str
+    kind: str
+    point: tuple[float, float] | None = None
+    arrive_within: float = 0.0
+    area: Any = None
+    parts: tuple[int, ...] = ()
+    is_inline: bool = False
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One step of an agent's way.
+
+    Attributes
+    ----------
+    goal : int
+        Index into the scenario's goals.
+    speed : float, m/s, or None
+        Desired speed on the way there; None is the agent's own.
+    """
+
+    goal: int
+    speed: float | None = None
+
+
+@dataclass(frozen=True)
+class ListedAgent:
+    """An agent that is listed one by one; what is None is as in its group.
+
+    Attributes
+    ----------
+    id : int or None
+    position : (x, y), m, or None
+    speed, radius, premovement : Distribution or None
+    visits : tuple of Visit, or None
+    """
+
+    id: int | None
+    position: tuple[float, float] | None
+    speed: Distribution | None
+    radius: Distribution | None
+    premovement: Distribution | None
+    visits: tuple[Visit, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Agents that have something in common.
+
+    Attributes
+    ----------
+    name : str
+    count : int
+        Number of agents, however they are given.
+    positions : (count, 2) float64, m, or None
+    listed : tuple of ListedAgent
+        Empty, or one for each agent.
+    region : shapely Polygon or MultiPolygon, or None
+        Where agents without a position start; None is all walkable ground.
+    visits : tuple of Visit
+        Goals, one after the other; empty: the agents stand.
+    leave_on_arrival : bool
+    speed : Distribution, m/s
+    radius : Distribution, m
+    premovement : Distribution, s
+    place : Place
+        Where the group stands in its file, for messages.
+    item : str
+        How messages name it, for example ``groups[2]``.
+    """
+
+    name: str
+    count: int
+    positions: NDArray[np.float64] | None
+    listed: tuple[ListedAgent, ...]
+    region: Any
+    visits: tuple[Visit, ...]
+    leave_on_arrival: bool
+    speed: Distribution
+    radius: Distribution
+    premovement: Distribution
+    place: Place = field(default=Place(""))
+    item: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What is recorded.
+
+    Attributes
+    ----------
+    rate : float, frames a second
+    ticks_per_frame : int
+    columns : tuple of str
+        Beside the position, which is always recorded.
+    agents : ``all``, or tuple of (int or str)
+        ids of agents and names of groups.
+    every : int
+        Of these agents every k-th in the order of identity; 1 is each.
+    region : shapely Polygon or MultiPolygon, or None
+        Only agents whose centre is inside; None is everywhere.
+    trace : bool
+        Also keep digests per system.
+    """
+
+    rate: float
+    ticks_per_frame: int
+    columns: tuple[str, ...]
+    agents: str | tuple[int | str, ...]
+    every: int
+    region: Any
+    trace: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A scenario of version 1.
+
+    Attributes
+    ----------
+    name, description : str
+    seed : int
+    tick : float, s
+    stop : Stop
+    geometry : Geometry
+    goals : tuple of Goal
+        Ascending by name, so that their order in the file changes nothing.
+    groups : tuple of Group
+        Ascending by name.
+    avoidance, navigation, bodies, symmetry, budget : Chosen
+        Sections with tunable numbers.
+    record : Record
+    notes : tuple of Problem
+        What is no mistake but might not be meant.
+    file : str
+        Where it was read from, for messages.
+    """
+
+    name: str
+    description: str
+    seed: int
+    tick: float
+    stop: Stop
+    geometry: Geometry
+    goals: tuple[Goal, ...]
+    groups: tuple[Group, ...]
+    avoidance: Chosen
+    navigation: Chosen
+    bodies: Chosen
+    symmetry: Chosen
+    budget: Chosen
+    record: Record
+    notes: tuple[Problem, ...] = ()
+    file: str = ""
+
+    @property
+    def agent_count(self) -> int:
+        """Number of agents."""
+        return sum(group.count for group in self.groups)
+
+    @property
+    def sections(self) -> Mapping[str, Chosen]:
+        """The sections with tunable numbers by name."""
+        return {"avoidance": self.avoidance, "navigation": self.navigation, "bodies": self.bodies, "symmetry": self.symmetry, "budget": self.budget}
+
+    def canonical(self) -> str:
+        """Return the resolved scenario as YAML text: every default and all geometry written out.
+
+        Loading it gives the same run without the original files, and two files that mean the same give the same text.
+        """
+        from crowdsim.scenario.canonical import canonical_text
+
+        return canonical_text(self)

@@ -1,0 +1,122 @@
+"""What a scenario wants recorded: rates that fit the tick, columns that exist, agents that exist, a size that fits on a disk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from crowdsim.scenario import schema
+from crowdsim.scenario.geometry import AreaReader
+from crowdsim.scenario.limits import MAX_RECORDING_BYTES
+from crowdsim.scenario.model import Group, Record, Stop
+from crowdsim.scenario.tree import Problems, listed, suggestion
+from crowdsim.world.columns import AGENT_COLUMNS
+
+USUAL_RATE = 10.0  # frames a second where the scenario does not say: enough for speeds and flows, a tenth of the bytes of every tick at 0.01 s
+RATE_TOLERANCE = 1e-5  # relative; so that the six digits of a rate in our own messages are accepted
+_NOT_RECORDABLE = frozenset({
+    "entity", "position",  # in every row anyway
+    "key", "group", "start_tick",  # never change: kept once for each agent
+    "tentative_position", "corridor_start", "corridor_capacity", "corridor_length", "neighbour_reach", "anchor", "anchor_tick",  # workings of a tick
+})  # fmt: skip
+_ROW_BYTES = 8 + 8 + 3 * 8  # frame, id, x, y, z
+
+
+def recordable_columns() -> tuple[str, ...]:
+    """Return the names of the columns that a recording can hold beside the position, in the order of the agents' columns."""
+    return tuple(column.name for column in AGENT_COLUMNS if column.name not in _NOT_RECORDABLE)
+
+
+def resolve_record(shape: schema.RecordShape, tick: float, stop: Stop | None, groups: Sequence[Group], reader: AreaReader, problems: Problems) -> Record:
+    """Return what is recorded; what cannot be is added to the problems.
+
+    Parameters
+    ----------
+    shape : RecordShape
+    tick : float, s
+    stop : Stop or None
+        None where it has problems.
+    groups : sequence of Group
+    reader : AreaReader
+    problems : Problems
+    """
+    ticks_per_frame = _ticks_per_frame(shape.rate, tick, problems)
+    columns = _columns(shape.columns, problems)
+    agents, every = "all", 1
+    chosen: str | tuple[int | str, ...] = agents
+    if isinstance(shape.agents, schema.EveryShape):
+        every = shape.agents.every
+    elif isinstance(shape.agents, list):
+        chosen = _agents(shape.agents, groups, problems)
+    region = reader.united(shape.region, ("record", "region")) if shape.region is not None else None
+    record = Record(1.0 / (ticks_per_frame * tick), ticks_per_frame, columns, chosen, every, region, shape.trace)
+    if stop is not None:
+        _check_size(record, stop, groups, problems)
+    return record
+
+
+def _ticks_per_frame(rate: float | None, tick: float, problems: Problems) -> int:
+    if rate is None:
+        return max(1, math.ceil(1.0 / (USUAL_RATE * tick) - 1e-9))
+    exact = 1.0 / (rate * tick)
+    nearest = max(1, round(exact))
+    if abs(exact - nearest) <= RATE_TOLERANCE * nearest:
+        return nearest
+    lower, higher = math.ceil(exact), math.floor(exact)
+    choices = [f"{1.0 / (ticks * tick):.6g} (every {_ordinal(ticks)} tick)" for ticks in (lower, higher) if ticks >= 1]
+    message = f"{rate:g} frames a second leave {exact:.4g} ticks of {tick:g} s between two frames, which is not a whole number"
+    problems.add(("record", "rate"), message, f"The nearest {'rates are' if len(choices) > 1 else 'rate is'} {' and '.join(choices)}.")
+    return nearest
+
+
+def _ordinal(number: int) -> str:
+    if number == 1:
+        return "single"
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _columns(wanted: str | list[str], problems: Problems) -> tuple[str, ...]:
+    known = recordable_columns()
+    if isinstance(wanted, str):
+        return known
+    for index, name in enumerate(wanted):
+        path = ("record", "columns", index)
+        if name in wanted[:index]:
+            problems.add(path, f'"{name}" is listed twice', "Keep one of the two.")
+        elif name not in known:
+            always = name in ("entity", "id", "position", "x", "y", "z")
+            hint = "It is in every row anyway; leave it out." if always else f"{suggestion(name, known)} Known are {listed(known, most=30)}.".strip()
+            problems.add(path, f'"{name}" is no column that can be chosen', hint)
+    return tuple(name for name in known if name in wanted)
+
+
+def _agents(wanted: Sequence[int | str], groups: Sequence[Group], problems: Problems) -> tuple[int | str, ...]:
+    names = [group.name for group in groups]
+    ids = {agent.id for group in groups for agent in group.listed if agent.id is not None}
+    for index, item in enumerate(wanted):
+        path = ("record", "agents", index)
+        if isinstance(item, str) and item not in names:
+            problems.add(path, f'there is no group "{item}"', f"{suggestion(item, names)} Known are {listed(names)}.".strip() if names else "")
+        elif isinstance(item, int) and item not in ids:
+            problems.add(
+                path,
+                f"no agent has the id {item}",
+                f"Known are {listed(map(str, sorted(ids)))}." if ids else "No agent of this scenario has an id; name groups instead.",
+            )
+    return tuple(sorted(set(wanted), key=lambda item: (isinstance(item, str), item)))
+
+
+def _check_size(record: Record, stop: Stop, groups: Sequence[Group], problems: Problems) -> None:
+    agents = sum(group.count for group in groups)
+    recorded = agents if record.agents == "all" else sum(group.count for group in groups if group.name in record.agents) + len(record.agents)
+    width = {column.name: np.dtype(column.dtype).itemsize * column.width for column in AGENT_COLUMNS}
+    row = _ROW_BYTES + sum(width[name] for name in record.columns)
+    frames = stop.ticks // record.ticks_per_frame + 1
+    size = frames * -(-recorded // record.every) * row
+    if size > MAX_RECORDING_BYTES:
+        rows = f"{frames:,} frames of {-(-recorded // record.every):,} agents"
+        message = f"{rows} are up to {size / 2**30:,.0f} GiB, but there may be at most {MAX_RECORDING_BYTES / 2**30:,.0f} GiB"
+        problems.add(("record",), message, "Record fewer frames (rate), columns (columns) or agents (agents: {every: 10}), or stop earlier.")

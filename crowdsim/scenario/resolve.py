@@ -1,0 +1,295 @@
+"""From checked shapes to the objects of a scenario: names become indices, defaults are filled in, items are checked against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdsim.scenario import schema
+from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution, complaint, distribution_from
+from crowdsim.scenario.draft import Draft
+from crowdsim.scenario.geometry import AreaReader
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_TICKS
+from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit
+from crowdsim.scenario.tree import Path, Problems, item_text, listed, number_text, suggestion
+
+_MOST_NESTING = 16  # of nearest_of in nearest_of
+UNKNOWN = -1  # index of a goal that could not be resolved; its problem has been reported
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "speed": {"least": 0.0, "most": 50.0, "unit": "m/s", "positive": True},
+    "radius": {"least": 0.0, "most": 20.0, "unit": "m", "positive": True},
+    "premovement": {"least": 0.0, "most": 1e9, "unit": "s", "positive": False},
+}
+
+
+def ticks_in(seconds: ArrayLike, tick: float) -> NDArray[np.int64]:
+    """Return how many ticks last at least so many seconds; a time that is a whole number of ticks up to rounding is that number.
+
+    Parameters
+    ----------
+    seconds : float or array, s, >= 0
+    tick : float, s
+
+    Returns
+    -------
+    int64 array of the same shape
+    """
+    exact = np.asarray(seconds, dtype=np.float64) / tick
+    nearest = np.round(exact)
+    return np.where(np.abs(exact - nearest) <= 1e-9 * np.maximum(1.0, exact), nearest, np.ceil(exact)).astype(np.int64)
+
+
+def resolve_stop(shape: schema.StopShape, tick: float, problems: Problems) -> Stop | None:
+    """Return when the run ends, or None after a problem was added."""
+    ticks = int(ticks_in(shape.after, tick))
+    if ticks > MAX_TICKS:
+        longest = MAX_TICKS * tick
+        problems.add(
+            ("stop", "after"), f"{shape.after:g} s are {ticks:,} ticks, but there may be at most {MAX_TICKS:,}", f"With this tick, at most {longest:g} s."
+        )
+        return None
+    return Stop(float(shape.after), ticks, shape.when == "all_arrived", shape.stuck_for)
+
+
+def _pair(point: Sequence[float]) -> tuple[float, float]:
+    return float(point[0]) + 0.0, float(point[1]) + 0.0  # -0.0 becomes 0.0: it would be another number to a digest
+
+
+class GoalTable:
+    """The goals of a scenario while they are resolved: named ones, and points that stand inline."""
+
+    def __init__(self, draft: Draft, reader: AreaReader, problems: Problems) -> None:
+        self.problems = problems
+        self.known = draft.goal_names
+        self.shapes = draft.goals
+        self.named: dict[str, Goal] = {name: self._goal(name, shape, reader) for name, shape in draft.goals.items()}
+        self.inline: dict[str, Goal] = {}
+        self._members = self._flattened()
+
+    def _goal(self, name: str, shape: Any, reader: AreaReader) -> Goal:
+        path = ("goals", name)
+        if isinstance(shape, schema.PointGoal):
+            return Goal(name, "point", _pair(shape.point), float(shape.arrive_within))
+        if isinstance(shape, schema.ExitGoal):
+            return Goal(name, "exit", area=reader.united(shape.exit, (*path, "exit")))
+        if isinstance(shape, schema.RegionGoal):
+            return Goal(name, "region", area=reader.united(shape.region, (*path, "region")))
+        return Goal(name, "nearest_of")
+
+    def _flattened(self) -> dict[str, set[str]]:
+        """Return for each nearest_of the names of the other goals that it comes down to; report unknown names and circles."""
+        members: dict[str, set[str]] = {}
+
+        def visit(name: str, trail: tuple[str, ...]) -> set[str]:
+            shape = self.shapes.get(name)
+            if not isinstance(shape, schema.NearestGoal):
+                return {name} if shape is not None else set()
+            if name in members:
+                return members[name]
+            found: set[str] = set()
+            if len(trail) >= _MOST_NESTING:
+                self.problems.add(("goals", name), f"nearest_of goals are nested more than {_MOST_NESTING} deep", "Name points, regions and exits directly.")
+                return found
+            for index, part in enumerate(shape.nearest_of):
+                path = ("goals", name, "nearest_of", index)
+                if part in (*trail, name):
+                    circle = [*trail, name][(*trail, name).index(part) :]
+                    self.problems.add(path, f"goals go in a circle: {' -> '.join([*circle, part])}", "Name points, regions and exits in the end.")
+                elif self.is_known(part, path):
+                    found |= visit(part, (*trail, name))
+            members[name] = found
+            return found
+
+        for name in sorted(self.shapes):
+            visit(name, ())
+        return members
+
+    def is_known(self, name: str, path: Path) -> bool:
+        """Return whether the file has a goal of this name; add a problem if not."""
+        if name in self.known:
+            return True
+        way_out = f"{suggestion(name, self.known)} Known are {listed(self.known)}.".strip() if self.known else "Declare it under goals."
+        self.problems.add(path, f'there is no goal "{name}"', way_out)
+        return False
+
+    def is_exit(self, name: str) -> bool:
+        """Return whether agents leave the world at this goal; for nearest_of, at all of its parts."""
+        parts = self._members.get(name, {name})
+        return bool(parts) and all(part in self.named and self.named[part].kind == "exit" for part in parts)
+
+    def visits(self, shape: Any, path: Path) -> list[tuple[str, float | None]]:
+        """Return a sequence of goals as (name, speed), adding points that stand inline."""
+        items = shape if isinstance(shape, list) else [shape]
+        found = []
+        for index, item in enumerate(items):
+            at = (*path, index) if isinstance(shape, list) else path
+            if isinstance(item, schema.VisitPoint):
+                goal = self._inline(item)
+                self.inline[goal.name] = goal
+                found.append((goal.name, item.speed))
+                continue
+            name, speed = (item, None) if isinstance(item, str) else (item.goal, item.speed)
+            if self.is_known(name, at if isinstance(item, str) else (*at, "goal")):
+                found.append((name, speed))
+            if self.is_exit(name) and index < len(items) - 1:
+                self.problems.add(
+                    at, f'"{name}" is an exit: agents leave the world there and never reach what comes after it', "Make it a region, or put it last."
+                )
+        return found
+
+    @staticmethod
+    def _inline(shape: schema.VisitPoint) -> Goal:
+        (x, y), within = _pair(shape.point), float(shape.arrive_within)
+        name = f"({number_text(x)}, {number_text(y)}) within {number_text(within)} m"
+        return Goal(name, "point", (x, y), within, is_inline=True)
+
+    def finished(self) -> tuple[Goal, ...]:
+        """Return all goals, ascending by name."""
+        goals = {**self.named, **self.inline}
+        if len(goals) > MAX_GOALS:
+            self.problems.add(("goals",), f"{len(goals):,} goals, but there may be at most {MAX_GOALS:,}", "Let agents share goals.")
+        order = {name: index for index, name in enumerate(sorted(goals))}
+        result = []
+        for name in order:
+            goal = goals[name]
+            if goal.kind == "nearest_of":
+                goal = Goal(name, "nearest_of", parts=tuple(sorted(order[part] for part in self._members.get(name, ()) if part in order)))
+            result.append(goal)
+        return tuple(result)
+
+
+class GroupResolver:
+    """Turns the groups of a scenario into objects, checking them against goals and each other."""
+
+    def __init__(self, goals: GoalTable, reader: AreaReader, problems: Problems, tick: float | None) -> None:
+        self.goals = goals
+        self.reader = reader
+        self.problems = problems
+        self.tick = tick
+        self._names: dict[str, int] = {}
+        self._ids: dict[int, str] = {}
+        self._total = 0
+        self._widths = 0.0  # body widths a second
+        self._hastiest: tuple[float, float, Path] | None = None
+        self._wanted: list[tuple[Group, list[tuple[str, float | None]], list[Any]]] = []
+
+    def add(self, index: int, shape: schema.GroupShape) -> None:
+        """Check one group of the file."""
+        path: Path = ("groups", index)
+        if shape.name in self._names:
+            first = item_text(("groups", self._names[shape.name]))
+            self.problems.add((*path, "name"), f'there is a group "{shape.name}" already: {first}', "Names tell agents apart; give another one.")
+        self._names.setdefault(shape.name, index)
+        count = self._count(shape, path)
+        self._total += count
+        if self._total > MAX_AGENTS >= self._total - count:
+            self.problems.add(path, f"with this group the scenario has {self._total:,} agents, but there may be at most {MAX_AGENTS:,}")
+        distributions = {name: self._distribution(getattr(shape, name), name, (*path, name)) for name in _BOUNDS}
+        speed = distributions["speed"] or WEIDMANN_SPEED
+        radius = distributions["radius"] or DEFAULT_RADIUS
+        visits = self.goals.visits(shape.goals, (*path, "goals")) if shape.goals is not None else []
+        self._check_stay(shape, visits, (*path, "leave_on_arrival"))
+        listed_visits, agents = self._listed(shape, path, speed, radius)
+        self._check_step(speed, radius, [own for _, own in visits], path)
+        group = Group(
+            name=shape.name,
+            count=count,
+            positions=np.array(shape.positions, dtype=np.float64).reshape(-1, 2) + 0.0 if shape.positions is not None else None,
+            listed=tuple(agents),
+            region=self.reader.united(shape.region, (*path, "region")) if shape.region is not None else None,
+            visits=(),
+            leave_on_arrival=shape.leave_on_arrival,
+            speed=speed,
+            radius=radius,
+            premovement=distributions["premovement"] or NO_PREMOVEMENT,
+            place=self.problems.root.place_of(path),
+            item=item_text(path),
+        )
+        self._wanted.append((group, visits, listed_visits))
+
+    def _count(self, shape: schema.GroupShape, path: Path) -> int:
+        given = [key for key in ("count", "positions", "agents") if getattr(shape, key) is not None]
+        if not given:
+            self.problems.add(path, f'the group "{shape.name}" says nothing of how many agents it has', "Give one of count, positions and agents.")
+            return 0
+        if len(given) > 1:
+            self.problems.add((*path, given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them.", key=True)
+        placed = shape.positions is not None or (shape.agents is not None and all(agent.position is not None for agent in shape.agents))
+        if shape.region is not None and placed and len(given) == 1:
+            self.problems.add((*path, "region"), "every agent has a position, so the region does nothing", "Leave it out.", key=True)
+        if shape.count is not None:
+            return shape.count
+        return len(shape.positions if shape.positions is not None else shape.agents or ())
+
+    def _distribution(self, shape: Any, name: str, path: Path) -> Distribution | None:
+        if shape is None:
+            return None
+        distribution = distribution_from(shape)
+        wrong = complaint(shape, distribution, **_BOUNDS[name])
+        if wrong is not None:
+            self.problems.add(path, *wrong)
+            return None
+        return distribution
+
+    def _listed(self, shape: schema.GroupShape, path: Path, speed: Distribution, radius: Distribution) -> tuple[list[Any], list[ListedAgent]]:
+        visits: list[Any] = []
+        agents: list[ListedAgent] = []
+        for index, agent in enumerate(shape.agents or ()):
+            at = (*path, "agents", index)
+            if agent.id is not None:
+                if agent.id in self._ids:
+                    self.problems.add((*at, "id"), f"{agent.id} is the id of {self._ids[agent.id]} already", "ids tell agents apart in the whole scenario.")
+                self._ids.setdefault(agent.id, item_text(at))
+            own = {name: self._distribution(getattr(agent, name), name, (*at, name)) for name in _BOUNDS}
+            position = _pair(agent.position) if agent.position is not None else None
+            agents.append(ListedAgent(agent.id, position, own["speed"], own["radius"], own["premovement"], None))
+            wanted = self.goals.visits(agent.goals, (*at, "goals")) if agent.goals is not None else None
+            if wanted is not None:
+                self._check_stay(shape, wanted, (*at, "goals"))
+            visits.append(wanted)
+            if own["speed"] or own["radius"] or wanted:
+                self._check_step(own["speed"] or speed, own["radius"] or radius, [special for _, special in wanted or ()], at)
+        return visits, agents
+
+    def _check_stay(self, shape: schema.GroupShape, visits: Sequence[tuple[str, float | None]], path: Path) -> None:
+        if not shape.leave_on_arrival and visits and self.goals.is_exit(visits[-1][0]):
+            self.problems.add(
+                path,
+                f'the last goal "{visits[-1][0]}" is an exit, where agents leave the world: they cannot stay',
+                "Make it a region, or leave out leave_on_arrival.",
+            )
+
+    def _check_step(self, speed: Distribution, radius: Distribution, visit_speeds: Sequence[float | None], path: Path) -> None:
+        """Remember who walks farthest in a tick, measured by the width of the body."""
+        fastest = max([speed.high, *(own for own in visit_speeds if own is not None)])
+        widths = fastest / (2.0 * radius.low)
+        if widths > self._widths:
+            self._widths, self._hastiest = widths, (fastest, 2.0 * radius.low, path)
+
+    def check_tick(self) -> None:
+        """Report a tick in which an agent can jump over another."""
+        if self.tick is None or self._hastiest is None or self._widths * self.tick <= 1.0:
+            return
+        fastest, width, path = self._hastiest
+        who = item_text(path)
+        step = f"in a tick of {self.tick:g} s an agent of {who} can walk {fastest * self.tick:.3g} m ({fastest:g} m/s)"
+        message = f"{step}: farther than the {width:g} m that the thinnest is wide"
+        where = ("tick",) if self.problems.root.at(("tick",)) is not None else path
+        self.problems.add(where, message, f"Agents would jump over each other: take a tick of at most {width / fastest:.2g} s.")
+
+    def finished(self, goals: Sequence[Goal]) -> tuple[Group, ...]:
+        """Return all groups, ascending by name, with their goals as indices."""
+        order = {goal.name: index for index, goal in enumerate(goals)}
+
+        def resolved(visits: Sequence[tuple[str, float | None]]) -> tuple[Visit, ...]:
+            return tuple(Visit(order.get(name, UNKNOWN), float(speed) if speed is not None else None) for name, speed in visits)
+
+        result = []
+        for group, visits, listed_visits in self._wanted:
+            agents = tuple(agent if own is None else replace(agent, visits=resolved(own)) for agent, own in zip(group.listed, listed_visits, strict=True))
+            result.append(replace(group, visits=resolved(visits), listed=agents))
+        return tuple(sorted(result, key=lambda group: group.name))
