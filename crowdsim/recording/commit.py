@@ -1,0 +1,81 @@
+"""The commit record: how many rows of every dataset may be read."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.recording.schema import COMMIT_WORDS
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit record. The order of its fields is part of the file format.
+
+    Attributes
+    ----------
+    number : int
+        Commits so far; 0 before the first.
+    state : int
+        RunState.
+    frames, rows : int
+        Frames, and rows of the trajectory in them.
+    ticks, events, agents : int
+        Rows of the datasets ``ticks``, ``events`` and ``roster``.
+    trace, trace_digests : int
+        Rows of ``trace/index`` and ``trace/digests``.
+    verdict_bytes : int
+        Length of the verdict; 0 while the run goes on.
+    last_tick : int
+        The newest tick of which anything is kept; -1 before the first.
+    run_digest : int
+        Fold of all digests so far.
+    clock_ns : int, ns since 1970
+        When the commit was made. A clock reading.
+    """
+
+    number: int = 0
+    state: int = 0
+    frames: int = 0
+    rows: int = 0
+    ticks: int = 0
+    events: int = 0
+    agents: int = 0
+    trace: int = 0
+    trace_digests: int = 0
+    verdict_bytes: int = 0
+    last_tick: int = -1
+    run_digest: int = 0
+    clock_ns: int = 0
+
+    def pack(self) -> bytes:
+        """Return the record as it stands in the file, 128 bytes, the last eight a checksum."""
+        words = np.zeros(COMMIT_WORDS, dtype="<u8")
+        values = astuple(self)
+        words[: len(values)] = [value & 0xFFFFFFFFFFFFFFFF for value in values]
+        words[-1] = _checksum(words)
+        return words.tobytes()
+
+
+def _checksum(words: NDArray[np.uint64]) -> int:
+    return zlib.crc32(words[:-1].tobytes()) | 1 << 32  # never 0, so that a record of zeros is none
+
+
+def newest(slots: NDArray[np.uint64]) -> Commit | None:
+    """Return the newest whole record of a file, or None if there is none.
+
+    Parameters
+    ----------
+    slots : (2, 16) uint64
+        A record that a kill tore has a wrong checksum; then the one before counts.
+    """
+    found: list[Sequence[int]] = [[int(word) for word in words] for words in slots.astype("<u8") if int(words[-1]) == _checksum(words)]
+    if not found:
+        return None
+    words = max(found, key=lambda record: record[0])
+    commit = Commit(*words[: len(fields(Commit))])
+    return replace(commit, last_tick=-1) if commit.last_tick >= 1 << 63 else commit

@@ -1,0 +1,215 @@
+"""A 64-bit digest of an array, by which two runs are compared.
+
+The digest is XXH64 (Collet, "xxHash fast digest algorithm", specification 0.1.1) of the array's bytes as they are, so that -0.0 differs from
+0.0 and every NaN from every other; its seed is made of the type, so that equal bytes of another type differ. The length is part of XXH64.
+Equal digests say that two arrays are equal but for a chance of 2**-64; they protect against accidents, not against an adversary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import kernel
+
+# The five primes of the specification.
+_P1 = np.uint64(0x9E3779B185EBCA87)
+_P2 = np.uint64(0xC2B2AE3D27D4EB4F)
+_P3 = np.uint64(0x165667B19E3779F9)
+_P4 = np.uint64(0x85EBCA77C2B2AE63)
+_P5 = np.uint64(0x27D4EB2F165667C5)
+
+
+@kernel
+def _rotate(x, bits):
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+
+
+@kernel
+def _round(lane, word):
+    return _rotate(lane + word * _P2, 31) * _P1
+
+
+@kernel
+def _merge(total, lane):
+    return (total ^ _round(np.uint64(0), lane)) * _P1 + _P4
+
+
+@kernel
+def _finish(total):
+    total = (total ^ (total >> np.uint64(33))) * _P2
+    total = (total ^ (total >> np.uint64(29))) * _P3
+    return total ^ (total >> np.uint64(32))
+
+
+@kernel
+def xxh64(words, tail, seed):
+    """Return XXH64 of the bytes of `words` followed by `tail`.
+
+    Parameters
+    ----------
+    words : (n,) uint64
+        The bytes of the data in groups of eight, little end first.
+    tail : (0..7,) uint8
+        Bytes that are left over.
+    seed : uint64
+
+    Returns
+    -------
+    uint64
+
+    Notes
+    -----
+    Four lanes take 32 bytes a round, so that the multiplications of one do not wait for those of another: some 10 bytes a nanosecond.
+    Source: the xxHash specification, section "XXH64 algorithm description". Twin: ``tests/reference/digest.py``.
+    """
+    count = words.size
+    at = 0
+    if count >= 4:
+        a, b, c, d = seed + _P1 + _P2, seed + _P2, seed, seed - _P1
+        while at + 4 <= count:
+            a = _round(a, words[at])
+            b = _round(b, words[at + 1])
+            c = _round(c, words[at + 2])
+            d = _round(d, words[at + 3])
+            at += 4
+        total = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
+        total = _merge(_merge(_merge(_merge(total, a), b), c), d)
+    else:
+        total = seed + _P5
+    total += np.uint64(8 * count + tail.size)
+    while at < count:
+        total = _rotate(total ^ _round(np.uint64(0), words[at]), 27) * _P1 + _P4
+        at += 1
+    left = 0
+    if tail.size >= 4:
+        word = np.uint64(tail[0]) | np.uint64(tail[1]) << np.uint64(8) | np.uint64(tail[2]) << np.uint64(16) | np.uint64(tail[3]) << np.uint64(24)
+        total = _rotate(total ^ (word * _P1), 23) * _P2 + _P3
+        left = 4
+    while left < tail.size:
+        total = _rotate(total ^ (np.uint64(tail[left]) * _P5), 11) * _P1
+        left += 1
+    return _finish(total)
+
+
+@kernel
+def fold_digests(digests, start):
+    """Return one digest for a table of digests, row after row.
+
+    Parameters
+    ----------
+    digests : (n, k) uint64
+    start : uint64
+        What an earlier call returned for the rows before, 0 for none.
+
+    Returns
+    -------
+    uint64
+        The same for a table folded at once and in any number of parts.
+
+    Notes
+    -----
+    Twin: ``tests/reference/digest.py``.
+    """
+    total = np.uint64(start)
+    for row in range(digests.shape[0]):
+        for column in range(digests.shape[1]):
+            total = _rotate(total ^ _round(np.uint64(0), digests[row, column]), 27) * _P1 + _P4
+        total = _finish(total)
+    return total
+
+
+@kernel
+def block_xxh64(words, words_per_block, seed, out):
+    """Write XXH64 of every block of an array.
+
+    Parameters
+    ----------
+    words : (n,) uint64
+        The bytes of the array in groups of eight.
+    words_per_block : int, >= 1
+        The last block may be shorter.
+    seed : uint64
+    out : (ceil(n / words_per_block),) uint64
+
+    Notes
+    -----
+    Twin: ``tests/reference/digest.py``.
+    """
+    empty = np.zeros(0, dtype=np.uint8)
+    for block in range(out.size):
+        out[block] = xxh64(words[block * words_per_block : min((block + 1) * words_per_block, words.size)], empty, seed)
+
+
+def _seed(dtype: np.dtype[Any]) -> np.uint64:
+    return np.uint64(ord(dtype.kind) << 8 | dtype.itemsize)
+
+
+def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the bytes of an array of numbers, writable (one compiled kernel serves all) and in C order."""
+    if array.dtype.hasobject or array.dtype.kind not in "biufcV":
+        raise TypeError(f"an array of {array.dtype} has no digest, only numbers have")
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if not flat.flags.writeable:
+        flat = flat.copy()
+    return flat.view(np.uint8)
+
+
+def digest(array: NDArray[Any]) -> np.uint64:
+    """Return the 64-bit digest of an array of numbers; its shape does not matter, its type, length and bytes do."""
+    data = _bytes(array)
+    whole = data.size // 8 * 8
+    words = data[:whole].view(np.uint64)
+    if not words.flags.aligned:  # a slice of small numbers that begins between words
+        words = words.copy()
+    return np.uint64(xxh64(words, data[whole:], _seed(array.dtype)))
+
+
+def column_digests(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
+    """Return the digest of every column, shape (k,), in the order of the mapping."""
+    return np.array([digest(array) for array in columns.values()], dtype=np.uint64)
+
+
+def block_digests(array: NDArray[Any], rows: int) -> NDArray[np.uint64]:
+    """Return the digest of every block of `rows` rows, shape (ceil(n / rows),).
+
+    Parameters
+    ----------
+    array : (n, ...) of numbers
+        One row is an agent.
+    rows : int, a multiple of 8
+        Then blocks of any type begin at a whole word; the last block is filled up with zero bytes to one.
+    """
+    if rows < 8 or rows % 8:
+        raise ValueError(f"rows is {rows}, but a block has a multiple of 8 rows")
+    out = np.empty(-(-len(array) // rows), dtype=np.uint64)
+    if out.size == 0:
+        return out
+    data = _bytes(array)
+    per_row = data.size // len(array)
+    if data.size % 8:
+        data = np.concatenate((data, np.zeros(-data.size % 8, dtype=np.uint8)))
+    words = data.view(np.uint64)
+    block_xxh64(words if words.flags.aligned else words.copy(), rows * per_row // 8, _seed(array.dtype) ^ np.uint64(len(array) << 16), out)
+    return out
+
+
+def run_digest(digests: NDArray[np.uint64], start: int = 0) -> int:
+    """Return the one number of a run: the fold of its digests per tick and column.
+
+    Parameters
+    ----------
+    digests : (n, k) uint64
+        One row for each tick, as `column_digests` returns it.
+    start : int
+        The number of the ticks before; 0 is none.
+    """
+    return int(fold_digests(np.require(digests, np.uint64, ["C", "W"]), np.uint64(start)))
+
+
+def digest_text(value: int) -> str:
+    """Return a digest as the 16 hexadecimal digits that people see."""
+    return f"{int(value):016x}"

@@ -1,0 +1,251 @@
+"""The header: everything that is known of a run before its first tick, enough to run it again."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import platform
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from crowdsim.errors import RecordingError
+from crowdsim.recording.schema import FORMAT, FORMAT_VERSION, RecordedColumn, RecordedCount, check_names
+
+MAXIMUM_HEADER_BYTES = 64 * 2**20  # Scenario texts with maps inside have some megabytes. Larger lets a hostile file fill the memory of a reader.
+_PACKAGES = ("crowdsim", "numpy", "numba", "llvmlite", "h5py", "esper", "shapely", "isal")
+
+
+def software_versions() -> dict[str, str]:
+    """Return the versions of Python, of the packages that a run depends on, and of the HDF5 library."""
+    import h5py
+
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:  # run from a source folder that was never installed
+            found[package] = "not installed"
+    return found | {"hdf5": h5py.version.hdf5_version}
+
+
+def processor() -> str:
+    """Return the processor's name, with the one that kernels were compiled for where the user chose another."""
+    name = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), name)
+    except OSError:  # no such file on this system
+        pass
+    chosen = os.environ.get("NUMBA_CPU_NAME")
+    return f"{name} (compiled for {chosen})" if chosen else name
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What is known of a run before its first tick.
+
+    Attributes
+    ----------
+    name : str
+        Name of the scenario.
+    scenario : str
+        The scenario in its canonical text: enough to run it again.
+    seed : int
+    tick_s : float, s
+        Length of a tick.
+    ticks_per_frame : int
+        Every how many ticks a frame is recorded.
+    ground : tuple of str
+        Walkable ground as WKT (POLYGON or MULTIPOLYGON, metres), one text for each layer in the order of their numbers; may be empty.
+    layers, groups, goals : tuple of str
+        Names by index.
+    parameters : mapping
+        Every tunable number by its full name, as used.
+    threads : int
+        Threads that the run was started with; they change nothing but the time.
+    exact : bool
+        Columns are kept in full precision (`RecordedColumn.exact`).
+    reproducible : bool
+        False if a clock decided anything (the wall-clock budget).
+    run_id : str
+        Distinguishes two runs of one scenario.
+    started : str
+        UTC, ISO 8601. A clock reading: no digest includes it.
+    versions : mapping
+        Software, see `software_versions`.
+    cpu : str
+    """
+
+    name: str
+    scenario: str
+    seed: int
+    tick_s: float
+    ticks_per_frame: int = 1
+    ground: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    goals: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    threads: int = 1
+    exact: bool = False
+    reproducible: bool = True
+    run_id: str = field(default_factory=lambda: secrets.token_hex(4))
+    started: str = field(default_factory=_now)
+    versions: Mapping[str, str] = field(default_factory=software_versions)
+    cpu: str = field(default_factory=processor)
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.tick_s) and self.tick_s > 0.0):
+            raise ValueError(f"tick_s is {self.tick_s}, but a tick has a length above 0 s")
+        if self.ticks_per_frame < 1:
+            raise ValueError(f"ticks_per_frame is {self.ticks_per_frame}, but a frame needs at least 1 tick")
+        if not self.run_id.isalnum() or len(self.run_id) > 32:
+            raise ValueError(f"run_id is {self.run_id!r}: at most 32 letters and digits, since it is part of file names")
+
+    @property
+    def fps(self) -> float:
+        """Frames per second of simulated time."""
+        return 1.0 / (self.tick_s * self.ticks_per_frame)
+
+    def wkt_geometry(self) -> str:
+        """Return the ground of all layers seen from above as one WKT text; empty where there is none.
+
+        A POLYGON wherever the ground hangs together, so that PedPy reads it. Ground in several pieces is a MULTIPOLYGON, which PedPy refuses:
+        a single piece in its place would have people walk outside it. `crowdsim export --format pedpy` writes one file for each piece.
+        """
+        if not self.ground:
+            return ""
+        import shapely
+
+        if len(self.ground) == 1 and self.ground[0].lstrip().upper().startswith("POLYGON"):
+            return self.ground[0]
+        merged = shapely.union_all([shapely.from_wkt(text) for text in self.ground])
+        return str(merged.wkt)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns, counts and clocks a recording has.
+
+    Attributes
+    ----------
+    columns : tuple of RecordedColumn
+        Kept for every agent in every frame.
+    systems : tuple of str
+        Names of the systems whose time is kept for every tick.
+    counts : tuple of RecordedCount
+        Kept for every tick.
+    digests : tuple of str
+        Names of the columns of the world whose digest is kept for every tick.
+    trace : bool
+        Digests after every system and for every block of agents are kept as well.
+    """
+
+    columns: tuple[RecordedColumn, ...] = ()
+    systems: tuple[str, ...] = ()
+    counts: tuple[RecordedCount, ...] = ()
+    digests: tuple[str, ...] = ()
+    trace: bool = False
+
+    def __post_init__(self) -> None:
+        check_names("column", [column.name for column in self.columns])
+        check_names("count", ["tick", *(count.name for count in self.counts)])
+        check_names("system", self.systems)
+        check_names("digest", self.digests)
+        for column in self.columns:
+            if column.width not in (1, 2):
+                raise ValueError(f"column {column.name!r} has width {column.width}, but 1 (scalar) and 2 (vector) are recorded")
+
+
+def plain(value: Any) -> Any:
+    """Return `value` with mappings as dicts, sequences as lists, and numbers that JSON cannot write as text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
+    if isinstance(value, (str, int, bool)) or value is None:
+        return value
+    return plain(value.item()) if hasattr(value, "item") else str(value)
+
+
+def to_json(header: Header, layout: Layout) -> bytes:
+    """Return header and layout as UTF-8 JSON, at most `MAXIMUM_HEADER_BYTES`.
+
+    Raises
+    ------
+    RecordingError
+        If it would be longer.
+    """
+    document = {"format": FORMAT, "format_version": FORMAT_VERSION, "header": plain(asdict(header)), "layout": plain(asdict(layout))}
+    text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1).encode()
+    if len(text) > MAXIMUM_HEADER_BYTES:
+        raise RecordingError(
+            f"The header of the recording would have {len(text) / 2**20:.0f} MiB, but at most {MAXIMUM_HEADER_BYTES // 2**20} are kept. "
+            "Keep large maps in files beside the scenario."
+        )
+    return text
+
+
+def from_json(text: bytes) -> tuple[Header, Layout]:
+    """Return what `to_json` wrote.
+
+    Raises
+    ------
+    ValueError
+        If `text` is no such thing; the message says what is wrong.
+    """
+    document = json.loads(text)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError("it does not call itself a crowdsim recording")
+    version = document.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ValueError(f"it has format version {version}, but this crowdsim reads version {FORMAT_VERSION}")
+    raw_header, raw_layout = document.get("header"), document.get("layout")
+    if not isinstance(raw_header, dict) or not isinstance(raw_layout, dict):
+        raise ValueError("its header has no content")
+    try:
+        return Header(**_typed(Header, raw_header)), _layout(raw_layout)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"its header is not as it should be ({error})") from error
+
+
+def _layout(raw: dict[str, Any]) -> Layout:
+    given = dict(raw)
+    given["columns"] = tuple(RecordedColumn(**_typed(RecordedColumn, item)) for item in raw["columns"])
+    given["counts"] = tuple(RecordedCount(**_typed(RecordedCount, item)) for item in raw["counts"])
+    return Layout(**_typed(Layout, given))
+
+
+def _typed(owner: type, raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of `owner` that `raw` has, lists as tuples; a value of another type than the field's is a TypeError."""
+    kinds: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
+    found: dict[str, Any] = {}
+    for item in fields(owner):
+        if item.name not in raw:
+            continue
+        value, kind = raw[item.name], str(item.type)
+        if kind.startswith("tuple"):
+            if not isinstance(value, (list, tuple)):
+                raise TypeError(f"{item.name} is no list")
+            value = tuple(value)
+            if kind == "tuple[str, ...]" and not all(isinstance(entry, str) for entry in value):
+                raise TypeError(f"{item.name} holds something that is no text")
+        elif kind.startswith("Mapping"):
+            if not isinstance(value, dict):
+                raise TypeError(f"{item.name} is no table")
+        elif not isinstance(value, kinds[kind]) or (isinstance(value, bool) and kind != "bool"):
+            raise TypeError(f"{item.name} is {value!r}")
+        found[item.name] = value
+    return found

@@ -1,0 +1,97 @@
+"""The list of datasets of a recording: writer, reader and `recover` all work from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdsim.recording.header import Layout
+from crowdsim.recording.schema import EVENT_DTYPE, EVENT_UNITS, ROSTER_DTYPE, ROSTER_UNITS, TRACE_DTYPE, TRAJECTORY_DTYPE, TRAJECTORY_UNITS
+
+AGENT_CHUNK_ROWS = 32768  # Smaller pays HDF5's 20 us for a chunk more often, larger rewrites more for an incomplete one and reads more for one frame.
+TICK_CHUNK_ROWS = 1024
+VERDICT_CHUNK_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class PlannedDataset:
+    """What one dataset looks like.
+
+    Attributes
+    ----------
+    dtype : dtype
+    counter : str
+        Field of `Commit` that counts its rows.
+    chunk_rows : int
+    unit : str
+        One unit, or those of all fields as JSON.
+    width : int
+        Numbers in a row; 0 is a dataset of one dimension.
+    about : str
+    columns : tuple of str
+        Names of the numbers in a row, where they have names.
+    """
+
+    dtype: np.dtype[Any]
+    counter: str
+    chunk_rows: int = TICK_CHUNK_ROWS
+    unit: str = ""
+    width: int = 0
+    about: str = ""
+    columns: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a row."""
+        return (self.width,) if self.width else ()
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row before compression."""
+        return self.dtype.itemsize * max(self.width, 1)
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of a chunk before compression; in the file it never has more than a thousandth above that."""
+        return self.row_bytes * self.chunk_rows
+
+
+def _units(units: Mapping[str, str]) -> str:
+    return json.dumps(units)
+
+
+def plan_datasets(layout: Layout, *, exact: bool) -> dict[str, PlannedDataset]:
+    """Return the datasets by name, in the order in which they are made.
+
+    Parameters
+    ----------
+    layout : Layout
+    exact : bool
+        Columns have their exact types.
+    """
+    integer, digest = np.dtype("<i8"), np.dtype("<u8")
+    ticks = np.dtype([("tick", "<i8"), *((count.name, np.dtype(count.dtype).newbyteorder("<")) for count in layout.counts)])
+    tick_units = {"tick": "tick", **{count.name: count.unit for count in layout.counts}}
+    plan = {"trajectory": PlannedDataset(TRAJECTORY_DTYPE, "rows", AGENT_CHUNK_ROWS, _units(TRAJECTORY_UNITS))}
+    for column in layout.columns:
+        width = column.width if column.width > 1 else 0
+        plan[f"agents/{column.name}"] = PlannedDataset(column.stored_dtype(exact), "rows", AGENT_CHUNK_ROWS, column.unit, width, column.about)
+    plan["frames/start"] = PlannedDataset(integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*")
+    plan["frames/tick"] = PlannedDataset(integer, "frames", unit="tick", about="tick that each frame shows")
+    plan["events"] = PlannedDataset(EVENT_DTYPE, "events", unit=_units(EVENT_UNITS))
+    plan["roster"] = PlannedDataset(ROSTER_DTYPE, "agents", unit=_units(ROSTER_UNITS))
+    plan["ticks"] = PlannedDataset(ticks, "ticks", unit=_units(tick_units))
+    if layout.systems:
+        about = "clock readings, parallel to ticks"
+        plan["timings"] = PlannedDataset(integer, "ticks", unit="ns", width=len(layout.systems), about=about, columns=layout.systems)
+    if layout.digests:
+        plan["digests"] = PlannedDataset(digest, "ticks", width=len(layout.digests), about="XXH64 of each column, parallel to ticks", columns=layout.digests)
+    if layout.trace:
+        plan["trace/index"] = PlannedDataset(TRACE_DTYPE, "trace", about="which digests belong to which tick, system and column")
+        plan["trace/digests"] = PlannedDataset(digest, "trace_digests", AGENT_CHUNK_ROWS, about="XXH64 of each block of 64 agents")
+    plan["verdict"] = PlannedDataset(np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on")
+    return plan

@@ -1,0 +1,398 @@
+"""The reader: what was committed of a recording, as DataFrames.
+
+It opens finished files, files that another process is writing, and files that were cut off, and shows the same thing in all three: every row
+of the last commit. Files from strangers are looked at before they are read: their shapes, types, filters and links are checked against what a
+recording has, so that a small file cannot make the reader fill the memory, follow a link to another file, or wait for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import RecordingError
+from crowdsim.recording.commit import Commit, newest
+from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, Header, Layout, from_json
+from crowdsim.recording.plan import plan_datasets
+from crowdsim.recording.schema import (
+    COMMIT_WORDS,
+    EVENT_DTYPE,
+    EVENT_UNITS,
+    ROSTER_DTYPE,
+    ROSTER_UNITS,
+    TRAJECTORY_DTYPE,
+    TRAJECTORY_UNITS,
+    EventKind,
+    RunState,
+)
+from crowdsim.recording.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_T = TypeVar("_T")
+_FILTERS = {h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE}
+_DEFLATE_RATIO = 1032  # No deflate stream grows by more when it is unpacked (258 bytes from a quarter of a byte).
+_MAXIMUM_CHUNK_BYTES = 2**28  # Ours have 1 MB. Larger lets one chunk of a hostile file fill the memory.
+_CHUNK_CACHE_BYTES = 2**23  # Holds some chunks of the trajectory, so that reading frame by frame unpacks each only once.
+_MAXIMUM_VERDICT_BYTES = 2**24
+_ATTEMPTS = 20  # A file that is being written can change under a read; the next attempt sees the new state. Fewer gives up on slow disks.
+_PAUSE_S = 0.02
+
+
+def open_run(path: str | os.PathLike[str]) -> Recording:
+    """Open a recording for reading.
+
+    Parameters
+    ----------
+    path : path of a finished file, of one in the making, or of one that was cut off
+
+    Returns
+    -------
+    Recording
+        Usable in a ``with`` statement. It shows the last commit; open the file again to see later ones.
+
+    Raises
+    ------
+    RecordingError
+        If it is no recording, damaged, or nothing was committed to it.
+    """
+    return Recording(Path(path))
+
+
+class Recording:
+    """What was committed of a recording.
+
+    Attributes
+    ----------
+    path : Path
+    header : Header
+        Scenario, seed, parameters, versions.
+    layout : Layout
+        Which columns, counts and systems there are.
+    commit : Commit
+        Row counts; everything that the methods return lies within them.
+    verdict : dict or None
+        What the run came to: ``state``, ``reason``, ``result``, ``run_digest``; None while it goes on or if it was cut off.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: Any = None
+        self._snapshot: Snapshot | None = None
+        self._checked: dict[str, Any] = {}
+        self._starts: NDArray[np.int64] | None = None
+        try:
+            self.commit, self.header, self.layout = self._attempt(self._read_head)
+            self._plan = plan_datasets(self.layout, exact=self.header.exact)
+            self.verdict = self._attempt(self._read_verdict)
+        except BaseException:
+            self.close()
+            raise
+
+    # What it is ------------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> RunState:
+        """How it ended; RUNNING if it is being written or was cut off."""
+        return RunState(self.commit.state)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its writer, or `recover`, finished it."""
+        return self.state is not RunState.RUNNING
+
+    @property
+    def fps(self) -> float:
+        """Frames per second of simulated time."""
+        return self.header.fps
+
+    @property
+    def run_digest(self) -> int:
+        """The one number of the run until the last commit."""
+        return self.commit.run_digest
+
+    def sizes(self) -> dict[str, tuple[int, int, int]]:
+        """Return (rows, bytes before compression, bytes in the file) of every dataset that has rows."""
+        found = {}
+        for name, planned in self._plan.items():
+            rows = self._committed_rows(name)
+            if rows:
+                stored = self._attempt(partial(lambda name: int(self._dataset(name).id.get_storage_size()), name))
+                found[name] = (rows, rows * planned.dtype.itemsize * max(planned.width, 1), stored)
+        return found
+
+    # DataFrames ------------------------------------------------------------------------------------------------------------------------
+
+    def trajectories(self, frames: slice | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return where everybody was, one row for each agent in each frame.
+
+        Parameters
+        ----------
+        frames : slice, optional
+            Frames to read, as in ``slice(100, 200)`` or ``slice(None, None, 10)``; all of them without it.
+        columns : sequence of str, optional
+            Which of x, y, z and the recorded columns to read; all without it, frame and id always. A vector is asked for by its name and comes
+            as two columns, ``velocity_x`` and ``velocity_y``.
+
+        Returns
+        -------
+        DataFrame
+            In order of frame, then id. ``attrs["units"]`` has the unit of every column, ``attrs["fps"]`` the frames per second.
+
+        Raises
+        ------
+        RecordingError
+            If a column is unknown, the file is damaged, or the rows would not fit into the memory.
+        """
+        wanted = self._columns(columns)
+        spans = self._spans(frames)
+        self._require_memory(sum(stop - start for start, stop in spans), wanted)
+        parts = [self.rows(start, stop, wanted) for start, stop in spans] or [self.rows(0, 0, wanted)]
+        arrays = parts[0] if len(parts) == 1 else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        units = dict(TRAJECTORY_UNITS) | {field: column.unit for column in self.layout.columns for field in column.field_names()}
+        return self._frame(arrays, {name: units[name] for name in arrays})
+
+    def frames(self) -> pd.DataFrame:
+        """Return one row for each frame: its number, tick, time in seconds, and number of agents."""
+        starts, ticks = self.frame_starts(), self._read("frames/tick", 0, self.commit.frames)
+        arrays = {"frame": np.arange(self.commit.frames), "tick": ticks, "time_s": ticks * self.header.tick_s, "agents": np.diff(starts)}
+        return self._frame(arrays, {"frame": "", "tick": "tick", "time_s": "s", "agents": ""})
+
+    def events(self) -> pd.DataFrame:
+        """Return what happened: tick, entity, kind (name of `EventKind`), value, x, y; see there for what they mean."""
+        table = self._read("events", 0, self.commit.events)
+        arrays = {name: table[name] for name in EVENT_DTYPE.fields or ()}
+        data = self._frame(arrays, dict(EVENT_UNITS))
+        names = {int(kind): kind.name for kind in EventKind}
+        data["kind"] = data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
+        return data
+
+    def roster(self) -> pd.DataFrame:
+        """Return the facts about agents that do not change, with the name of the group beside its index."""
+        table = self._read("roster", 0, self.commit.agents)
+        data = self._frame({name: table[name] for name in ROSTER_DTYPE.fields or ()}, dict(ROSTER_UNITS))
+        groups = self.header.groups
+        data["group_name"] = [groups[index] if 0 <= index < len(groups) else "" for index in data["group"]]
+        return data
+
+    def ticks(self) -> pd.DataFrame:
+        """Return the declared counts of every tick, with the time in seconds."""
+        table = self._read("ticks", 0, self.commit.ticks)
+        names = table.dtype.names or ()
+        units = {"tick": "tick", **{count.name: count.unit for count in self.layout.counts}, "time_s": "s"}
+        return self._frame({name: table[name] for name in names} | {"time_s": table["tick"] * self.header.tick_s}, units)
+
+    def timings(self) -> pd.DataFrame:
+        """Return how long each system took in every tick, in nanoseconds: clock readings, different in every run."""
+        return self._per_tick("timings", self.layout.systems, "ns")
+
+    def digests(self) -> pd.DataFrame:
+        """Return the digest of every column of the world after every tick."""
+        return self._per_tick("digests", self.layout.digests, "")
+
+    # Arrays ----------------------------------------------------------------------------------------------------------------------------
+
+    def rows(self, start: int, stop: int, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+        """Return rows of the trajectory as arrays by DataFrame column; `frame_starts` says which rows belong to which frame."""
+        wanted = self._columns(columns)
+        table = self._read("trajectory", start, stop)
+        found = {name: np.ascontiguousarray(table[name]) for name in TRAJECTORY_DTYPE.names or () if name in ("frame", "id") or name in wanted}
+        for column in self.layout.columns:
+            if column.name in wanted:
+                array = self._read(f"agents/{column.name}", start, stop)
+                fields = column.field_names()
+                found |= {fields[0]: array} if len(fields) == 1 else {field: np.ascontiguousarray(array[:, k]) for k, field in enumerate(fields)}
+        return found
+
+    def frame_starts(self) -> NDArray[np.int64]:
+        """Return the first row of every frame and, last, the number of rows: shape (frames + 1,), never falling."""
+        if self._starts is None:
+            starts = np.append(self._read("frames/start", 0, self.commit.frames), self.commit.rows)
+            if starts[0] != 0 or np.any(np.diff(starts) < 0):
+                raise RecordingError(f"{self.path}: is damaged (the index of its frames is out of order)")
+            self._starts = starts
+        return self._starts
+
+    def table(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """Return committed rows of the dataset `name` as they are in the file."""
+        rows = self._committed_rows(name)
+        return self._read(name, start, rows if stop is None else min(stop, rows))
+
+    def blocks(self, columns: Sequence[str] | None = None, rows: int = 65536) -> Iterator[dict[str, NDArray[Any]]]:
+        """Yield the trajectory in pieces of at most `rows` rows, in order; see `rows`."""
+        for start in range(0, self.commit.rows, rows):
+            yield self.rows(start, min(start + rows, self.commit.rows), columns)
+
+    def close(self) -> None:
+        """Close the file."""
+        file, snapshot = self._file, self._snapshot
+        self._file = self._snapshot = None
+        self._checked = {}
+        if file is not None:
+            file.close()
+        if snapshot is not None:
+            snapshot.close()
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Inside ----------------------------------------------------------------------------------------------------------------------------
+
+    def _attempt(self, read: Callable[[], _T]) -> _T:
+        """Call `read`; of a file that is being written, open the present state and call it again if it fails."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                if self._file is None:
+                    self._snapshot = Snapshot(self.path)
+                    self._file = h5py.File(self._snapshot, "r", rdcc_nbytes=_CHUNK_CACHE_BYTES)
+                return read()
+            except RecordingError:
+                raise
+            except Exception as error:  # whatever a damaged or hostile file makes the library say is one thing to the user
+                was_open = self._snapshot is not None and self._snapshot.was_open
+                size = self._snapshot.size if self._snapshot is not None else 0
+                self.close()
+                if not was_open or attempt + 1 == _ATTEMPTS or (attempt and not self._is_growing(size)):
+                    raise RecordingError(f"{self.path}: is damaged or no recording ({_first_line(error)})") from error
+                time.sleep(_PAUSE_S)
+        raise AssertionError("unreachable")
+
+    def _is_growing(self, size: int) -> bool:
+        """Return whether a file may still have a writer: its size differs from what was seen, or it changed in the last ten seconds."""
+        status = self.path.stat()
+        return status.st_size > size or time.time() - status.st_mtime < 10.0
+
+    def _read_head(self) -> tuple[Commit, Header, Layout]:
+        slots = self._checked_dataset("commit", np.dtype("<u8"), (COMMIT_WORDS,), 2)[:2]
+        commit = newest(slots)
+        if commit is None or commit.state not in set(RunState):
+            raise ValueError("it has no commit record")
+        content = self._checked_dataset("header", np.dtype("u1"), (), 1)
+        if content.shape[0] > MAXIMUM_HEADER_BYTES:
+            raise ValueError(f"its header claims {content.shape[0]} bytes")
+        header, layout = from_json(content[:].tobytes())
+        return commit, header, layout
+
+    def _read_verdict(self) -> dict[str, Any] | None:
+        size = self.commit.verdict_bytes
+        if not size:
+            return None
+        if size > _MAXIMUM_VERDICT_BYTES:
+            raise ValueError(f"its verdict claims {size} bytes")
+        verdict = json.loads(self._dataset("verdict")[:size].tobytes())
+        if not isinstance(verdict, dict):
+            raise ValueError("its verdict is no table")
+        return verdict
+
+    def _committed_rows(self, name: str) -> int:
+        return int(getattr(self.commit, self._plan[name].counter))
+
+    def _dataset(self, name: str) -> Any:
+        """Return a dataset once it has turned out to be what the layout says."""
+        if name not in self._checked:
+            planned = self._plan[name]
+            self._checked[name] = self._checked_dataset(name, planned.dtype, planned.shape, self._committed_rows(name))
+        return self._checked[name]
+
+    def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...], rows: int) -> Any:
+        """Return the dataset `name` if it is stored in this file, of this type and shape, and has as many rows as were committed.
+
+        Raises
+        ------
+        ValueError
+            With what is wrong.
+        """
+        group = self._file
+        *folders, leaf = name.split("/")
+        for part in (*folders, leaf):
+            link = group.get(part, getlink=True)
+            if not isinstance(link, h5py.HardLink):
+                raise ValueError(f"{name} is {'missing' if link is None else 'a link to somewhere else'}")
+            group = group[part]
+        dataset = group
+        if not isinstance(dataset, h5py.Dataset):
+            raise ValueError(f"{name} is no dataset")
+        if dataset.dtype != dtype:
+            raise ValueError(f"{name} has type {str(dataset.dtype)[:80]}, but {dtype} was expected")
+        if dataset.shape[1:] != width or len(dataset.shape) != 1 + len(width):
+            raise ValueError(f"{name} has shape {dataset.shape}")
+        plan = dataset.id.get_create_plist()
+        if plan.get_layout() != h5py.h5d.CHUNKED:
+            raise ValueError(f"{name} is not stored in chunks of this file")
+        if any(plan.get_filter(number)[0] not in _FILTERS for number in range(plan.get_nfilters())):
+            raise ValueError(f"{name} has a filter that recordings do not use")
+        chunk_bytes = int(np.prod(dataset.chunks, dtype=object)) * dtype.itemsize
+        if chunk_bytes > _MAXIMUM_CHUNK_BYTES:
+            raise ValueError(f"{name} has chunks of {chunk_bytes} bytes")
+        if not 0 <= rows <= dataset.shape[0]:
+            raise ValueError(f"{name} has {dataset.shape[0]} rows, but {rows} were committed")
+        claimed = dataset.shape[0] * int(np.prod(width, dtype=object)) * dtype.itemsize
+        if claimed > _DEFLATE_RATIO * dataset.id.get_storage_size() + chunk_bytes:
+            raise ValueError(f"{name} claims {claimed} bytes, more than can be packed into the file")
+        return dataset
+
+    def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        if not 0 <= start <= stop <= self._committed_rows(name):
+            raise IndexError(f"{name}: rows {start} to {stop} are not among the {self._committed_rows(name)} committed")
+        return np.asarray(self._attempt(lambda: self._dataset(name)[start:stop]))
+
+    def _per_tick(self, name: str, columns: Sequence[str], unit: str) -> pd.DataFrame:
+        arrays: dict[str, NDArray[Any]] = {"tick": self._read("ticks", 0, self.commit.ticks)["tick"]}
+        if columns:
+            table = self._read(name, 0, self.commit.ticks)
+            arrays |= {column: table[:, k] for k, column in enumerate(columns)}
+        return self._frame(arrays, {"tick": "tick", **dict.fromkeys(columns, unit)})
+
+    def _columns(self, columns: Sequence[str] | None) -> list[str]:
+        known = [*(TRAJECTORY_DTYPE.names or ()), *(column.name for column in self.layout.columns)]
+        if columns is None:
+            return known
+        for name in columns:
+            if name not in known:
+                raise RecordingError(f"{self.path}: there is no column {name!r}. Recorded are {', '.join(known)}.")
+        return list(columns)
+
+    def _spans(self, frames: slice | None) -> list[tuple[int, int]]:
+        """Return the row ranges of the chosen frames, neighbouring frames as one range."""
+        starts = self.frame_starts()
+        chosen = range(*(frames or slice(None)).indices(self.commit.frames))
+        if len(chosen) == 0:
+            return []
+        if chosen.step == 1:
+            return [(int(starts[chosen.start]), int(starts[chosen.stop]))]
+        return [(int(starts[frame]), int(starts[frame + 1])) for frame in chosen]
+
+    def _require_memory(self, rows: int, columns: Sequence[str]) -> None:
+        needed = rows * (40 + sum(8 * column.width for column in self.layout.columns if column.name in columns))
+        present = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if needed > 0.6 * present:
+            raise RecordingError(
+                f"{self.path}: {rows:,} rows would need {needed / 1e9:.1f} GB of the {present / 1e9:.1f} GB of memory. "
+                "Choose frames=slice(...) or fewer columns."
+            )
+
+    def _frame(self, arrays: Mapping[str, NDArray[Any]], units: Mapping[str, str]) -> pd.DataFrame:
+        import pandas as pd
+
+        data = pd.DataFrame(dict(arrays))
+        data.attrs["units"] = dict(units)
+        data.attrs["fps"] = self.fps
+        return data
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return text[0][:200] if text else type(error).__name__

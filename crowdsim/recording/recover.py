@@ -1,0 +1,270 @@
+"""From a file that was cut off to a whole one: its committed rows, copied into a new file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdsim.errors import RecordingError
+from crowdsim.recording.commit import Commit
+from crowdsim.recording.files import free_bytes, give_name, partials_of
+from crowdsim.recording.plan import plan_datasets
+from crowdsim.recording.reader import Recording, open_run
+from crowdsim.recording.schema import RunState
+from crowdsim.recording.storage import METADATA_RESERVE_BYTES, Storage, clock_ns
+
+RECOVERED_SUFFIX = ".recovered.h5"
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What `recover` has made.
+
+    Attributes
+    ----------
+    source, path : Path
+        The file that was cut off, untouched; the whole one.
+    frames, last_tick : int
+        What it holds.
+    lost : str
+        What was committed but is damaged and left out, with the reason; empty if nothing is.
+    """
+
+    source: Path
+    path: Path
+    frames: int
+    last_tick: int
+    lost: str
+
+
+def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Recovered:
+    """Make a whole recording of one that was cut off.
+
+    The input is never changed. Should some of its committed rows be unreadable (a damaged disk), the new file ends before the first tick that
+    is not whole, and `Recovered.lost` says so.
+
+    Parameters
+    ----------
+    path : Path
+        The file that was cut off; or the name that the run was to have, if one run with that name was cut off.
+    out : Path, optional
+        The new file; without it ``<name>.recovered.h5`` beside the input.
+    force : bool
+        Replace an existing `out`.
+
+    Returns
+    -------
+    Recovered
+
+    Raises
+    ------
+    RecordingError
+        If nothing was committed, the file is whole already, or `out` exists.
+    """
+    source = _find(path)
+    target = out or _default_name(source)
+    if target.exists() and not force:
+        raise RecordingError(f"{target}: exists already. Choose another name, or replace it with --force.")
+    with open_run(source) as recording:
+        if recording.is_whole:
+            raise RecordingError(f"{source}: is whole already ({recording.state.name.lower()}); there is nothing to recover.")
+        run_id = recording.header.run_id
+        commit, lost = _readable(recording)
+    copy = target.with_name(f".{target.name}.{run_id}.copy.h5")
+    copy.unlink(missing_ok=True)  # of a recovery that was itself stopped
+    verdict = {"state": RunState.RECOVERED.name.lower(), "reason": f"recovered from {source.name}", "result": {}, "lost": lost}
+    try:
+        copy_recording(source, copy, state=RunState.RECOVERED, verdict=verdict, commit=commit)
+        kept = give_name(copy, target, run_id, force=force)
+    except RecordingError:
+        copy.unlink(missing_ok=True)
+        raise
+    return Recovered(source, kept.path, commit.frames, commit.last_tick, lost)
+
+
+def cut(path: Path, out: Path, last_tick: int, *, force: bool = False) -> Path:
+    """Copy a recording until `last_tick` into a new file, marked as interrupted.
+
+    Parameters
+    ----------
+    path : Path
+    out : Path
+    last_tick : int
+        The newest tick that is kept.
+    force : bool
+        Replace an existing `out`.
+
+    Returns
+    -------
+    Path
+        `out`.
+    """
+    if out.exists() and not force:
+        raise RecordingError(f"{out}: exists already. Choose another name, or replace it with --force.")
+    with open_run(path) as recording:
+        commit, run_id = _until(recording, last_tick), recording.header.run_id
+    copy = out.with_name(f".{out.name}.{run_id}.copy.h5")
+    copy.unlink(missing_ok=True)
+    verdict = {"state": RunState.INTERRUPTED.name.lower(), "reason": f"cut after tick {last_tick}", "result": {}}
+    try:
+        copy_recording(path, copy, state=RunState.INTERRUPTED, verdict=verdict, commit=commit)
+        return give_name(copy, out, run_id, force=force).path
+    except RecordingError:
+        copy.unlink(missing_ok=True)
+        raise
+
+
+def copy_recording(
+    source: Path, target: Path, *, state: RunState | None = None, verdict: Mapping[str, Any] | None = None, commit: Commit | None = None
+) -> None:
+    """Copy the committed rows of a recording into a new, closed file.
+
+    Parameters
+    ----------
+    source, target : Path
+        `target` must not exist.
+    state, verdict : RunState, mapping; optional
+        What the copy says of itself; without them what the source says.
+    commit : Commit, optional
+        Copy only the rows that it counts.
+
+    Raises
+    ------
+    RecordingError
+        If the source is damaged or there is no room; `target` does not exist then.
+    """
+    with open_run(source) as recording:
+        counts = commit or recording.commit
+        stored = sum(size for _, _, size in recording.sizes().values())
+        room = free_bytes(target.parent)
+        if room < 1.1 * stored + 4 * METADATA_RESERVE_BYTES:
+            raise RecordingError(f"{target}: the copy needs about {stored / 1e6:,.1f} MB, but {room / 1e6:,.1f} MB are free. Choose another disk for it.")
+        content = dict(verdict or recording.verdict or {})
+        if commit is not None or "run_digest" not in content:
+            content["run_digest"] = f"{counts.run_digest:016x}"
+        text = json.dumps(content, ensure_ascii=False).encode()
+        storage = Storage(target, recording.header, recording.layout)
+        try:
+            for name, planned in plan_datasets(recording.layout, exact=recording.header.exact).items():
+                if name != "verdict":
+                    _copy_dataset(recording, storage, name, int(getattr(counts, planned.counter)))
+            storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
+            ending = int(recording.commit.state if state is None else state)
+            storage.commit(replace(counts, number=1, state=ending, verdict_bytes=len(text), clock_ns=clock_ns()))
+            storage.close()
+        except BaseException:
+            storage.freeze()
+            target.unlink(missing_ok=True)
+            raise
+
+
+def _copy_dataset(recording: Recording, storage: Storage, name: str, rows: int) -> None:
+    dataset = storage.datasets[name]
+    for start in range(0, rows, dataset.chunk_rows):
+        table = recording.table(name, start, min(start + dataset.chunk_rows, rows))
+        if name == "trajectory":
+            storage.append(name, len(table), *(table[field] for field in table.dtype.names or ()))
+        else:
+            storage.append(name, len(table), table)
+
+
+def _find(path: Path) -> Path:
+    """Return the file that was cut off: `path`, or the one that a run with this output path has left."""
+    if path.exists():
+        return path
+    left = partials_of(path)
+    if len(left) == 1:
+        return left[0]
+    if not left:
+        raise RecordingError(f"{path}: there is no such file, and no run with this name was cut off here.")
+    names = "\n".join(f"    {partial}" for partial in left)
+    raise RecordingError(f"{path}: {len(left)} runs with this name were cut off or are still running. Name one of them:\n{names}")
+
+
+def _default_name(source: Path) -> Path:
+    """Return a visible name beside the input: ``.run.h5.<id>.partial.h5`` becomes ``run.recovered.h5``."""
+    name = source.name
+    if name.startswith(".") and name.endswith(".partial.h5"):
+        name = name[1:].rsplit(".", 3)[0]
+    return source.with_name(Path(name).stem + RECOVERED_SUFFIX)
+
+
+def _readable(recording: Recording) -> tuple[Commit, str]:
+    """Return how far every dataset can be read, and what had to be given up."""
+    counts, lost = recording.commit, ""
+    safe_tick = counts.last_tick
+    for name, planned in plan_datasets(recording.layout, exact=recording.header.exact).items():
+        rows = int(getattr(counts, planned.counter))
+        good, reason = _readable_rows(recording, name, rows, planned.chunk_rows)
+        if good < rows:
+            safe_tick = min(safe_tick, _last_whole_tick(recording, planned.counter, good))
+            lost = lost or reason
+    if not lost:
+        return counts, ""
+    if safe_tick < 0:
+        raise RecordingError(f"{recording.path}: nothing of it can be recovered ({lost})")
+    return _until(recording, safe_tick), f"ticks after {safe_tick} ({lost})"
+
+
+def _readable_rows(recording: Recording, name: str, rows: int, step: int) -> tuple[int, str]:
+    for start in range(0, rows, step):
+        try:
+            recording.table(name, start, min(start + step, rows))
+        except RecordingError as error:
+            return start, str(error)
+    return rows, ""
+
+
+def _last_whole_tick(recording: Recording, counter: str, good: int) -> int:
+    """Return the last tick whose rows all lie in the first `good` rows of a dataset that `counter` counts; -1 if none or unknown."""
+    try:
+        if counter == "rows":
+            frame = int(np.searchsorted(recording.frame_starts(), good, side="right")) - 1  # the first frame that is not whole
+            return _tick_before(recording, frame)
+        if counter == "frames":
+            return _tick_before(recording, good)
+        names = {"ticks": "ticks", "events": "events", "trace": "trace/index"}
+        return int(recording.table(names[counter], good - 1, good)["tick"][0]) - 1 if counter in names and good else -1
+    except RecordingError:
+        return -1
+
+
+def _tick_before(recording: Recording, frame: int) -> int:
+    """Return the last tick before that of `frame`."""
+    return int(recording.table("frames/tick", frame, frame + 1)[0]) - 1
+
+
+def _until(recording: Recording, last_tick: int) -> Commit:
+    """Return the counts of everything until `last_tick`."""
+    from crowdsim.recording.digest import run_digest
+
+    commit = recording.commit
+    if last_tick >= commit.last_tick:
+        return commit
+
+    def count(name: str, field: str | None) -> int:
+        ticks = recording.table(name)
+        return int(np.searchsorted(ticks[field] if field else ticks, last_tick, side="right"))
+
+    frames, ticks = count("frames/tick", None), count("ticks", "tick")
+    cut_off = replace(
+        commit,
+        frames=frames,
+        rows=int(recording.frame_starts()[frames]),
+        ticks=ticks,
+        events=count("events", "tick"),
+        agents=count("roster", "spawn_tick"),
+        last_tick=last_tick,
+    )
+    if recording.layout.digests:
+        cut_off = replace(cut_off, run_digest=run_digest(recording.table("digests", 0, ticks)))
+    if recording.layout.trace:
+        entries = count("trace/index", "tick")
+        end = recording.table("trace/index", entries, entries + 1)["start"] if entries < commit.trace else [commit.trace_digests]
+        cut_off = replace(cut_off, trace=entries, trace_digests=int(end[0]))
+    return cut_off

@@ -1,0 +1,146 @@
+"""What a recording holds: names, types, units and numbers that are part of the file format.
+
+Nothing here may change without raising `FORMAT_VERSION`; new columns, counts and datasets may be added freely, readers take what they find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+FORMAT = "crowdsim recording"
+FORMAT_VERSION = 1
+
+# Every field has eight bytes: the byte shuffle then works on whole machine words, and no reader meets an unsigned frame number that wraps below zero.
+TRAJECTORY_DTYPE = np.dtype([("frame", "<i8"), ("id", "<i8"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")])
+TRAJECTORY_UNITS = {"frame": "", "id": "", "x": "m", "y": "m", "z": "m"}
+
+EVENT_DTYPE = np.dtype([("tick", "<i8"), ("entity", "<i8"), ("kind", "<i8"), ("value", "<i8"), ("x", "<f8"), ("y", "<f8")])
+EVENT_UNITS = {"tick": "tick", "entity": "", "kind": "", "value": "see EventKind", "x": "m (PATH_FOUND: length of the path)", "y": "m (PATH_FOUND: 0)"}
+
+ROSTER_DTYPE = np.dtype(
+    [
+        ("entity", "<i8"),
+        ("key", "<u8"),
+        ("scenario_id", "<i8"),
+        ("group", "<i8"),
+        ("index", "<i8"),
+        ("radius", "<f8"),
+        ("desired_speed", "<f8"),
+        ("maximum_speed", "<f8"),
+        ("spawn_tick", "<i8"),
+        ("start_tick", "<i8"),
+    ]
+)
+ROSTER_UNITS = {
+    "entity": "",
+    "key": "",
+    "scenario_id": "explicit id of the agent in the scenario; -1 is none",
+    "group": "index into header.groups",
+    "index": "index in the group",
+    "radius": "m",
+    "desired_speed": "m/s",
+    "maximum_speed": "m/s",
+    "spawn_tick": "tick",
+    "start_tick": "tick",
+}
+
+COMMIT_WORDS = 16  # of a commit record; the fields of `commit.Commit`, then zeros, the last a checksum
+
+TRACE_DTYPE = np.dtype([("tick", "<i8"), ("system", "<i8"), ("column", "<i8"), ("start", "<i8"), ("count", "<i8")])
+TRACE_BLOCK_ROWS = 64  # Agents a digest of a traced run covers. Smaller names fewer suspects and makes larger files.
+
+
+class EventKind(IntEnum):
+    """What happened to an agent. `value`, `x` and `y` of an event mean what the comment says; x, y are the agent's place where nothing else is said."""
+
+    SPAWN = 1  # value: index of the group
+    ARRIVAL = 2  # left the world at its last goal; value: index of the goal (the exit)
+    PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, y: 0
+    UNREACHABLE = 4  # value: PathStatus of the answer
+    STUCK = 5  # value: entity that binds it, -1 a wall, 0 none
+    UNSTUCK = 6  # value: ticks for which it was stuck
+    SYMMETRY_BROKEN = 7  # value: entity with which it stood symmetrically, 0 none
+    GOAL_REACHED = 8  # a goal that is not the last; value: index of the goal
+    RETIRED = 9  # left the world without arriving; value: AgentState at that time
+
+
+class RunState(IntEnum):
+    """How a recording ended; part of every commit record."""
+
+    RUNNING = 0  # being written, or cut off by a kill
+    FINISHED = 1  # the run came to its end
+    INTERRUPTED = 2  # stopped before its end (Ctrl-C, time limit, full disk); everything until then is there
+    RECOVERED = 3  # made whole by `crowdsim recover` from a file that was cut off
+
+
+@dataclass(frozen=True)
+class RecordedColumn:
+    """A column that is kept for every agent in every frame.
+
+    Attributes
+    ----------
+    name : str
+        Name of the dataset below ``agents/``.
+    dtype : str
+        Type in the file; sources are converted to it.
+    unit, about : str
+    width : int
+        1 for a scalar per agent, 2 for a vector.
+    exact : str
+        Type in the file of an exact recording (`Header.exact`); empty is `dtype`.
+    """
+
+    name: str
+    dtype: str
+    unit: str
+    about: str
+    width: int = 1
+    exact: str = ""
+
+    def stored_dtype(self, exact: bool) -> np.dtype:
+        """Return the little-endian type in the file."""
+        return np.dtype(self.exact if exact and self.exact else self.dtype).newbyteorder("<")
+
+    def field_names(self) -> tuple[str, ...]:
+        """Return the names of the DataFrame columns: the name, or name_x and name_y for a vector."""
+        return (self.name,) if self.width == 1 else (f"{self.name}_x", f"{self.name}_y")
+
+
+@dataclass(frozen=True)
+class RecordedCount:
+    """A number that is kept for every tick, in the dataset ``ticks``."""
+
+    name: str
+    unit: str
+    about: str
+    dtype: str = "int64"
+
+
+# float32 holds a velocity of 2 m/s to 0.1 micrometres per second. Places stay float64: at map coordinates of 5e6 m a float32 knows no metres.
+STANDARD_COLUMNS = (
+    RecordedColumn("velocity", "float32", "m/s", "velocity of the last step", width=2, exact="float64"),
+    RecordedColumn("preferred_velocity", "float32", "m/s", "what the agent would do alone", width=2, exact="float64"),
+    RecordedColumn("next_corner", "float64", "m", "point that the agent steers at", width=2),
+    RecordedColumn("state", "uint8", "", "AgentState"),
+    RecordedColumn("path_status", "uint8", "", "PathStatus of the last request"),
+    RecordedColumn("path_tick", "int64", "tick", "when that status was set; -1 is never"),
+    RecordedColumn("diagnosis", "uint8", "", "Diagnosis of the last avoidance"),
+    RecordedColumn("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall"),
+    RecordedColumn("surface", "int64", "", "handle of the polygon under the centre; 0 is nowhere"),
+    RecordedColumn("layer", "int32", "", "floor of that polygon"),
+    RecordedColumn("goal", "int32", "", "index of the current goal; -1 is none"),
+    RecordedColumn("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
+)
+
+
+def check_names(kind: str, names: Sequence[str]) -> None:
+    """Raise ValueError unless `names` are distinct and usable as names of datasets and DataFrame columns."""
+    for name in names:
+        if not name or "/" in name or "." in name or "\0" in name:
+            raise ValueError(f"{kind} {name!r}: a name is not empty and has neither slash nor point")
+    if len(set(names)) != len(names):
+        raise ValueError(f"{kind} names repeat: {', '.join(names)}")

@@ -1,0 +1,159 @@
+"""A read-only view of a recording as it lies on the disk, whether its writer finished, still runs, or was killed.
+
+HDF5 opens a file that was not closed only in SWMR mode, and there it waits for a damaged block to become whole: it tries a hundred times and
+doubles the pause each time, which never ends. So the file is shown to HDF5 through a file object that presents it as closed: the flag of the
+open writer in the superblock is taken away, and its end of file is the real one. A damaged block is an error at once, and nothing on the disk
+is touched. The place of these fields is from the HDF5 file format specification, version 3.0, "Superblock (versions 2 and 3)".
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import struct
+from pathlib import Path
+from typing import Any
+
+from crowdsim.errors import RecordingError
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_SUPERBLOCK_BYTES = 48
+_FLAGS_AT, _END_AT, _CHECKSUM_AT = 11, 28, 44
+_UNWRITTEN_BYTES = 65536  # HDF5 counts the page that it is filling as part of the file before it is written
+_IS_OPEN, _IS_SWMR = 0x01, 0x04
+
+
+def lookup3(data: bytes) -> int:
+    """Return Jenkins' lookup3 hash ("hashlittle", initial value 0) of up to some hundred bytes: the checksum of HDF5's metadata."""
+    mask = 0xFFFFFFFF
+
+    def rotate(value: int, bits: int) -> int:
+        return (value << bits | value >> (32 - bits)) & mask
+
+    a = b = c = (0xDEADBEEF + len(data)) & mask
+    at = 0
+    while len(data) - at > 12:
+        x, y, z = struct.unpack_from("<3I", data, at)
+        a, b, c = (a + x) & mask, (b + y) & mask, (c + z) & mask
+        a = ((a - c) & mask) ^ rotate(c, 4)
+        c = (c + b) & mask
+        b = ((b - a) & mask) ^ rotate(a, 6)
+        a = (a + c) & mask
+        c = ((c - b) & mask) ^ rotate(b, 8)
+        b = (b + a) & mask
+        a = ((a - c) & mask) ^ rotate(c, 16)
+        c = (c + b) & mask
+        b = ((b - a) & mask) ^ rotate(a, 19)
+        a = (a + c) & mask
+        c = ((c - b) & mask) ^ rotate(b, 4)
+        b = (b + a) & mask
+        at += 12
+    if at == len(data):
+        return c
+    x, y, z = struct.unpack("<3I", data[at:].ljust(12, b"\0"))
+    a, b, c = (a + x) & mask, (b + y) & mask, (c + z) & mask
+    c = ((c ^ b) - rotate(b, 14)) & mask
+    a = ((a ^ c) - rotate(c, 11)) & mask
+    b = ((b ^ a) - rotate(a, 25)) & mask
+    c = ((c ^ b) - rotate(b, 16)) & mask
+    a = ((a ^ c) - rotate(c, 4)) & mask
+    b = ((b ^ a) - rotate(a, 14)) & mask
+    return ((c ^ b) - rotate(b, 24)) & mask
+
+
+class Snapshot(io.RawIOBase):
+    """The bytes of a recording, read-only, with a superblock as if it had been closed.
+
+    Parameters
+    ----------
+    path : Path
+
+    Attributes
+    ----------
+    was_open : bool
+        No writer has closed the file: it is being written, or was cut off.
+    size : int
+        Bytes.
+
+    Raises
+    ------
+    RecordingError
+        If it is no file, or its first bytes are not those of a recording.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._handle = -1
+        try:
+            self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a named pipe would wait for a writer
+            status = os.fstat(self._handle)
+        except FileNotFoundError as error:
+            raise RecordingError(f"{path}: there is no such file") from error
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be read ({error.strerror})") from error
+        if not stat.S_ISREG(status.st_mode):
+            raise RecordingError(f"{path}: is a folder or a device, not a recording")
+        block = bytearray(os.pread(self._handle, _SUPERBLOCK_BYTES, 0))
+        if not block:
+            raise RecordingError(f"{path}: is empty. Its writer was stopped before it began")
+        if block[:8] != SIGNATURE:
+            raise RecordingError(f"{path}: is not an HDF5 file, so no recording")
+        if len(block) < _SUPERBLOCK_BYTES:
+            raise RecordingError(f"{path}: ends after {len(block)} bytes. Nothing was recorded in it, or it was cut off in copying")
+        if block[8] not in (2, 3) or block[9:11] != b"\x08\x08":
+            raise RecordingError(f"{path}: is an HDF5 file of an older layout (superblock version {block[8]}), which crowdsim never writes")
+        if struct.unpack_from("<I", block, _CHECKSUM_AT)[0] != lookup3(bytes(block[:_CHECKSUM_AT])):
+            raise RecordingError(f"{path}: is damaged (the checksum of its first block is wrong)")
+        self.was_open = bool(block[_FLAGS_AT] & _IS_OPEN)
+        if self.was_open and not block[_FLAGS_AT] & _IS_SWMR:
+            raise RecordingError(f"{path}: is being created, or its writer was stopped before the first tick. Nothing is recorded in it")
+        self.size = status.st_size
+        if self.was_open:
+            self.size = max(self.size, min(struct.unpack_from("<Q", block, _END_AT)[0], self.size + _UNWRITTEN_BYTES))
+            block[_FLAGS_AT] = 0
+            struct.pack_into("<Q", block, _END_AT, self.size)
+            struct.pack_into("<I", block, _CHECKSUM_AT, lookup3(bytes(block[:_CHECKSUM_AT])))
+        self._superblock = bytes(block)
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Set where the next read begins; see `io.IOBase.seek`."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer`; what lies behind the end of the file on the disk is zero."""
+        view = memoryview(buffer).cast("B")
+        done = 0
+        while done < len(view):
+            got = os.preadv(self._handle, [view[done:]], self._at + done)
+            if got == 0:
+                view[done:] = bytes(len(view) - done)
+                break
+            done += got
+        if self._at < _SUPERBLOCK_BYTES:
+            shown = self._superblock[self._at : self._at + len(view)]
+            view[: len(shown)] = shown
+        self._at += len(view)
+        return len(view)
+
+    def close(self) -> None:
+        """Close the file; the view is of no use afterwards."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+        super().close()

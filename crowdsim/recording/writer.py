@@ -1,0 +1,356 @@
+"""The writer: what the simulation calls while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdsim.errors import RecordingError
+from crowdsim.recording.commit import Commit
+from crowdsim.recording.digest import block_digests, digest_text, run_digest
+from crowdsim.recording.files import Kept, give_name, partial_name
+from crowdsim.recording.header import Header, Layout, plain
+from crowdsim.recording.schema import EVENT_DTYPE, ROSTER_DTYPE, TRACE_BLOCK_ROWS, TRACE_DTYPE, RecordedColumn, RecordedCount, RunState
+from crowdsim.recording.storage import Storage, clock_ns
+
+BLOCK_FRAMES = 40  # Frames between commits. A commit costs 0.1 ms and one incomplete chunk a dataset; fewer waste space, more are lost in a kill.
+BLOCK_CHUNKS = 8  # A commit waits until this many chunks of rows are full, so that incomplete ones waste less than a twelfth of the file.
+FLUSH_SECONDS = 2.0  # ... but not longer than this.
+COMPACT_SHARE = 0.25  # A file of which more than this is waste is copied when it is finished: small scenes that ran for long.
+TICK_BYTES = 4096  # Room that a tick without a frame may need.
+VERDICT_BYTES = 2**20  # A verdict is a screen of text; a longer one belongs into a file of its own.
+
+
+class RecordingWriter:
+    """Keep a run while it goes on.
+
+    Within a tick call `roster`, `events`, `trace` and `frame` as needed, and `tick` last, in every tick. Everything is collected in memory and
+    committed by `tick` after `block_frames` frames, or after `flush_seconds`: a kill at any moment loses the ticks after the last commit and
+    nothing else. The file has a hidden name beside `out` until `close` or `abandon` finish it.
+
+    Parameters
+    ----------
+    out : Path
+        Wanted name of the finished file.
+    header : Header
+    columns : sequence of RecordedColumn
+        What `frame` is given for every agent.
+    systems : sequence of str
+        Names of the systems, in the order of the `timings_ns` of `tick`.
+    counts : sequence of RecordedCount
+        What `tick` is given.
+    digest_columns : sequence of str
+        Names of the columns of the world, in the order of the `digests` of `tick`.
+    block_frames : int, >= 1
+        Frames between commits. Small frames wait until enough rows are there (`BLOCK_CHUNKS`), or for `flush_seconds`.
+    flush_seconds : float, s
+        Longest time between commits, looked at in `tick`; 0 commits at every tick.
+    force : bool
+        The finished file replaces another of its name.
+    trace : bool
+        `trace` will be called.
+
+    Raises
+    ------
+    RecordingError
+        If the folder is missing, read-only or full.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        header: Header,
+        columns: Sequence[RecordedColumn],
+        systems: Sequence[str],
+        *,
+        counts: Sequence[RecordedCount] = (),
+        digest_columns: Sequence[str] = (),
+        block_frames: int = BLOCK_FRAMES,
+        flush_seconds: float = FLUSH_SECONDS,
+        force: bool = False,
+        trace: bool = False,
+    ) -> None:
+        self.out = Path(out)
+        self.header = header
+        self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace)
+        self.force = force
+        self.block_frames = block_frames
+        self.flush_seconds = flush_seconds
+        self.partial = partial_name(self.out, header.run_id)
+        self._storage = Storage(self.partial, header, self.layout)
+        self._now = Commit()  # counts everything appended; a copy of it becomes the next commit
+        self._committed_at = time.monotonic()
+        self._rows_per_commit = BLOCK_CHUNKS * self._storage.datasets["trajectory"].chunk_rows
+        self._tick_row = np.zeros(1, dtype=self._storage.datasets["ticks"].dtype)
+        self._fold = 0
+        self._closed = False
+        self._is_halfway = False  # an exception between here and there (Ctrl-C, a wrong array) leaves columns of different lengths in memory
+
+    @property
+    def committed(self) -> Commit:
+        """What a kill at this moment would leave."""
+        return self._storage.committed
+
+    def roster(self, agents: NDArray[Any]) -> None:
+        """Keep facts about agents that do not change; called after each batch of spawns.
+
+        Parameters
+        ----------
+        agents : (n,) ROSTER_DTYPE
+            In ascending order of `entity`.
+        """
+        self._append_table("roster", agents, ROSTER_DTYPE)
+        self._now = replace(self._now, agents=self._now.agents + len(agents))
+
+    def events(self, events: NDArray[Any]) -> None:
+        """Keep what happened to agents.
+
+        Parameters
+        ----------
+        events : (n,) EVENT_DTYPE
+            In the order in which they happened; ticks never fall.
+        """
+        self._append_table("events", events, EVENT_DTYPE)
+        self._now = replace(self._now, events=self._now.events + len(events))
+
+    def frame(self, frame: int, tick: int, entity: NDArray[np.int64], x: ArrayLike, y: ArrayLike, z: ArrayLike, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Keep where everybody is.
+
+        Parameters
+        ----------
+        frame : int
+            Number of the frame: 0, then one more each time.
+        tick : int
+            The tick that it shows; higher than that of the frame before.
+        entity : (n,) int64
+            The agents that are present, ascending.
+        x, y : (n,) float64, m
+        z : (n,) float64 or float, m
+        columns : mapping of str to (n,) or (n, 2) arrays
+            One for each recorded column, by name; more are ignored.
+
+        Raises
+        ------
+        RecordingError
+            If the disk is full. The frames before are in a whole file then, which the message names.
+        ValueError
+            If the frame is out of order, entities are not ascending, or arrays do not fit.
+        """
+        count = len(entity)
+        arrays = [columns[column.name] for column in self.layout.columns]
+        self._check_frame(frame, tick, np.asarray(entity), arrays)
+        self._require_room(count * self._storage.row_bytes + TICK_BYTES)
+        self._is_halfway = True
+        append = self._storage.append
+        append("frames/start", 1, self._now.rows)
+        append("frames/tick", 1, tick)
+        append("trajectory", count, frame, entity, np.asarray(x), np.asarray(y), z)
+        for column, array in zip(self.layout.columns, arrays, strict=True):
+            append(f"agents/{column.name}", count, array)
+        self._now = replace(self._now, frames=frame + 1, rows=self._now.rows + count, last_tick=max(self._now.last_tick, tick))
+        self._is_halfway = False
+
+    def tick(self, tick: int, counts: Mapping[str, int | float], timings_ns: Sequence[int] | NDArray[np.int64], digests: NDArray[np.uint64]) -> None:
+        """Keep the numbers of one tick.
+
+        Parameters
+        ----------
+        tick : int
+            Higher than the one before.
+        counts : mapping of str to number
+            The declared counts by name; one that is missing is 0.
+        timings_ns : (systems,) int, ns
+            Clock readings; no digest includes them.
+        digests : (k,) uint64
+            Of every declared column after this tick, see `digest.column_digests`.
+
+        Raises
+        ------
+        RecordingError
+            If the disk is full; see `frame`.
+        ValueError
+            If a count was not declared, or the arrays do not fit.
+        """
+        self._require_room(TICK_BYTES)
+        self._is_halfway = True
+        row = self._tick_row
+        row[:] = 0
+        row["tick"] = tick
+        for name, value in counts.items():
+            row[name] = value
+        append = self._storage.append
+        append("ticks", 1, row)
+        if self.layout.systems:
+            append("timings", 1, np.asarray(timings_ns, dtype=np.int64).reshape(1, -1))
+        if self.layout.digests:
+            given = np.asarray(digests, dtype=np.uint64).reshape(1, -1)
+            append("digests", 1, given)
+            self._fold = run_digest(given, self._fold)
+        self._now = replace(self._now, ticks=self._now.ticks + 1, last_tick=max(self._now.last_tick, tick), run_digest=self._fold)
+        self._is_halfway = False
+        done = self._storage.committed
+        is_block = self._now.frames - done.frames >= self.block_frames and self._now.rows - done.rows >= self._rows_per_commit
+        if is_block or time.monotonic() - self._committed_at >= self.flush_seconds:
+            self.commit()
+
+    def trace(self, tick: int, system: int, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Keep the digests of what a system has written, for every block of 64 agents.
+
+        Parameters
+        ----------
+        tick : int
+        system : int
+            Index of the system that has just run.
+        columns : mapping of str to (n, ...) arrays
+            The columns that it writes, among the declared `digest_columns`.
+        """
+        names = self.layout.digests
+        for name, array in columns.items():
+            values = block_digests(array, TRACE_BLOCK_ROWS)
+            entry = np.array([(tick, system, names.index(name), self._now.trace_digests, len(values))], dtype=TRACE_DTYPE)
+            self._require_room(values.nbytes + TICK_BYTES)
+            self._is_halfway = True
+            self._storage.append("trace/index", 1, entry)
+            self._storage.append("trace/digests", len(values), values)
+            self._now = replace(self._now, trace=self._now.trace + 1, trace_digests=self._now.trace_digests + len(values))
+            self._is_halfway = False
+
+    def commit(self) -> None:
+        """Make everything so far safe from a kill."""
+        self._is_halfway = True
+        self._now = replace(self._now, number=self._now.number + 1, clock_ns=clock_ns())
+        self._storage.commit(self._now)
+        self._committed_at = time.monotonic()
+        self._is_halfway = False
+
+    def close(self, verdict: Mapping[str, Any]) -> Kept:
+        """Finish the recording of a run that came to its end.
+
+        Parameters
+        ----------
+        verdict : mapping
+            What the run came to, as plain values; kept as JSON.
+
+        Returns
+        -------
+        Kept
+            The final path, and whether the wanted name was taken by another recording.
+
+        Raises
+        ------
+        RecordingError
+            If the file could not be finished; the message says what is safe and where.
+        """
+        return self._finish(RunState.FINISHED, "", verdict)
+
+    def abandon(self, reason: str, verdict: Mapping[str, Any] | None = None) -> Kept:
+        """Finish the recording of a run that was stopped: a whole file with all that was recorded, marked as interrupted.
+
+        Parameters
+        ----------
+        reason : str
+            Why, for example "stopped by Ctrl-C".
+        verdict : mapping, optional
+            What the run came to until then.
+        """
+        return self._finish(RunState.INTERRUPTED, reason, verdict or {})
+
+    def discard(self) -> None:
+        """Throw the file away, for a run that failed before it had anything to say."""
+        if not self._closed:
+            self._closed = True
+            self._storage.freeze()
+            self.partial.unlink(missing_ok=True)
+
+    def __enter__(self) -> RecordingWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if not self._closed:
+            with contextlib.suppress(RecordingError):
+                self.abandon(f"stopped by {kind.__name__}: {error}" if kind else "never closed")
+
+    def _finish(self, state: RunState, reason: str, verdict: Mapping[str, Any]) -> Kept:
+        self._refuse_if_closed()
+        self._closed = True
+        content = {"state": state.name.lower(), "reason": reason, "result": plain(verdict), "run_digest": digest_text(self._fold)}
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+        if len(text) > VERDICT_BYTES:
+            text = json.dumps(content | {"result": {}, "reason": f"{reason} (the verdict had {len(text)} bytes and is left out)".strip()}).encode()
+        if self._is_halfway:
+            return self._finish_from_the_last_commit(state, content)
+        self._storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
+        self._now = replace(self._now, state=int(state), verdict_bytes=len(text))
+        self.commit()
+        lost, size = self._storage.lost_bytes, self.partial.stat().st_size
+        self._storage.close()
+        if lost > COMPACT_SHARE * size:
+            self._compact()
+        return give_name(self.partial, self.out, self.header.run_id, force=self.force)
+
+    def _finish_from_the_last_commit(self, state: RunState, content: Mapping[str, Any]) -> Kept:
+        """Finish what is in the file, since what is in memory was left half-way by an exception."""
+        from crowdsim.recording.recover import copy_recording
+
+        self._storage.freeze()
+        copy = self.partial.with_name(self.partial.name + ".copy")
+        try:
+            copy_recording(self.partial, copy, state=state, verdict=content)
+        except RecordingError:
+            copy.unlink(missing_ok=True)
+            raise
+        copy.replace(self.partial)
+        return give_name(self.partial, self.out, self.header.run_id, force=self.force)
+
+    def _compact(self) -> None:
+        """Copy the finished file without its waste, if there is room; it is whole either way."""
+        from crowdsim.recording.recover import copy_recording
+
+        copy = self.partial.with_name(self.partial.name + ".copy")
+        with contextlib.suppress(RecordingError):
+            copy_recording(self.partial, copy)
+            copy.replace(self.partial)
+        copy.unlink(missing_ok=True)
+
+    def _append_table(self, name: str, rows: NDArray[Any], dtype: np.dtype[Any]) -> None:
+        if rows.dtype != dtype:
+            raise ValueError(f"{name}: the rows have type {rows.dtype}, but {dtype} is recorded")
+        if len(rows):
+            self._require_room(rows.nbytes + TICK_BYTES)
+            self._is_halfway = True
+            self._storage.append(name, len(rows), rows)
+            self._is_halfway = False
+
+    def _check_frame(self, frame: int, tick: int, entity: NDArray[np.int64], arrays: list[NDArray[Any]]) -> None:
+        if frame != self._now.frames:
+            raise ValueError(f"frame {frame} was given, but the next one is {self._now.frames}")
+        if len(entity) > 1 and not (entity[1:] > entity[:-1]).all():
+            raise ValueError(f"frame {frame}: entity ids are not ascending")
+        for column, array in zip(self.layout.columns, arrays, strict=True):
+            shape = (len(entity),) if column.width == 1 else (len(entity), column.width)
+            if array.shape != shape:
+                raise ValueError(f"frame {frame}: column {column.name!r} has shape {array.shape}, but {shape} is recorded")
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise RecordingError(f"{self.out}: the recording is closed already")
+
+    def _require_room(self, wanted_bytes: int) -> None:
+        """Stop while what is kept can still be finished, instead of when the disk says no."""
+        self._refuse_if_closed()
+        if self._storage.has_room(wanted_bytes):
+            return
+        free, written = self._storage.free_bytes(), self.partial.stat().st_size
+        kept = self.abandon("the disk is full")
+        raise RecordingError(
+            f"{kept.path}: the disk is full ({free / 1e6:,.1f} MB free, {written:,} bytes written), so the run was stopped. The recording is whole until "
+            f"tick {self._now.last_tick} ({self._now.frames} frames) and marked as interrupted. Make room, or record fewer frames (`record.every`)."
+        )
