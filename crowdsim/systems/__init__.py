@@ -1,0 +1,33 @@
+"""The tick: the systems in the order in which they run.
+
+`TICK_ORDER` is the table of contents. Everyone decides on the world as it was, then everyone moves; an arrival is recorded before it leaves.
+"""
+
+from crowdsim.systems.arrive import Arrive
+from crowdsim.systems.avoid import Avoid
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.depart import Depart
+from crowdsim.systems.follow import Follow
+from crowdsim.systems.index import Index
+from crowdsim.systems.integrate import Integrate
+from crowdsim.systems.plan import Plan
+from crowdsim.systems.record import Record
+from crowdsim.systems.retire import Retire
+from crowdsim.systems.walk import Walk
+from crowdsim.systems.watch import Watch
+
+TICK_ORDER: tuple[type[System], ...] = (
+    Depart,  # premovement times run out
+    Index,  # sort agents into cells
+    Plan,  # search for paths, within the budget
+    Follow,  # preferred velocities: to the next corner, or a guess
+    Avoid,  # safe velocities
+    Integrate,  # tentative positions
+    Walk,  # onto the mesh, clear of walls
+    Arrive,  # next goal, or arrived
+    Watch,  # who is stuck
+    Record,  # digests, and a frame if it is time
+    Retire,  # the arrived leave
+)
+
+__all__ = ["TICK_ORDER", "System", "Tick"]

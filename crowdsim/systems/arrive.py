@@ -36,7 +36,7 @@ class Arrive(System):
             agents.corridor_length[row] = 0
             agents.goal_piece[row] = -1
             agents.path_status[row] = PathStatus.NONE
-            if stage < len(itinerary.goals) and agents.goal[row] == itinerary.goals[stage - 1]:
+            if stage < len(itinerary.goals):
                 agents.goal[row] = itinerary.goals[stage]
                 if not np.isnan(itinerary.speeds[stage]):
                     agents.desired_speed[row] = itinerary.speeds[stage]

@@ -9,6 +9,7 @@ import esper
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.cells import Cells
 from crowdsim.threads import Team
 from crowdsim.world.world import World
 
@@ -24,12 +25,18 @@ class Tick:
     team : Team
     counts : dict of str to float
         What was counted in this tick, by name; recorded.
+    cells : Cells or None
+        The neighbour index, from Index on.
+    digests : (k,) uint64 or None
+        Digests of the state at the end of the tick, from Record on.
     """
 
     number: int
     length: float
     team: Team
     counts: dict[str, float] = field(default_factory=dict)
+    cells: Cells | None = None
+    digests: NDArray[np.uint64] | None = None
 
 
 class System(esper.Processor):

@@ -1,0 +1,164 @@
+"""From a resolved scenario to a world: mesh, walls, goals, agents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.avoidance.registry import model_named
+from crowdsim.errors import NavigationError, Problem, ScenarioError
+from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh
+from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh import locate_many
+from crowdsim.navigation.planner import PlannerParameters
+from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
+from crowdsim.scenario.model import Goal, Scenario
+from crowdsim.world.world import Itinerary, Population, World
+
+WALL_REACH_MARGIN_M = 0.5  # Beyond what a model looks at: a body may be pushed, or stand off its polygon's edge by rounding.
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A world and who is to live in it.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    world : World
+    agents : Agents
+    population : Population
+    polygon : (n,) int64
+        Polygon of the mesh under each agent.
+    mesh_build : MeshBuild
+    """
+
+    scenario: Scenario
+    world: World
+    agents: Agents
+    population: Population
+    polygon: NDArray[np.int64]
+    mesh_build: MeshBuild
+
+
+def build_world(scenario: Scenario) -> Built:
+    """Build the world of a scenario.
+
+    Raises
+    ------
+    ScenarioError
+        If agents do not fit, or stand off the ground.
+    NavigationError
+        If the ground cannot be meshed.
+    """
+    agents = resolve_agents(scenario)
+    mesh_build = mesh_of(scenario, agents)
+    goals = cut_goals(mesh_build.mesh, [goal_shape(goal) for goal in scenario.goals])
+    itineraries, itinerary = _itineraries(agents)
+    world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries)
+    polygon = np.empty(len(agents), dtype=np.int64)
+    locate_many(0, len(agents), mesh_build.mesh, agents.position, np.full(len(agents), -1, dtype=np.int32), polygon)
+    _refuse_lost(scenario, agents, polygon)
+    first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in itineraries] or [np.nan])[itinerary] if len(agents) else agents.speed
+    population = Population(
+        key=agents.key,
+        label=[agent_label(scenario, agents, row) for row in range(len(agents))],
+        group=agents.group,
+        itinerary=itinerary,
+        position=agents.position,
+        layer=np.zeros(len(agents), dtype=np.int32),
+        radius=agents.radius,
+        speed=np.where(np.isnan(first_speed), agents.speed, first_speed),
+        maximum_speed=maximum_speeds(scenario, agents, itineraries, itinerary),
+        start_tick=agents.start_tick,
+    )
+    return Built(scenario, world, agents, population, polygon, mesh_build)
+
+
+def maximum_speeds(scenario: Scenario, agents: Agents, itineraries: list[Itinerary], itinerary: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the speed that avoidance may use: the highest that an agent ever likes, times `bodies.top_speed` (m/s)."""
+    highest = np.array([np.nanmax([*each.speeds, -1.0]) for each in itineraries] or [-1.0])
+    fastest = np.maximum(agents.speed, highest[itinerary]) if len(agents) else agents.speed
+    return fastest * float(scenario.bodies.values["top_speed"])
+
+
+def mesh_of(scenario: Scenario, agents: Agents) -> MeshBuild:
+    """Build the mesh that a scenario's agents walk on; its walls know of exits, its widths go up to the widest agent."""
+    parameters = scenario.navigation.parameters(MeshParameters)
+    widest = float(agents.radius.max()) if len(agents) else 0.0
+    if widest > parameters.widest_body:
+        parameters = replace(parameters, widest_body=widest)
+    exits = [goal.area for goal in scenario.goals if goal.kind == "exit"]
+    fastest = float(agents.speed.max()) if len(agents) else 0.0
+    try:
+        return build_mesh(
+            scenario.geometry.walkable,
+            openings=shapely.union_all(exits) if exits else None,
+            parameters=parameters,
+            wall_reach=model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M,
+        )
+    except NavigationError as error:
+        raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
+
+
+def model_reach(scenario: Scenario, fastest: float) -> float:
+    """Return how far from its rim an agent of speed `fastest` (m/s) heeds walls under the scenario's model (m)."""
+    values: Any = scenario.avoidance.values
+    horizon = float(values.get("time_horizon_walls", 0.0))
+    return fastest * float(scenario.bodies.values["top_speed"]) * horizon
+
+
+def planner_parameters(scenario: Scenario) -> PlannerParameters:
+    """Return how the scenario wants paths searched."""
+    return scenario.navigation.parameters(PlannerParameters)
+
+
+def avoidance_model(scenario: Scenario) -> Any:
+    """Return a fresh avoidance model with the scenario's parameters."""
+    model = model_named(scenario.avoidance.name)
+    return model(scenario.avoidance.parameters(model.Parameters))
+
+
+def goal_shape(goal: Goal) -> GoalShape:
+    """Return a goal as navigation wants it."""
+    if goal.kind == "nearest_of":
+        return GoalShape(None, parts=goal.parts)
+    if goal.point is not None:
+        return GoalShape(shapely.Point(goal.point), goal.arrive_within)
+    return GoalShape(goal.area)
+
+
+def _itineraries(agents: Agents) -> tuple[list[Itinerary], NDArray[np.int32]]:
+    """Return the different itineraries, and which one each agent has."""
+    known: dict[tuple[int, bool], int] = {}
+    which = np.empty(len(agents), dtype=np.int32)
+    for row, key in enumerate(zip(agents.plan.tolist(), agents.leaves.tolist(), strict=True)):
+        which[row] = known.setdefault(key, len(known))
+    itineraries = [
+        Itinerary(
+            tuple(visit.goal for visit in agents.plans[plan]),
+            tuple(np.nan if visit.speed is None else visit.speed for visit in agents.plans[plan]),
+            leaves,
+        )
+        for plan, leaves in known
+    ]
+    return itineraries, which
+
+
+def _refuse_lost(scenario: Scenario, agents: Agents, polygon: NDArray[np.int64]) -> None:
+    lost = np.flatnonzero(polygon < 0)
+    if len(lost):
+        problems = [
+            Problem(
+                agent_label(scenario, agents, row),
+                f"stands at ({agents.position[row, 0]:g}, {agents.position[row, 1]:g}), which is outside the walkable ground",
+                "Move it, or extend the ground.",
+                scenario.file,
+            )
+            for row in lost[:20].tolist()
+        ]
+        raise ScenarioError(problems)

@@ -1,0 +1,42 @@
+"""Probes: how long each system took, by the monotonic clock. Readings are reported and recorded, and decide nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Probes:
+    """Nanoseconds per system, of the last tick and of the run so far.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The systems, in their order.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.last: NDArray[np.int64] = np.zeros(len(names), dtype=np.int64)
+        self.total: NDArray[np.int64] = np.zeros(len(names), dtype=np.int64)
+        self.ticks = 0
+        self._worst = 0
+
+    def note(self, readings: NDArray[np.int64]) -> None:
+        """Take the readings of one tick, ns, shape (systems,)."""
+        self.last = readings
+        self.total += readings
+        self.ticks += 1
+        self._worst = max(self._worst, int(readings.sum()))
+
+    @property
+    def worst_tick_ns(self) -> int:
+        """The longest tick so far."""
+        return self._worst
+
+    def slowest(self, count: int = 3) -> list[tuple[str, float]]:
+        """Return the systems that took most, as (name, milliseconds a tick), the slowest first."""
+        order = np.argsort(-self.total, kind="stable")[:count]
+        return [(self.names[i], self.total[i] / 1e6 / max(1, self.ticks)) for i in order]

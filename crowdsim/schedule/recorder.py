@@ -1,0 +1,122 @@
+"""The recorder: what a simulation gives to the recording, frame by frame and tick by tick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.recording.files import Kept
+from crowdsim.recording.header import Header
+from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, RecordedColumn, RecordedCount
+from crowdsim.recording.writer import RecordingWriter
+from crowdsim.scenario.agents import recorded_rows
+from crowdsim.scenario.build import Built
+from crowdsim.scenario.geometry import wkt_of
+from crowdsim.systems.base import Tick
+from crowdsim.systems.record import DIGEST_COLUMNS
+from crowdsim.world.columns import AgentColumns
+
+
+class Recorder:
+    """Writes one run.
+
+    Parameters
+    ----------
+    built : Built
+    out : Path
+    systems, counts : sequence of str
+        Names of the systems in their order, and of what they count.
+    threads : int
+    force : bool
+        Replace a finished file of that name.
+    """
+
+    def __init__(self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool) -> None:
+        scenario = built.scenario
+        self.every = scenario.record.ticks_per_frame
+        self.trace = scenario.record.trace
+        self._columns = recorded_columns(scenario.record.columns)
+        self._frames = 0
+        self.kept: Kept | None = None  # where the file is, once it is finished
+        self._region = scenario.record.region
+        chosen = recorded_rows(scenario, built.agents)
+        self._chosen = None if chosen.all() else chosen  # by place in the order of identity, which is entity - 1
+        header = Header(
+            name=scenario.name,
+            scenario=scenario.canonical(),
+            seed=scenario.seed,
+            tick_s=scenario.tick,
+            ticks_per_frame=self.every,
+            ground=(wkt_of(scenario.geometry.walkable),),
+            layers=("ground",),
+            groups=tuple(group.name for group in scenario.groups),
+            goals=tuple(goal.name for goal in scenario.goals),
+            parameters={f"{name}.{key}": value for name, section in scenario.sections.items() for key, value in section.values.items()},
+            threads=threads,
+            exact=self.trace,
+        )
+        self.writer = RecordingWriter(
+            out,
+            header,
+            self._columns,
+            systems,
+            counts=[RecordedCount(name, "", "", "float64") for name in counts],
+            digest_columns=DIGEST_COLUMNS,
+            force=force,
+            trace=self.trace,
+        )
+
+    def begin(self, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
+        """Keep the unchanging facts of all agents, their spawning, and where they stand before the first tick."""
+        rows = np.zeros(len(agents), dtype=ROSTER_DTYPE)
+        for name in ("entity", "key", "group", "radius", "desired_speed", "maximum_speed", "start_tick"):
+            rows[name] = getattr(agents, name)
+        rows["scenario_id"], rows["index"] = built.agents.id, built.agents.index
+        self.writer.roster(rows)
+        self.writer.events(events)
+        self.frame(0, agents)
+
+    def frame(self, tick: int, agents: AgentColumns) -> None:
+        """Keep a frame if this tick has one."""
+        if tick % self.every:
+            return
+        keep = self._kept_rows(agents)
+        columns = {column.name: getattr(agents, column.name)[keep] for column in self._columns}
+        position = agents.position[keep]
+        self.writer.frame(self._frames, tick, agents.entity[keep], position[:, 0], position[:, 1], 0.0, columns)
+        self._frames += 1
+
+    def _kept_rows(self, agents: AgentColumns) -> Any:
+        if self._chosen is None and self._region is None:
+            return slice(None)
+        keep = np.ones(len(agents), dtype=bool) if self._chosen is None else self._chosen[agents.entity - 1]
+        if self._region is not None:
+            keep = keep & shapely.intersects_xy(self._region, agents.position[:, 0], agents.position[:, 1])
+        return keep
+
+    def trace_system(self, tick: int, system: int, writes: Sequence[str], agents: AgentColumns) -> None:
+        """Keep digests of what a system wrote, in a traced run."""
+        self.writer.trace(tick, system, {name: getattr(agents, name) for name in writes if name in DIGEST_COLUMNS})
+
+    def tick(self, tick: Tick, readings: NDArray[np.int64], events: NDArray[Any]) -> None:
+        """Keep the numbers and events of a tick that is over."""
+        if len(events):
+            self.writer.events(events)
+        assert tick.digests is not None
+        self.writer.tick(tick.number, tick.counts, readings, tick.digests)
+
+    def close(self, verdict: Mapping[str, Any], reason: str = "") -> Kept:
+        """Finish the file; with a reason, mark it as interrupted."""
+        self.kept = self.writer.abandon(reason, verdict) if reason else self.writer.close(verdict)
+        return self.kept
+
+
+def recorded_columns(names: Sequence[str]) -> tuple[RecordedColumn, ...]:
+    """Return the declarations of recorded columns by name."""
+    known = {column.name: column for column in STANDARD_COLUMNS}
+    return tuple(known[name] for name in names)

@@ -1,0 +1,211 @@
+"""The verdict: what a run came to, honestly. The ledger counts along; at the end nobody is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import ExitCode
+from crowdsim.scenario.build import Built
+from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
+from crowdsim.world.events import EventKind
+
+LONG_WAIT_S = 2.0  # A path request that is open longer than this gets a warning: people would notice somebody who stands and thinks that long.
+MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
+
+
+@dataclass(frozen=True)
+class Left:
+    """An agent that had not arrived at the end.
+
+    Attributes
+    ----------
+    agent : str
+        Its id, or group[index].
+    x, y : float, m
+    reason : str
+    stuck_for_s : float
+        0 if it was not stuck.
+    """
+
+    agent: str
+    x: float
+    y: float
+    reason: str
+    stuck_for_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a run came to.
+
+    Attributes
+    ----------
+    scenario : str
+    ended : str
+        Why the run ended: ``all arrived``, ``time is up``, ``everybody left is stuck``, ``time limit``, ``interrupted``.
+    agents, arrived, standing : int
+        All, those who reached their last goal, those without a goal (they had none, or are done and stay).
+    arrivals : dict of str to int
+        By goal.
+    not_arrived : int
+    reasons : dict of str to int
+        How many did not arrive for which reason.
+    left : list of Left
+        The first of them, one by one.
+    last_arrival_s : float or None
+    simulated_s, wall_s : float
+    ticks : int
+    deepest_overlap_m : float
+        Between two bodies, after they were pushed apart.
+    overlap_pairs_ticks : int
+        Pairs of bodies that overlapped by more than 1 cm, summed over ticks.
+    symmetries_broken : int
+    strays : int
+        How often somebody was pushed off its way so far that it asked for a new one.
+    expansions : int
+    longest_wait_s : float
+        Longest time that a path request was open.
+    ms_per_tick : dict of str to float
+        By system, slowest first.
+    worst_tick_ms : float
+    digest : str
+        16 hexadecimal digits over every column of every tick.
+    """
+
+    scenario: str
+    ended: str
+    agents: int
+    arrived: int
+    standing: int
+    arrivals: dict[str, int]
+    not_arrived: int
+    reasons: dict[str, int]
+    left: list[Left]
+    last_arrival_s: float | None
+    simulated_s: float
+    wall_s: float
+    ticks: int
+    deepest_overlap_m: float
+    overlap_pairs_ticks: int
+    symmetries_broken: int
+    strays: int
+    expansions: int
+    longest_wait_s: float
+    ms_per_tick: dict[str, float] = field(default_factory=dict)
+    worst_tick_ms: float = 0.0
+    digest: str = ""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the command returns for it."""
+        if self.ended == "interrupted":
+            return ExitCode.INTERRUPTED
+        if self.ended == "time limit":
+            return ExitCode.TIME_LIMIT
+        return ExitCode.NOT_ARRIVED if self.not_arrived else ExitCode.OK
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values for JSON."""
+        return asdict(self)
+
+
+class Ledger:
+    """Counts what the verdict needs while the run goes on.
+
+    Parameters
+    ----------
+    built : Built
+    """
+
+    def __init__(self, built: Built) -> None:
+        self._built = built
+        self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
+        self._numbers = {
+            name: 0.0
+            for name in ("last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
+        }
+
+    def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
+        """Take in one tick."""
+        numbers = self._numbers
+        arrivals = events[events["kind"] == EventKind.ARRIVAL]
+        if len(arrivals):
+            np.add.at(self._arrivals, arrivals["value"], 1)
+            numbers["last_arrival_tick"] = tick
+        numbers["symmetries_broken"] += int(np.count_nonzero(events["kind"] == EventKind.SYMMETRY_BROKEN))
+        numbers["strays"] += counts.get("strayed", 0.0)
+        numbers["expansions"] += counts.get("expansions", 0.0)
+        numbers["overlap_pairs_ticks"] += counts.get("overlapping_pairs", 0.0)
+        numbers["deepest_overlap_m"] = max(numbers["deepest_overlap_m"], counts.get("deepest_overlap_m", 0.0))
+        numbers["longest_wait_ticks"] = max(numbers["longest_wait_ticks"], counts.get("oldest_request_ticks", 0.0))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the counts as named arrays."""
+        return {"arrivals": self._arrivals.copy(), "numbers": np.array(list(self._numbers.values()))}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self._arrivals = state["arrivals"].copy()
+        self._numbers = dict(zip(self._numbers, (float(value) for value in state["numbers"]), strict=True))
+
+    def verdict(
+        self, ended: str, tick: int, agents: AgentColumns, *, wall_s: float, ms_per_tick: dict[str, float], worst_tick_ms: float, digest: str
+    ) -> Verdict:
+        """Return what the run came to."""
+        scenario, numbers = self._built.scenario, self._numbers
+        walkers = np.flatnonzero((agents.state != AgentState.ARRIVED) & (agents.goal >= 0))
+        reasons = [reason_of(agents, row) for row in walkers.tolist()]
+        tally: dict[str, int] = {}
+        for reason in reasons:
+            tally[reason] = tally.get(reason, 0) + 1
+        order = sorted(range(len(walkers)), key=lambda i: (agents.is_stuck[walkers[i]] == 0, walkers[i]))
+        arrived = int(self._arrivals.sum())
+        return Verdict(
+            scenario=scenario.name,
+            ended=ended,
+            agents=len(self._built.population),
+            arrived=arrived,
+            standing=int(np.count_nonzero((agents.goal < 0) & (agents.state == AgentState.STANDING))),
+            arrivals={goal.name: int(count) for goal, count in zip(scenario.goals, self._arrivals, strict=True) if count or goal.kind == "exit"},
+            not_arrived=len(walkers),
+            reasons=dict(sorted(tally.items(), key=lambda item: (-item[1], item[0]))),
+            left=[self._left(agents, int(walkers[i]), reasons[i], tick) for i in order[:MOST_NAMED]],
+            last_arrival_s=numbers["last_arrival_tick"] * scenario.tick if arrived else None,
+            simulated_s=tick * scenario.tick,
+            wall_s=wall_s,
+            ticks=tick,
+            deepest_overlap_m=numbers["deepest_overlap_m"],
+            overlap_pairs_ticks=int(numbers["overlap_pairs_ticks"]),
+            symmetries_broken=int(numbers["symmetries_broken"]),
+            strays=int(numbers["strays"]),
+            expansions=int(numbers["expansions"]),
+            longest_wait_s=numbers["longest_wait_ticks"] * scenario.tick,
+            ms_per_tick=ms_per_tick,
+            worst_tick_ms=worst_tick_ms,
+            digest=digest,
+        )
+
+    def _left(self, agents: AgentColumns, row: int, reason: str, tick: int) -> Left:
+        label = self._built.population.label[int(agents.entity[row]) - 1]
+        stuck = (tick - int(agents.stuck_tick[row])) * self._built.scenario.tick if agents.is_stuck[row] else 0.0
+        return Left(label, float(agents.position[row, 0]), float(agents.position[row, 1]), reason, stuck)
+
+
+def reason_of(agents: AgentColumns, row: int) -> str:
+    """Return in words why an agent that has a goal is not there."""
+    status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.state[row]))
+    if state == AgentState.WAITING:
+        return "premovement time not over"
+    if status == PathStatus.UNREACHABLE:
+        return "no way to its goal that is wide enough"
+    if status in (PathStatus.NONE, PathStatus.PENDING):
+        return "still waits for its path"
+    if agents.is_stuck[row]:
+        blocker = int(agents.blocker[row])
+        return "stuck behind others" if blocker > 0 else "stuck at a wall" if blocker < 0 else "stuck, nobody in its way"
+    return "on its way"

@@ -1,0 +1,24 @@
+"""Index: agents are sorted into cells, once a tick, for everyone who looks for neighbours."""
+
+from __future__ import annotations
+
+from crowdsim.geometry.cells import CellIndex
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.world import World
+
+CELL_M = 1.5  # About half the radius that holds ten neighbours at 1 a square metre; results do not depend on it.
+
+
+class Index(System):
+    """Build the neighbour index of the positions at the begin of the tick."""
+
+    reads = ("position", "layer")
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.index = CellIndex(CELL_M)
+
+    def process(self, tick: Tick) -> None:
+        """Sort by cell."""
+        agents = self.world.agents
+        tick.cells = self.index.build(agents.position, agents.layer)
