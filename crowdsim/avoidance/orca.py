@@ -29,9 +29,10 @@ from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RE
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS, find_nearest
 from crowdsim.avoidance.programs import LINE_FLOATS, best_velocity, least_violation
 from crowdsim.avoidance.registry import register
-from crowdsim.avoidance.wall_planes import MOST_WALLS, WallFrame, wall_frame, wall_half_planes
+from crowdsim.avoidance.wall_planes import MOST_WALLS, wall_half_planes
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
+from crowdsim.geometry.wall_frame import WallFrame, wall_frame
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.threads import Team

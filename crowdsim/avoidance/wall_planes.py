@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from crowdsim.avoidance.programs import NORMAL_X, NORMAL_Y, OFFSET
-from crowdsim.geometry.walls import Walls
+from crowdsim.geometry.wall_frame import (
+    ALONG_X,
+    ALONG_Y,
+    BEYOND_LEFT,
+    BEYOND_RIGHT,
+    LEFT_CORNER,
+    LEFT_X,
+    LEFT_Y,
+    RIGHT_CORNER,
+    RIGHT_X,
+    RIGHT_Y,
+)
 from crowdsim.kernels import lean_kernel
 
 MOST_WALLS = 48  # Nearest walls that one agent heeds. Those behind are hidden by the nearer ones in any plan that people can walk.
@@ -16,45 +24,6 @@ BEHIND_M = 1e-3  # A centre up to a millimetre behind a wall counts as on it: a 
 COVERED = 1e-5  # m/s; a wall whose obstacle is kept by an earlier half-plane to within this adds none (RVO2's RVO_EPSILON).
 
 _INFINITE = np.inf
-
-
-class WallFrame(NamedTuple):
-    """`Walls` laid out for avoidance, made once for each set of walls.
-
-    An agent that looks at a wall from its free side has the wall's `end` on the left and its `start` on the right.
-
-    Attributes
-    ----------
-    shape : (m, 6) float64, m
-        Left end x and y, right end x and y, unit vector from the left to the right end (zero for a wall without length, which is left out).
-    link : (m, 4) int64
-        The wall beyond the left end and the one beyond the right end (-1: none), and whether the left and the right end stick out as corners.
-    zone_start : (z + 1,) int64
-    zone_wall : (k,) int32
-        The walls of zone z are ``zone_wall[zone_start[z]:zone_start[z + 1]]``.
-    """
-
-    shape: NDArray[np.float64]
-    link: NDArray[np.int64]
-    zone_start: NDArray[np.int64]
-    zone_wall: NDArray[np.int32]
-
-
-def wall_frame(walls: Walls) -> WallFrame:
-    """Return the frame of `walls`."""
-    along = walls.start - walls.end
-    length = np.sqrt(along[:, 0] * along[:, 0] + along[:, 1] * along[:, 1])
-    along = along / np.where(length > 0.0, length, 1.0)[:, None]
-    left_corner = np.ones(len(walls.next), dtype=np.bool_)
-    goes_on = walls.next >= 0
-    left_corner[goes_on] = walls.is_corner[walls.next[goes_on]]
-    link = np.stack([walls.next, walls.previous, left_corner, walls.is_corner], axis=1).astype(np.int64)
-    return WallFrame(np.ascontiguousarray(np.hstack([walls.end, walls.start, along])), link, walls.zone_start, walls.zone_wall)
-
-
-# Columns of WallFrame.shape and WallFrame.link.
-_LEFT_X, _LEFT_Y, _RIGHT_X, _RIGHT_Y, _ALONG_X, _ALONG_Y = range(6)
-_BEYOND_LEFT, _BEYOND_RIGHT, _LEFT_CORNER, _RIGHT_CORNER = range(4)
 
 
 @lean_kernel
@@ -93,9 +62,9 @@ def near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found):
     reach_squared = reach * reach
     for entry in range(begin, end):
         wall = zone_wall[entry]
-        ux, uy = shape[wall, _ALONG_X], shape[wall, _ALONG_Y]
-        lx, ly = shape[wall, _LEFT_X] - x, shape[wall, _LEFT_Y] - y
-        rx, ry = shape[wall, _RIGHT_X] - x, shape[wall, _RIGHT_Y] - y
+        ux, uy = shape[wall, ALONG_X], shape[wall, ALONG_Y]
+        lx, ly = shape[wall, LEFT_X] - x, shape[wall, LEFT_Y] - y
+        rx, ry = shape[wall, RIGHT_X] - x, shape[wall, RIGHT_Y] - y
         height = _height(ux, uy, lx, ly, rx, ry)
         beyond_left, beyond_right = lx * ux + ly * uy, rx * ux + ry * uy  # > 0: left of the left end; < 0: right of the right end
         if beyond_left > 0.0:
@@ -125,15 +94,15 @@ def _collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius_
     left_squared, right_squared = lx * lx + ly * ly, rx * rx + ry * ry
     if before and left_squared <= radius_squared:
         length = np.sqrt(left_squared)
-        return True, (link[wall, _LEFT_CORNER] != 0) and length > 0.0, -lx / max(length, 1e-300), -ly / max(length, 1e-300)
+        return True, (link[wall, LEFT_CORNER] != 0) and length > 0.0, -lx / max(length, 1e-300), -ly / max(length, 1e-300)
     if after and right_squared <= radius_squared:
         # The wall beyond takes care of this corner where the agent is on its free side as well.
-        beyond = link[wall, _BEYOND_RIGHT]
-        alone = beyond < 0 or rx * shape[beyond, _ALONG_Y] - ry * shape[beyond, _ALONG_X] >= 0.0
+        beyond = link[wall, BEYOND_RIGHT]
+        alone = beyond < 0 or rx * shape[beyond, ALONG_Y] - ry * shape[beyond, ALONG_X] >= 0.0
         length = np.sqrt(right_squared)
-        return True, (link[wall, _RIGHT_CORNER] != 0) and alone and length > 0.0, -rx / max(length, 1e-300), -ry / max(length, 1e-300)
+        return True, (link[wall, RIGHT_CORNER] != 0) and alone and length > 0.0, -rx / max(length, 1e-300), -ry / max(length, 1e-300)
     if not before and not after and height * height <= radius_squared:
-        return True, True, shape[wall, _ALONG_Y], -shape[wall, _ALONG_X]
+        return True, True, shape[wall, ALONG_Y], -shape[wall, ALONG_X]
     return False, False, 0.0, 0.0
 
 
@@ -168,9 +137,9 @@ def _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius):
     left_foreign, right_foreign : bool
         The leg is the cut-off line of the wall beyond.
     """
-    ux, uy = shape[wall, _ALONG_X], shape[wall, _ALONG_Y]
-    left_beyond, right_beyond = link[wall, _BEYOND_LEFT], link[wall, _BEYOND_RIGHT]
-    left_corner, right_corner = link[wall, _LEFT_CORNER] != 0, link[wall, _RIGHT_CORNER] != 0
+    ux, uy = shape[wall, ALONG_X], shape[wall, ALONG_Y]
+    left_beyond, right_beyond = link[wall, BEYOND_LEFT], link[wall, BEYOND_RIGHT]
+    left_corner, right_corner = link[wall, LEFT_CORNER] != 0, link[wall, RIGHT_CORNER] != 0
     single = 0
     if before and height * height <= radius * radius:  # seen obliquely: the left end alone
         if not left_corner:
@@ -198,11 +167,11 @@ def _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius):
     # A leg never points into the wall beyond: that wall's own obstacle begins there.
     left_foreign = right_foreign = False
     if left_corner and left_beyond >= 0:
-        next_ux, next_uy = shape[left_beyond, _ALONG_X], shape[left_beyond, _ALONG_Y]
+        next_ux, next_uy = shape[left_beyond, ALONG_X], shape[left_beyond, ALONG_Y]
         if left_y * next_ux - left_x * next_uy >= 0.0:
             left_x, left_y, left_foreign = -next_ux, -next_uy, True
     if right_corner and right_beyond >= 0:
-        next_ux, next_uy = shape[right_beyond, _ALONG_X], shape[right_beyond, _ALONG_Y]
+        next_ux, next_uy = shape[right_beyond, ALONG_X], shape[right_beyond, ALONG_Y]
         if right_x * next_uy - right_y * next_ux <= 0.0:
             right_x, right_y, right_foreign = next_ux, next_uy, True
     return True, single, left_x, left_y, right_x, right_y, left_foreign, right_foreign
@@ -227,7 +196,7 @@ def _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, rad
         rx, ry = lx, ly
     elif single == 2:
         lx, ly = rx, ry
-    ux, uy = shape[wall, _ALONG_X], shape[wall, _ALONG_Y]
+    ux, uy = shape[wall, ALONG_X], shape[wall, ALONG_Y]
     cap = radius * per_horizon
     left_vx, left_vy = vx - lx * per_horizon, vy - ly * per_horizon  # from the centres of the cut-off discs to the velocity
     right_vx, right_vy = vx - rx * per_horizon, vy - ry * per_horizon
@@ -292,9 +261,9 @@ def wall_half_planes(shape, link, zone_wall, begin, end, x, y, vx, vy, radius, r
     count = np.uint64(0)
     for nth in range(near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found)):
         wall = found[nth]
-        ux, uy = shape[wall, _ALONG_X], shape[wall, _ALONG_Y]
-        lx, ly = shape[wall, _LEFT_X] - x, shape[wall, _LEFT_Y] - y
-        rx, ry = shape[wall, _RIGHT_X] - x, shape[wall, _RIGHT_Y] - y
+        ux, uy = shape[wall, ALONG_X], shape[wall, ALONG_Y]
+        lx, ly = shape[wall, LEFT_X] - x, shape[wall, LEFT_Y] - y
+        rx, ry = shape[wall, RIGHT_X] - x, shape[wall, RIGHT_Y] - y
         if _covered(lines, count, lx, ly, rx, ry, per_horizon, radius):
             continue
         height = _height(ux, uy, lx, ly, rx, ry)

@@ -1,0 +1,407 @@
+"""Contacts of discs and the pushes that part them; the kernels behind `crowdsim.bodies.separate`.
+
+Everything is by slot (cell order). Sums are taken in whole numbers of 2**-40 m (1e-12 m), so that they do not depend on the order of the terms:
+mirrored, turned and renumbered crowds give the same displacements bit for bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.bodies.clearance import may_be_pushed
+from crowdsim.geometry.cells import plane_numbers, window
+from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.lanes import append_set, bit_count, bits, difference, load, numbers, spread
+
+FINE = 2.0**40  # Whole numbers per metre in sums; a crowd's overlaps may add up to 8,000 km.
+LOOK_AHEAD_M = 0.05  # Gaps up to this are known after a scan: discs with wider ones are looked at again only when somebody has moved half of it.
+TOUCH_M = 1e-6  # Overlaps up to a micrometre count as touching: they are not pushed apart, so that a crowd comes to rest and costs nothing then.
+_SLACK_M = 1e-3  # Far above the float32 rounding of the coarse test.
+
+_U0, _U8, _U16, _BYTE = np.uint64(0), np.uint64(8), np.uint64(16), np.uint64(255)
+
+# Columns of the contact table.
+OVERLAP, NORMAL_X, NORMAL_Y, SCALE = range(4)
+
+
+@inlined_kernel
+def _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, margin, near):
+    """List the slots whose discs come within `margin` of the disc at `slot`; return how many, -1 where `near` is too short.
+
+    Discs are looked up where the index has them (`home`), and measured where they are now (`px`, `py`), up to `drift` away from there.
+    """
+    first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(
+        plane, per_metre, home_x[slot], home_y[slot], reach + drift + drift
+    )
+    x, y, found = px[slot], py[slot], _U0
+    own, body = spread(np.int32(slot)), spread(radius32[slot] + np.float32(margin + _SLACK_M))
+    most = np.uint64(near.size - 16)
+    while columns > 0:
+        for line in range(first_line, first_line + lines):
+            cell = first_cell + (line & row_mask) * table_columns + first_column
+            begin, end = np.uint64(cells_start[np.uint64(cell)]), np.uint64(cells_start[np.uint64(cell + columns)])
+            limit = spread(np.int32(end))
+            for first in range(begin, end, _U16):
+                dx, dy = difference(px, first, x), difference(py, first, y)
+                index, reach_of_pair = numbers() + spread(np.int32(first)), body + load(radius32, first)
+                close = bits((dx * dx + dy * dy < reach_of_pair * reach_of_pair) & (index < limit) & (index != own))
+                if close != _U0:
+                    low, high = close & _BYTE, close >> _U8
+                    append_set(near, found, first, low)
+                    found += bit_count(low)
+                    append_set(near, found, first + _U8, high)
+                    found += bit_count(high)
+                    if found > most:
+                        return np.int64(-1)
+        first_column, columns, wrapped = 0, wrapped, 0
+    return np.int64(found)
+
+
+@inlined_kernel
+def _overlap(px, py, radius, i, j):
+    """Return the overlap of two discs (negative: the gap) and the distance of their centres with its components from i to j."""
+    dx, dy = px[j] - px[i], py[j] - py[i]
+    distance = np.sqrt(dx * dx + dy * dy)
+    return radius[i] + radius[j] - distance, distance, dx, dy
+
+
+@kernel
+def scan_contacts(start, stop, cells, now, capacity, widest, drift, moved, gap, count, deepest, total):
+    """Count the overlaps of each disc.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of slots.
+    cells : Cells
+    now : Now
+        Where the discs are now.
+    capacity : int
+        Neighbours of one disc that there is room for.
+    widest, drift, moved : float, m
+        Greatest radius; how far discs have moved since `cells` was built at most, and since their last scan.
+    gap : (n,) float64, m
+        In and out: least gap to another disc known at the last scan (capped at LOOK_AHEAD_M); discs whose gap cannot have closed are left out.
+    count : (n,) int64
+        Receives the number of overlaps deeper than TOUCH_M.
+    deepest : (n,) float64, m
+    total : (n,) int64, 2**-40 m
+        Receive the deepest and the sum of overlaps.
+
+    Returns
+    -------
+    int
+        -1 where `capacity` does not suffice, else 0.
+
+    Notes
+    -----
+    Twin: `tests/reference/separate.py`.
+    """
+    near = np.zeros(capacity + 32, np.uint32)
+    return _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near)
+
+
+@lean_kernel
+def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near):
+    """Do what `scan_contacts` says, with a workspace."""
+    home_x, home_y, cells_start, cells_plane, per_metre, origin, table = (
+        cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape
+    )
+    px, py, radius, radius32, _ = now
+    for slot in range(np.uint64(start), np.uint64(stop)):
+        gap[slot] -= moved + moved
+        count[slot], deepest[slot], total[slot] = 0, 0.0, 0
+        if gap[slot] > 0.0:
+            continue
+        plane = plane_numbers(origin, table, cells_plane[slot])
+        reach = radius[slot] + widest + LOOK_AHEAD_M
+        found = _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, LOOK_AHEAD_M, near)
+        if found < 0:
+            return -1
+        least = LOOK_AHEAD_M
+        for place in range(found):
+            overlap, _, _, _ = _overlap(px, py, radius, slot, np.uint64(near[place]))
+            least = min(least, -overlap)
+            if overlap > 0.0:
+                deepest[slot] = max(deepest[slot], overlap)
+                total[slot] += np.int64(overlap * FINE)
+            if overlap > TOUCH_M:
+                count[slot] += 1
+        gap[slot] = least
+    return 0
+
+
+@inlined_kernel
+def _normal(dx, dy, distance, row, other_row):
+    """Return the unit vector from one disc to another; centres that coincide part along x, the lower entity towards +x."""
+    if distance > 0.0:
+        return dx / distance, dy / distance
+    return (-1.0 if row < other_row else 1.0), 0.0
+
+
+@kernel
+def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can, table):
+    """List the contacts of each disc, and whether the walls let it make way for each.
+
+    Parameters
+    ----------
+    start, stop, cells, now, capacity, widest, drift
+        As in `scan_contacts`.
+    frame : WallFrame
+    zone : (n,) int64
+        Row of the wall lists, by row.
+    wall_distance : (n,) float32, m
+        Lower bound of the distance to any wall, by row, where the discs were when `cells` was built.
+    reach : float, m
+        The wall lists are whole within this distance of an agent; pushes that would need more are refused.
+    first : (n + 1,) int64
+        Contacts of slot i are ``first[i]:first[i + 1]``.
+    other : (c,) uint32
+        Receives the other slot.
+    can : (c,) bool
+        Receives whether the disc is movable and a push of half the overlap keeps it clear of walls.
+    table : (c, 4) float64
+        Receives overlap (m) and the unit vector towards the other disc.
+
+    Notes
+    -----
+    Twin: `tests/reference/separate.py`.
+    """
+    near = np.zeros(capacity + 32, np.uint32)
+    _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near)
+
+
+@lean_kernel
+def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near):
+    """Do what `list_contacts` says, with a workspace."""
+    home_x, home_y, cells_start, cells_plane, per_metre, origin, planes, cells_row = (
+        cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape, cells.row
+    )
+    px, py, radius, radius32, movable = now
+    for slot in range(np.uint64(start), np.uint64(stop)):
+        contact = first[slot]
+        if contact == first[slot + np.uint64(1)]:
+            continue
+        plane = plane_numbers(origin, planes, cells_plane[slot])
+        found = _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32, slot, radius[slot] + widest, drift, 0.0, near)
+        row = cells_row[slot]
+        for place in range(found):
+            neighbour = np.uint64(near[place])
+            overlap, distance, dx, dy = _overlap(px, py, radius, slot, neighbour)
+            if overlap > TOUCH_M:
+                nx, ny = _normal(dx, dy, distance, row, cells_row[neighbour])
+                other[contact] = np.uint32(neighbour)
+                table[contact, OVERLAP], table[contact, NORMAL_X], table[contact, NORMAL_Y] = overlap, nx, ny
+                half = 0.5 * overlap
+                can[contact] = movable[slot] != 0 and clear_of_walls(
+                    frame, zone[row], wall_distance[row] - drift, reach, px[slot], py[slot], -nx * half, -ny * half, half, radius[slot]
+                )
+                contact += 1
+
+
+@lean_kernel
+def clear_of_walls(frame, zone, wall_distance, reach, x, y, dx, dy, length, radius):
+    """Tell whether the walls let a disc be pushed by (dx, dy), of this length; far from walls without looking at them.
+
+    Twin: `tests/reference/clearance.py`.
+    """
+    if length + radius <= wall_distance:
+        return True
+    if length + radius > reach:
+        return False
+    shape, _, zone_start, zone_wall = frame
+    return may_be_pushed(shape, zone_wall, zone_start[zone], zone_start[zone + 1], x, y, x + dx, y + dy, radius)
+
+
+@kernel
+def scale_pushes(start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can, table):
+    """Find how much of each push keeps both the sum and the depth of the disc's overlaps from rising.
+
+    Parameters
+    ----------
+    start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can
+        As `list_contacts` left them.
+    table : (c, 4) float64
+        Overlap and normal are read; receives the scale of each push: 1, 1/2, 1/4 or 0.
+
+    Returns
+    -------
+    int
+        -1 where `capacity` does not suffice, else 0.
+
+    Notes
+    -----
+    A pair's overlap after a pass is at most s - n.(d_j - d_i), with s the signed overlap before, n the normal from i to j, d the displacements.
+    This is the mean of s + 2 n.d_i and s - 2 n.d_j, and the positive part is convex; so no sum and no maximum over pairs rises if for each disc
+    neither the sum nor the maximum over its neighbours of ``max(0, s + 2 n.d)`` is greater than at d = 0. Both are convex in d: where each
+    single push keeps this, so does every average of the pushes. Neighbours that cannot move count with ``2 max(0, s + n.d)`` in the sum.
+    Twin: `tests/reference/separate.py`.
+    """
+    near, close = np.zeros(capacity + 32, np.uint32), np.zeros((capacity + 32, 4))
+    return _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near, close)
+
+
+@inlined_kernel
+def _stress(close, found, ex, ey):
+    """Return the sum (2**-40 m) and the greatest of the overlaps of a disc that moves by (ex, ey) while the others give way as much."""
+    total, greatest = np.int64(0), 0.0
+    for place in range(found):
+        factor = close[place, 3]
+        after = max(close[place, 0] + factor * (close[place, 1] * ex + close[place, 2] * ey), 0.0)
+        total += np.int64(after * (2.0 / factor) * FINE)
+        greatest = max(greatest, after)
+    return total, greatest
+
+
+@lean_kernel
+def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near, close):
+    """Do what `scale_pushes` says, with workspaces."""
+    home_x, home_y, cells_start, cells_plane, per_metre, origin, planes, cells_row = (
+        cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape, cells.row
+    )
+    px, py, radius, radius32, movable = now
+    for slot in range(np.uint64(start), np.uint64(stop)):
+        begin, end = first[slot], first[slot + np.uint64(1)]
+        if begin == end:
+            continue
+        farthest = 0.0
+        for contact in range(begin, end):
+            push = _share(can, contact, _reverse(first, other, contact, slot)) * table[contact, OVERLAP]
+            table[contact, SCALE] = push
+            farthest = max(farthest, push)
+        if farthest == 0.0:
+            continue
+        plane = plane_numbers(origin, planes, cells_plane[slot])
+        margin = farthest + farthest
+        found = _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32, slot, radius[slot] + widest + margin, drift, margin, near)
+        if found < 0:
+            return -1
+        row = cells_row[slot]
+        for place in range(found):
+            neighbour = np.uint64(near[place])
+            overlap, distance, dx, dy = _overlap(px, py, radius, slot, neighbour)
+            nx, ny = _normal(dx, dy, distance, row, cells_row[neighbour])
+            close[place, 0], close[place, 1], close[place, 2], close[place, 3] = overlap, nx, ny, 2.0 if movable[neighbour] else 1.0
+        total, greatest = _stress(close, found, 0.0, 0.0)
+        for contact in range(begin, end):
+            push, scale = table[contact, SCALE], 1.0
+            while push > 0.0:
+                length = push * scale
+                ex, ey = -table[contact, NORMAL_X] * length, -table[contact, NORMAL_Y] * length
+                new_total, new_greatest = _stress(close, found, ex, ey)
+                if new_total <= total and new_greatest <= greatest:
+                    x, y = px[slot], py[slot]
+                    if clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, ex, ey, length, radius[slot]):
+                        break
+                scale *= 0.5
+                if scale < 0.25:
+                    push = 0.0
+            table[contact, SCALE] = scale if push > 0.0 else 0.0
+    return 0
+
+
+@inlined_kernel
+def _share(can, contact, partner):
+    """Return the disc's share of the overlap: half, all where the other cannot make way, nothing where it cannot itself."""
+    if not can[contact]:
+        return 0.0
+    return 0.5 if can[partner] else 1.0
+
+
+@inlined_kernel
+def _reverse(first, other, contact, slot):
+    """Return the same contact in the other disc's list."""
+    partner = first[np.uint64(other[contact])]
+    while np.uint64(other[partner]) != slot:
+        partner += 1
+    return partner
+
+
+@lean_kernel
+def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table, guarded, new_x, new_y):
+    """Move overlapping discs apart by one Jacobi pass.
+
+    Parameters
+    ----------
+    start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table
+        As `list_contacts` left them, or `scale_pushes` where `guarded` is true.
+    guarded : bool
+        Scale each push as `scale_pushes` found.
+    new_x, new_y : (n + 16,) float64, m
+        Receive where the discs are then. Must not alias those of `now`.
+
+    Returns
+    -------
+    float, m
+        The longest displacement.
+
+    Notes
+    -----
+    Each contact pushes a disc by half the overlap, or by the whole where the other cannot make way; pushes are divided by the disc's number of
+    contacts. A disc whose whole displacement would bring it into a wall stays. Source: S2, section 8; the division is ours: undivided pushes make
+    the deepest overlap of dense crowds rise in half of all passes, divided ones hardly ever. Twin: `tests/reference/separate.py`.
+    """
+    px, py, radius, _, _ = now
+    cells_row, longest = cells.row, 0.0
+    for slot in range(np.uint64(start), np.uint64(stop)):
+        begin, end = first[slot], first[slot + np.uint64(1)]
+        new_x[slot], new_y[slot] = px[slot], py[slot]
+        if begin == end:
+            continue
+        sum_x, sum_y = np.int64(0), np.int64(0)
+        for contact in range(begin, end):
+            push = _share(can, contact, _reverse(first, other, contact, slot)) * table[contact, OVERLAP]
+            if guarded:
+                push *= table[contact, SCALE]
+            length = push / np.float64(end - begin)
+            sum_x -= np.int64(table[contact, NORMAL_X] * length * FINE)
+            sum_y -= np.int64(table[contact, NORMAL_Y] * length * FINE)
+        dx, dy = np.float64(sum_x) / FINE, np.float64(sum_y) / FINE
+        length, row = np.sqrt(dx * dx + dy * dy), cells_row[slot]
+        x, y = px[slot], py[slot]
+        if clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, dx, dy, length, radius[slot]):
+            new_x[slot], new_y[slot] = x + dx, y + dy
+            longest = max(longest, length)
+    return longest
+
+
+@lean_kernel
+def gather_discs(start, stop, cells, radius, movable, now):
+    """Copy discs into cell order.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of slots.
+    cells : Cells
+    radius : (n,) float64, m
+    movable : (n,) uint8
+    now : Now
+        Receives them.
+
+    Returns
+    -------
+    float, m
+        The greatest radius.
+
+    Notes
+    -----
+    Twin: `tests/reference/separate.py`.
+    """
+    px, py, slot_radius, slot_radius32, slot_movable = now
+    cells_x, cells_y, cells_row, widest = cells.x, cells.y, cells.row, 0.0
+    for slot in range(np.uint64(start), np.uint64(stop)):
+        row = np.uint64(cells_row[slot])
+        px[slot], py[slot] = cells_x[slot], cells_y[slot]
+        slot_radius[slot], slot_radius32[slot], slot_movable[slot] = radius[row], np.float32(radius[row]), movable[row]
+        widest = max(widest, radius[row])
+    return widest
+
+
+@lean_kernel
+def scatter_positions(start, stop, cells, x, y, out):
+    """Write positions by slot to the rows of `out`, (n, 2) float64, m. Twin: `tests/reference/separate.py`."""
+    cells_row = cells.row
+    for slot in range(np.uint64(start), np.uint64(stop)):
+        row = np.uint64(cells_row[slot])
+        out[row, 0], out[row, 1] = x[slot], y[slot]
