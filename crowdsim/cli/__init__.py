@@ -1,0 +1,34 @@
+"""The ``crowdsim`` command: one file a verb, loaded when the verb is used.
+
+A verb is a module of this package with a function of the same name that parses (by typer annotations), calls the library, prints, and returns an exit
+code. `VERBS` lists them with the line that ``crowdsim --help`` shows, so that the help needs none of them. What verbs share is in `crowdsim.cli.shell`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Verb(NamedTuple):
+    """One verb: the function `function` of module `crowdsim.cli.<module>`; `about` is its line in the help."""
+
+    module: str
+    function: str
+    about: str
+
+
+VERBS = {
+    "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
+    "new": Verb("new", "new", "Write a commented, working scenario to start from."),
+    "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
+    "schema": Verb("schema", "schema", "Print the JSON Schema of scenarios, for editors."),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command with `arguments` (default: those of the process) and leave with its exit code."""
+    from crowdsim.cli.app import build_app
+
+    sys.exit(build_app()(list(sys.argv[1:] if arguments is None else arguments), prog_name="crowdsim"))

@@ -1,6 +1,7 @@
-"""Kernels that find room for discs: is a point inside an area, how far are walls and other discs, where is a free spot, push overlapping discs apart.
+"""Kernels that find room for discs: random places one after the other, then overlapping discs pushed apart.
 
-Everything is decided by ``+ - * / sqrt`` and comparisons on a uniform grid, in one thread and in the order of rows: the result depends on the input alone.
+Everything is decided by ``+ - * / sqrt`` and comparisons, in one thread and in the order of rows: the result depends on the input alone.
+Twins: `tests/reference/packing.py`.
 """
 
 from __future__ import annotations
@@ -11,64 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import kernel
+from crowdsim.scenario.area_grid import may_stand, off_walls
 from crowdsim.world.random import uniform01
 
-OUTSIDE, INSIDE, BOUNDARY = 0, 1, 2  # what a cell of an area is
 PLACED, CROWDED, HOMELESS = 0, 1, 2  # what became of a disc: free of others; overlaps others; no valid spot was found at all
-
-
 MOVE_EVERY = 64  # Pushes after which a disc tries to move to a freer spot: a crowd that has room comes apart with fewer.
-TOUCHING = 1e-6  # m; gaps below it count as overlaps while discs are pushed: far above rounding at coordinates of 1e7 m.
 SPOTS_TRIED = 12  # Spots that it looks at then.
-
-
-class Areas(NamedTuple):
-    """Areas on uniform grids, one after the other in flat arrays.
-
-    Attributes
-    ----------
-    x, y, cell : (a,) float64, m
-        Lower left corner of the area's grid and size of its cells.
-    across, up : (a,) int64
-        Cells in x and in y.
-    first : (a,) int64
-        First cell of the area in `kind`; cells go row by row.
-    kind : (c,) uint8
-        OUTSIDE, INSIDE, or BOUNDARY where an edge passes.
-    first_row : (a,) int64
-        First row of the area in `row_start`.
-    row_start : (r + a,) int64
-    row_edge : (k,) int32
-        Edges that reach into a row of cells are ``row_edge[row_start[row]:row_start[row + 1]]``.
-    edge : (e, 4) float64, m
-        x, y of start, x, y of end.
-    """
-
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    cell: NDArray[np.float64]
-    across: NDArray[np.int64]
-    up: NDArray[np.int64]
-    first: NDArray[np.int64]
-    kind: NDArray[np.uint8]
-    first_row: NDArray[np.int64]
-    row_start: NDArray[np.int64]
-    row_edge: NDArray[np.int32]
-    edge: NDArray[np.float64]
-
-
-class NearWalls(NamedTuple):
-    """Walls by cell of the grid of area 0, each wall in every cell that it comes near.
-
-    Attributes
-    ----------
-    start : (c + 1,) int64
-    wall : (k,) int32
-        Walls near cell c are ``wall[start[c]:start[c + 1]]``, as indices into `Areas.edge`.
-    """
-
-    start: NDArray[np.int64]
-    wall: NDArray[np.int32]
+TOUCHING = 1e-6  # m; gaps below it count as overlaps while discs are pushed: far above rounding at coordinates of 1e7 m.
 
 
 class Discs(NamedTuple):
@@ -108,20 +58,6 @@ class Discs(NamedTuple):
     grid: NDArray[np.float64]
 
 
-class Spots(NamedTuple):
-    """Where discs of an area may be drawn: cells that can hold a centre.
-
-    Attributes
-    ----------
-    start : (a + 1,) int64
-    cell : (k,) int64
-        Cells of area a, counted from its first one, are ``cell[start[a]:start[a + 1]]``.
-    """
-
-    start: NDArray[np.int64]
-    cell: NDArray[np.int64]
-
-
 class Waiting(NamedTuple):
     """A queue of discs that may overlap others.
 
@@ -141,204 +77,6 @@ class Waiting(NamedTuple):
     ends: NDArray[np.int64]
     queued: NDArray[np.uint8]
     pushes: NDArray[np.int64]
-
-
-@kernel
-def edge_span(edge, low, high, reach):
-    """Return the range of x that an edge covers between the heights low - reach and high + reach, widened by `reach`; inf, -inf where it has none.
-
-    Parameters
-    ----------
-    edge : (4,) float64, m
-    low, high, reach : float, m
-
-    Returns
-    -------
-    float, float, m
-    """
-    ax, ay, bx, by = edge[0], edge[1], edge[2], edge[3]
-    if ay > by:
-        ax, ay, bx, by = bx, by, ax, ay
-    bottom, top = low - reach, high + reach
-    if by < bottom or ay > top:
-        return np.inf, -np.inf
-    first, last = ax, bx
-    if ay < bottom:
-        first = ax + (bx - ax) * ((bottom - ay) / (by - ay))
-    if by > top:
-        last = ax + (bx - ax) * ((top - ay) / (by - ay))
-    return min(first, last) - reach, max(first, last) + reach
-
-
-@kernel
-def count_near(edge, reach, x, y, cell, across, up, out):
-    """Add to `out[c + 1]` one for each edge that comes within `reach` of cell c of a grid; the same cells that `fill_near` fills.
-
-    Parameters
-    ----------
-    edge : (e, 4) float64, m
-    reach, x, y, cell : float, m
-    across, up : int
-    out : (across * up + 1,) int64
-    """
-    for index in range(edge.shape[0]):
-        low, high = min(edge[index, 1], edge[index, 3]) - reach, max(edge[index, 1], edge[index, 3]) + reach
-        for row in range(max(0, int((low - y) / cell) - 1), min(up, int((high - y) / cell) + 2)):
-            left, right = edge_span(edge[index], y + row * cell, y + (row + 1) * cell, reach + 1e-6 * cell)
-            if left <= right:
-                for column in range(max(0, int(np.floor((left - x) / cell))), min(across, int(np.floor((right - x) / cell)) + 1)):
-                    out[row * across + column + 1] += 1
-
-
-@kernel
-def fill_near(edge, reach, x, y, cell, across, up, next_free, out):
-    """Write the indices of the edges that come within `reach` of each cell, ascending.
-
-    Parameters
-    ----------
-    edge, reach, x, y, cell, across, up
-        As for `count_near`.
-    next_free : (across * up + 1,) int64
-        Where the list of each cell begins; used up.
-    out : (k,) int32
-    """
-    for index in range(edge.shape[0]):
-        low, high = min(edge[index, 1], edge[index, 3]) - reach, max(edge[index, 1], edge[index, 3]) + reach
-        for row in range(max(0, int((low - y) / cell) - 1), min(up, int((high - y) / cell) + 2)):
-            left, right = edge_span(edge[index], y + row * cell, y + (row + 1) * cell, reach + 1e-6 * cell)
-            if left <= right:
-                for column in range(max(0, int(np.floor((left - x) / cell))), min(across, int(np.floor((right - x) / cell)) + 1)):
-                    out[next_free[row * across + column]] = index
-                    next_free[row * across + column] += 1
-
-
-@kernel
-def _crossings_are_odd(areas, area, row, x, y):
-    """Return whether a ray from (x, y) in the direction of x crosses the boundary an odd number of times."""
-    at = areas.first_row[area] + row
-    odd = False
-    for place in range(areas.row_start[at], areas.row_start[at + 1]):
-        edge = areas.edge[areas.row_edge[place]]
-        if (edge[1] <= y) != (edge[3] <= y):
-            # The crossing lies right of x: by the sign of a cross product, so that no division decides.
-            side = (edge[2] - edge[0]) * (y - edge[1]) - (x - edge[0]) * (edge[3] - edge[1])
-            if (side > 0.0) == (edge[3] > edge[1]):
-                odd = not odd
-    return odd
-
-
-@kernel
-def classify_cells(areas, area):
-    """Set `areas.kind` of the cells of one area that hold no edge; the others have been marked BOUNDARY.
-
-    Between two boundary cells of a row nothing changes, so one test for each run of cells is enough.
-    """
-    across, cell = areas.across[area], areas.cell[area]
-    for row in range(areas.up[area]):
-        base = areas.first[area] + row * across
-        known, kind = False, OUTSIDE
-        for column in range(across):
-            if areas.kind[base + column] == BOUNDARY:
-                known = False
-                continue
-            if not known:
-                inside = _crossings_are_odd(areas, area, row, areas.x[area] + (column + 0.5) * cell, areas.y[area] + (row + 0.5) * cell)
-                known, kind = True, INSIDE if inside else OUTSIDE
-            areas.kind[base + column] = kind
-
-
-@kernel
-def is_inside(areas, area, x, y):
-    """Return whether a point lies in an area (even-odd rule; points on the boundary may be either).
-
-    Parameters
-    ----------
-    areas : Areas
-    area : int
-    x, y : float, m
-
-    Returns
-    -------
-    bool
-
-    Notes
-    -----
-    Constant time where no edge is near, else the edges of one row of cells. Twin: `tests/reference/packing.py`.
-    """
-    column, row = np.floor((x - areas.x[area]) / areas.cell[area]), np.floor((y - areas.y[area]) / areas.cell[area])
-    if not (column >= 0.0 and row >= 0.0 and column < areas.across[area] and row < areas.up[area]):
-        return False
-    kind = areas.kind[areas.first[area] + np.int64(row) * areas.across[area] + np.int64(column)]
-    if kind != BOUNDARY:
-        return kind == INSIDE
-    return _crossings_are_odd(areas, area, np.int64(row), x, y)
-
-
-@kernel
-def _towards_wall(edge, x, y):
-    """Return the vector from a point to the nearest point of a wall, and its length."""
-    ex, ey = edge[2] - edge[0], edge[3] - edge[1]
-    px, py = x - edge[0], y - edge[1]
-    square = ex * ex + ey * ey
-    along = (px * ex + py * ey) / square if square > 0.0 else 0.0
-    along = min(max(along, 0.0), 1.0)
-    dx, dy = along * ex - px, along * ey - py
-    return dx, dy, np.sqrt(dx * dx + dy * dy)
-
-
-@kernel
-def wall_clearance(areas, walls, x, y):
-    """Return the distance from a point in area 0 to the nearest wall, inf where none is in the lists of its cell, -1 outside the grid.
-
-    Parameters
-    ----------
-    areas : Areas
-    walls : NearWalls
-    x, y : float, m
-
-    Returns
-    -------
-    float, m
-    """
-    column, row = np.floor((x - areas.x[0]) / areas.cell[0]), np.floor((y - areas.y[0]) / areas.cell[0])
-    if not (column >= 0.0 and row >= 0.0 and column < areas.across[0] and row < areas.up[0]):
-        return -1.0
-    at = np.int64(row) * areas.across[0] + np.int64(column)
-    nearest = np.inf
-    for place in range(walls.start[at], walls.start[at + 1]):
-        nearest = min(nearest, _towards_wall(areas.edge[walls.wall[place]], x, y)[2])
-    return nearest
-
-
-@kernel
-def _is_valid(areas, walls, area, x, y, clearance):
-    return is_inside(areas, area, x, y) and is_inside(areas, 0, x, y) and wall_clearance(areas, walls, x, y) >= clearance
-
-
-@kernel
-def find_spots(areas, walls, area, clearance, out):
-    """Write the cells of an area that may hold a centre which keeps `clearance` from walls; return their number.
-
-    Parameters
-    ----------
-    areas : Areas
-    walls : NearWalls
-    area : int
-    clearance : float, m
-    out : (across * up,) int64
-    """
-    count = 0
-    across, cell = areas.across[area], areas.cell[area]
-    half_diagonal = cell * 0.7071067811865476 * (1.0 + 1e-9)
-    for at in range(across * areas.up[area]):
-        if areas.kind[areas.first[area] + at] == OUTSIDE:
-            continue
-        x, y = areas.x[area] + (at % across + 0.5) * cell, areas.y[area] + (at // across + 0.5) * cell
-        distance = wall_clearance(areas, walls, x, y)
-        if distance + half_diagonal >= clearance and (is_inside(areas, 0, x, y) or distance <= half_diagonal):
-            out[count] = at
-            count += 1
-    return count
 
 
 @kernel
@@ -440,7 +178,7 @@ def place_in_turn(areas, walls, spots, discs, seed, stream, margin, gap, valid_t
             best, valid = -np.inf, 0
             for _ in range(all_tries):
                 x, y = _drawn_spot(areas, spots, discs, row, seed, stream)
-                if not _is_valid(areas, walls, area, x, y, discs.radius[row] + margin):
+                if not may_stand(areas, walls, area, x, y, discs.radius[row] + margin):
                     continue
                 room = gap_to_others(discs, row, x, y, best)
                 if room > best or valid == 0:
@@ -510,28 +248,13 @@ def _push(discs, row, target, waiting):
 
 
 @kernel
-def _off_walls(areas, walls, x, y, clearance):
-    """Return a point pushed away from the walls that are nearer than `clearance`."""
-    column, row = np.floor((x - areas.x[0]) / areas.cell[0]), np.floor((y - areas.y[0]) / areas.cell[0])
-    if not (column >= 0.0 and row >= 0.0 and column < areas.across[0] and row < areas.up[0]):
-        return x, y
-    at = np.int64(row) * areas.across[0] + np.int64(column)
-    for place in range(walls.start[at], walls.start[at + 1]):
-        dx, dy, distance = _towards_wall(areas.edge[walls.wall[place]], x, y)
-        if 0.0 < distance < clearance:
-            x -= dx / distance * (clearance * 1.000001 - distance)
-            y -= dy / distance * (clearance * 1.000001 - distance)
-    return x, y
-
-
-@kernel
 def _to_freer_spot(areas, walls, spots, discs, row, seed, stream, clearance):
     """Move a disc to the best of some random spots, if that has more room than where it is."""
     room = gap_to_others(discs, row, discs.x[row], discs.y[row], -np.inf)
     best_x, best_y = discs.x[row], discs.y[row]
     for _ in range(SPOTS_TRIED):
         x, y = _drawn_spot(areas, spots, discs, row, seed, stream)
-        if _is_valid(areas, walls, discs.area[row], x, y, clearance):
+        if may_stand(areas, walls, discs.area[row], x, y, clearance):
             there = gap_to_others(discs, row, x, y, room)
             if there > room:
                 room, best_x, best_y = there, x, y
@@ -585,8 +308,8 @@ def push_apart_in_area(areas, walls, spots, discs, seed, stream, margin, target,
         reach = np.sqrt(push_x * push_x + push_y * push_y)
         scale = min(1.0, discs.radius[row] / reach) if reach > 0.0 else 0.0
         for _ in range(3):
-            x, y = _off_walls(areas, walls, discs.x[row] + scale * push_x, discs.y[row] + scale * push_y, clearance)
-            if _is_valid(areas, walls, area, x, y, clearance):
+            x, y = off_walls(areas, walls, discs.x[row] + scale * push_x, discs.y[row] + scale * push_y, clearance)
+            if may_stand(areas, walls, area, x, y, clearance):
                 _move(discs, row, x, y)
                 break
             scale *= 0.5

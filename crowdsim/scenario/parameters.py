@@ -91,8 +91,8 @@ def _imported(module: str, name: str) -> Any:
 
 
 def _avoidance() -> Mapping[str, Owner]:
-    models = _imported("crowdsim.avoidance.registry", "available_models")()
-    return {name: getattr(model, "Parameters", model) for name, model in models.items()}
+    model_named = _imported("crowdsim.avoidance.registry", "model_named")
+    return {name: model_named(name).Parameters for name in _imported("crowdsim.avoidance.registry", "available_models")()}
 
 
 def _navigation() -> Mapping[str, Owner]:
@@ -100,7 +100,7 @@ def _navigation() -> Mapping[str, Owner]:
 
 
 def _bodies() -> Mapping[str, Owner]:
-    return {"bodies": _imported("crowdsim.bodies.separate", "SeparateParameters")}
+    return {"bodies": _imported("crowdsim.bodies.separate", "SeparationParameters")}
 
 
 def _symmetry() -> Mapping[str, Owner]:

@@ -10,8 +10,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.scenario import packing
-from crowdsim.scenario.packing import Areas, Discs, NearWalls, Spots, Waiting
+from crowdsim.scenario import area_grid, packing
+from crowdsim.scenario.area_grid import Areas, NearWalls, Spots
+from crowdsim.scenario.packing import Discs, Waiting
 from crowdsim.world.random import Stream
 
 WALL_MARGIN_M = 0.01  # Beyond the radius: a body that touches a wall exactly would start with a contact.
@@ -20,6 +21,7 @@ PACKED_GAP_M = 0.002  # Aimed at when a dense crowd is pushed apart, so that rou
 VALID_TRIES = 40  # Spots on free ground that an agent tries before it takes the best and waits to be pushed apart.
 ALL_TRIES = 4_000  # Spots in all: a region of which a thousandth is wide enough for the body is still found.
 STEPS_PER_AGENT, LEAST_STEPS = 300, 1_000_000  # Pushes in all. A plain room needs 2 an agent at 4 a square metre (radius 0.2 m), 10 at 5.
+_NOTHING = np.zeros(0, dtype=np.int32)
 _MOST_CELLS = 4_000_000  # Cells of all grids of the areas together: some 20 MB.
 _MOST_ENTRIES = 50_000_000  # Edges in all lists of one grid: 200 MB. Plans with more get larger cells.
 
@@ -103,8 +105,9 @@ def ring_edges(area: Any) -> NDArray[np.float64]:
 def _grids(shapes: Sequence[Any], reach: float) -> Areas:
     """Return all areas on grids; area 0 is the ground, whose cells serve the walls, the others are for drawing spots and therefore finer."""
     edges = [ring_edges(shape) for shape in shapes]
-    most = [_MOST_CELLS // 2, *[min(250_000, _MOST_CELLS // (2 * max(1, len(shapes) - 1)))] * (len(shapes) - 1)]
-    layouts = [_layout(own, 2.0 * reach if index == 0 else 0.05, most[index], reach if index == 0 else 0.0) for index, own in enumerate(edges)]
+    most = max(64, min(250_000, _MOST_CELLS // (2 * max(1, len(shapes) - 1))))
+    window = edges[0].reshape(-1, 2).min(axis=0), edges[0].reshape(-1, 2).max(axis=0)
+    layouts = [_layout(edges[0], window, 2.0 * reach, _MOST_CELLS // 2, reach), *(_layout(own, window, 0.05, most, 0.0) for own in edges[1:])]
     x, y, cell = (np.array([layout[part] for layout in layouts], dtype=np.float64) for part in range(3))
     across, up = (np.array([layout[part] for layout in layouts], dtype=np.int64) for part in (3, 4))
     first = np.concatenate([[0], np.cumsum(across * up)[:-1]]).astype(np.int64)
@@ -114,8 +117,8 @@ def _grids(shapes: Sequence[Any], reach: float) -> Areas:
     base_edge = base_entry = 0
     for index, own in enumerate(edges):
         touched = np.zeros(across[index] * up[index] + 1, dtype=np.int64)
-        packing.count_near(own, 0.0, x[index], y[index], cell[index], across[index], up[index], touched)
-        kind[first[index] : first[index] + across[index] * up[index]][touched[1:] > 0] = packing.BOUNDARY
+        area_grid.list_near(own, 0.0, x[index], y[index], cell[index], across[index], up[index], touched, _NOTHING)
+        kind[first[index] : first[index] + across[index] * up[index]][touched[1:] > 0] = area_grid.BOUNDARY
         starts, members = _edges_by_row(own, y[index], cell[index], int(up[index]))
         row_start.append(starts + base_entry)
         row_edge.append(members + base_edge)
@@ -124,27 +127,30 @@ def _grids(shapes: Sequence[Any], reach: float) -> Areas:
     entries = np.concatenate(row_edge).astype(np.int32)
     areas = Areas(x, y, cell, across, up, first, kind, first_row, np.concatenate(row_start), entries, np.concatenate(edges))
     for index in range(len(shapes)):
-        packing.classify_cells(areas, index)
+        area_grid.classify_cells(areas, index)
     return areas
 
 
-def _layout(edges: NDArray[np.float64], least_cell: float, most_cells: int, reach: float) -> tuple[float, float, float, int, int]:
-    """Return corner, cell size and numbers of cells of a grid over an area, bounded in cells and in entries of its lists."""
-    low, high = edges[:, :2].min(axis=0), edges[:, :2].max(axis=0)
-    size = high - low
+def _layout(
+    edges: NDArray[np.float64], window: tuple[NDArray[np.float64], NDArray[np.float64]], least_cell: float, most_cells: int, reach: float
+) -> tuple[float, float, float, int, int]:
+    """Return corner, cell size and numbers of cells of a grid over the part of an area in a window, bounded in cells and in entries of its lists."""
+    ends = edges.reshape(-1, 2)
+    low, high = np.maximum(ends.min(axis=0), window[0]), np.minimum(ends.max(axis=0), window[1])
+    size = np.maximum(high - low, 0.0)
     cell = max(least_cell, float(np.sqrt(size[0] * size[1] / most_cells)), float(size.max()) / most_cells)
     spans = np.abs(edges[:, 2:] - edges[:, :2]).sum(axis=1)
-    while np.sum(spans / cell + 2.0) * (2.0 + 2.0 * np.ceil(reach / cell)) > _MOST_ENTRIES and cell < size.max():
+    while np.sum(spans / cell + 2.0) * (2.0 + 2.0 * np.ceil(reach / cell)) > _MOST_ENTRIES and cell < spans.max():
         cell *= 2.0
     across, up = (int(count) for count in np.floor(size / cell) + 3)
     return float(low[0]) - cell, float(low[1]) - cell, cell, across, up
 
 
 def _edges_by_row(edges: NDArray[np.float64], y: float, cell: float, up: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return start and members of the lists of edges that reach into each row of cells."""
-    low = np.floor((np.minimum(edges[:, 1], edges[:, 3]) - y) / cell).astype(np.int64)
-    high = np.floor((np.maximum(edges[:, 1], edges[:, 3]) - y) / cell).astype(np.int64)
-    counts = high - low + 1
+    """Return start and members of the lists of edges that reach into each row of cells; edges above and below the grid are in none."""
+    low = np.clip(np.floor((np.minimum(edges[:, 1], edges[:, 3]) - y) / cell), 0, up).astype(np.int64)
+    high = np.clip(np.floor((np.maximum(edges[:, 1], edges[:, 3]) - y) / cell), -1, up - 1).astype(np.int64)
+    counts = np.maximum(high - low + 1, 0)
     edge = np.repeat(np.arange(len(edges)), counts)
     row = np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(low, counts)
     order = np.argsort(row, kind="stable")
@@ -154,10 +160,11 @@ def _edges_by_row(edges: NDArray[np.float64], y: float, cell: float, up: int) ->
 def _near_walls(areas: Areas, count: int, reach: float) -> NearWalls:
     grid = (areas.x[0], areas.y[0], areas.cell[0], areas.across[0], areas.up[0])
     start = np.zeros(areas.across[0] * areas.up[0] + 1, dtype=np.int64)
-    packing.count_near(areas.edge[:count], reach, *grid, start)
+    area_grid.list_near(areas.edge[:count], reach, *grid, start, _NOTHING)
     start = np.cumsum(start)
     wall = np.zeros(int(start[-1]), dtype=np.int32)
-    packing.fill_near(areas.edge[:count], reach, *grid, start.copy(), wall)
+    if wall.size:
+        area_grid.list_near(areas.edge[:count], reach, *grid, start.copy(), wall)
     return NearWalls(start, wall)
 
 
@@ -166,7 +173,7 @@ def _spots(areas: Areas, walls: NearWalls, region: NDArray[np.int32], radius: ND
     for index in range(1, len(areas.x)):
         wanted = (region == index - 1) & ~fixed
         own = np.empty(areas.across[index] * areas.up[index] if wanted.any() else 0, dtype=np.int64)
-        found = packing.find_spots(areas, walls, index, float(radius[wanted].min()) + WALL_MARGIN_M, own) if wanted.any() else 0
+        found = area_grid.find_spots(areas, walls, index, float(radius[wanted].min()) + WALL_MARGIN_M, own) if wanted.any() else 0
         cells.append(own[:found].copy())
         start.append(start[-1] + found)
     return Spots(np.array(start, dtype=np.int64), np.concatenate(cells) if cells else np.zeros(0, dtype=np.int64))

@@ -1,0 +1,75 @@
+"""The command line made from the table of verbs, without loading a verb before it is used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from crowdsim.cli import VERBS
+from crowdsim.cli.shell import guarded, say
+from crowdsim.scenario.tree import suggestion
+
+
+class VerbGroup(TyperGroup):
+    """The group of all verbs; a verb's module is imported when the verb, or its help, is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of one verb, or None."""
+        verb = VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        function = getattr(importlib.import_module(f"crowdsim.cli.{verb.module}"), verb.function)
+        return _command(cmd_name, function)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first argument names; an unknown one is answered with the nearest."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            ctx.fail(f'There is no verb "{args[0]}". {suggestion(args[0], VERBS)} Known are {", ".join(VERBS)}.'.replace("  ", " "))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of verbs into the help."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, verb.about) for name, verb in VERBS.items()])
+
+
+def _plain_app(**options: Any) -> typer.Typer:
+    """Return an app without rich: loading it costs more than most verbs."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **options)
+
+
+def _command(name: str, function: Any) -> Any:
+    app = _plain_app()
+    app.command(name)(guarded(function))
+    return typer.main.get_command(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        try:
+            say(f"crowdsim {metadata.version('crowdsim')}")
+        except metadata.PackageNotFoundError:
+            say("crowdsim, not installed as a package: the version is in pyproject.toml")
+        raise typer.Exit
+
+
+def build_app() -> Any:
+    """Return the whole command line as a callable that takes a list of arguments and leaves by SystemExit."""
+    app = _plain_app(cls=VerbGroup, no_args_is_help=True, subcommand_metavar="VERB ...")
+
+    @app.callback()
+    def crowdsim(
+        version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version)] = False,
+    ) -> None:
+        """Simulate crowds in batches: reproducible runs, every avoidance model by one switch, recordings that prove themselves."""
+
+    return typer.main.get_command(app)

@@ -1,0 +1,39 @@
+"""``crowdsim parameters``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from crowdsim.cli.shell import say, say_json, wrapped
+from crowdsim.errors import CrowdsimError
+
+
+def parameters(
+    which: Annotated[str, typer.Argument(help="Only names that begin with this, for example avoidance.orca.")] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+) -> None:
+    """Show every tunable number: name, default, unit, permitted range, why it is what it is, and where it comes from."""
+    from crowdsim.scenario.parameters import parameter_rows
+    from crowdsim.scenario.tree import suggestion
+
+    everything = parameter_rows()
+    rows = [row for row in everything if row["name"].startswith(which)]
+    if not rows:
+        known = list(dict.fromkeys(row["name"].rsplit(".", 1)[0] for row in everything))
+        raise CrowdsimError(f'No tunable number has a name that begins with "{which}". {suggestion(which, known) or "Known are " + ", ".join(known) + "."}')
+    if json:
+        say_json(rows)
+        return
+    for row in rows:
+        say(_headline(row))
+        say(wrapped(f"{row['why'][:1].upper()}{row['why'][1:]}." + (f" Source: {row['source']}." if row["source"] else ""), "    "))
+
+
+def _headline(row: dict[str, Any]) -> str:
+    """Return the name, the default with its unit, and the range of one tunable."""
+    default = row["default"]
+    shown = str(default).lower() if isinstance(default, bool) else f"{default:g}" if isinstance(default, float) else str(default)
+    unit = f" {row['unit']}" if row["unit"] else ""
+    return f"{row['name']} = {shown}{unit}, in {row['range']}"
