@@ -57,7 +57,7 @@ class AgentsView:
             table[f"{name}_x"], table[f"{name}_y"] = array[:, 0].copy(), array[:, 1].copy()
         for name in ("radius", "desired_speed", "goal", "layer", "blocker"):
             table[name] = getattr(agents, name).copy()
-        table["state"] = [AgentState(value).name.lower() for value in agents.state.tolist()]
+        table["activity"] = [AgentState(value).name.lower() for value in agents.activity.tolist()]
         table["path_status"] = [PathStatus(value).name.lower() for value in agents.path_status.tolist()]
         table["is_stuck"] = agents.is_stuck.astype(bool)
         return pd.DataFrame(table, index=pd.Index(np.asarray(agents.entity).copy(), name="entity"))

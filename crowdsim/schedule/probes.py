@@ -39,4 +39,4 @@ class Probes:
     def slowest(self, count: int = 3) -> list[tuple[str, float]]:
         """Return the systems that took most, as (name, milliseconds a tick), the slowest first."""
         order = np.argsort(-self.total, kind="stable")[:count]
-        return [(self.names[i], self.total[i] / 1e6 / max(1, self.ticks)) for i in order]
+        return [(self.names[i], float(self.total[i]) / 1e6 / max(1, self.ticks)) for i in order]

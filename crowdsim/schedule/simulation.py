@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.recording.files import Kept
-from crowdsim.recording.schema import digest_text
+from crowdsim.recording.digest import digest_text
 from crowdsim.scenario.build import avoidance_model, build_world, planner_parameters
 from crowdsim.scenario.model import Scenario
 from crowdsim.schedule.agents_view import AgentsView
@@ -24,6 +25,7 @@ from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.plan import Plan, default_budget
 from crowdsim.systems.record import Record
+from crowdsim.systems.separate import Separate
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus
@@ -82,6 +84,8 @@ class Simulation:
             return Plan(world, MeshPlanner(world.mesh, world.goals, planner_parameters(scenario)), work or default_budget(scenario.agent_count))
         if kind is Avoid:
             return Avoid(world, avoidance_model(scenario))
+        if kind is Separate:
+            return Separate(world, scenario.bodies.parameters(SeparationParameters))
         if kind is Watch:
             return Watch(world, scenario.tick)
         if kind is Record:
@@ -171,9 +175,9 @@ class Simulation:
     def why_over(self) -> str:
         """Return why the run is over now; an empty string if it goes on."""
         stop, agents = self.scenario.stop, self.world.agents
-        busy = (agents.state == AgentState.WALKING) | (agents.state == AgentState.WAITING)
+        busy = (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
         if stop.when_all_arrived and not np.any(busy):
-            return "all arrived" if not np.any((agents.goal >= 0) & (agents.state != AgentState.ARRIVED)) else "nobody can go on"
+            return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"
         if stop.stuck_for is not None and np.any(busy):
@@ -245,7 +249,7 @@ class Simulation:
         if goal is not None and goal not in self.world.goal_names:
             raise CrowdsimError(f'there is no goal "{goal}"; there are {", ".join(self.world.goal_names)}')
         agents.goal[rows] = self.world.goal_names.index(goal) if goal is not None else -1
-        agents.state[rows] = AgentState.WALKING if goal is not None else AgentState.STANDING
+        agents.activity[rows] = AgentState.WALKING if goal is not None else AgentState.STANDING
         agents.path_status[rows] = PathStatus.NONE
         agents.corridor_length[rows] = 0
         agents.goal_piece[rows] = -1

@@ -63,7 +63,7 @@ class Verdict:
     deepest_overlap_m : float
         Between two bodies, after they were pushed apart.
     overlap_pairs_ticks : int
-        Pairs of bodies that overlapped by more than 1 cm, summed over ticks.
+        Pairs of bodies that still overlapped, summed over ticks.
     symmetries_broken : int
     strays : int
         How often somebody was pushed off its way so far that it asked for a new one.
@@ -140,7 +140,7 @@ class Ledger:
         numbers["symmetries_broken"] += int(np.count_nonzero(events["kind"] == EventKind.SYMMETRY_BROKEN))
         numbers["strays"] += counts.get("strayed", 0.0)
         numbers["expansions"] += counts.get("expansions", 0.0)
-        numbers["overlap_pairs_ticks"] += counts.get("overlapping_pairs", 0.0)
+        numbers["overlap_pairs_ticks"] += counts.get("overlaps", 0.0)
         numbers["deepest_overlap_m"] = max(numbers["deepest_overlap_m"], counts.get("deepest_overlap_m", 0.0))
         numbers["longest_wait_ticks"] = max(numbers["longest_wait_ticks"], counts.get("oldest_request_ticks", 0.0))
 
@@ -158,7 +158,7 @@ class Ledger:
     ) -> Verdict:
         """Return what the run came to."""
         scenario, numbers = self._built.scenario, self._numbers
-        walkers = np.flatnonzero((agents.state != AgentState.ARRIVED) & (agents.goal >= 0))
+        walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
         reasons = [reason_of(agents, row) for row in walkers.tolist()]
         tally: dict[str, int] = {}
         for reason in reasons:
@@ -170,7 +170,7 @@ class Ledger:
             ended=ended,
             agents=len(self._built.population),
             arrived=arrived,
-            standing=int(np.count_nonzero((agents.goal < 0) & (agents.state == AgentState.STANDING))),
+            standing=int(np.count_nonzero((agents.goal < 0) & (agents.activity == AgentState.STANDING))),
             arrivals={goal.name: int(count) for goal, count in zip(scenario.goals, self._arrivals, strict=True) if count or goal.kind == "exit"},
             not_arrived=len(walkers),
             reasons=dict(sorted(tally.items(), key=lambda item: (-item[1], item[0]))),
@@ -198,7 +198,7 @@ class Ledger:
 
 def reason_of(agents: AgentColumns, row: int) -> str:
     """Return in words why an agent that has a goal is not there."""
-    status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.state[row]))
+    status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.activity[row]))
     if state == AgentState.WAITING:
         return "premovement time not over"
     if status == PathStatus.UNREACHABLE:

@@ -13,6 +13,7 @@ from crowdsim.systems.integrate import Integrate
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.systems.retire import Retire
+from crowdsim.systems.separate import Separate
 from crowdsim.systems.walk import Walk
 from crowdsim.systems.watch import Watch
 
@@ -23,6 +24,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Follow,  # preferred velocities: to the next corner, or a guess
     Avoid,  # safe velocities
     Integrate,  # tentative positions
+    Separate,  # overlapping bodies apart
     Walk,  # onto the mesh, clear of walls
     Arrive,  # next goal, or arrived
     Watch,  # who is stuck

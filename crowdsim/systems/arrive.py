@@ -13,14 +13,14 @@ from crowdsim.world.events import EventKind
 class Arrive(System):
     """Notice arrivals; the next goal of the agent's list becomes its goal."""
 
-    reads = ("entity", "state", "goal", "stage", "position", "surface")
-    writes = ("state", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece")
+    reads = ("entity", "activity", "goal", "stage", "position", "surface")
+    writes = ("activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece")
     counts = ("arrivals",)
 
     def process(self, tick: Tick) -> None:
         """Test everyone who walks; structure changes (leaving the world) wait for Retire."""
         world, agents = self.world, self.world.agents
-        wants = (agents.state == AgentState.WALKING) & (agents.goal >= 0)
+        wants = (agents.activity == AgentState.WALKING) & (agents.goal >= 0)
         piece = np.empty(len(agents), dtype=np.int32)
         tick.team.run(arrived_many, len(agents), world.goals, agents.goal, world.polygons(), wants.view(np.uint8), agents.position, piece)
         there = np.flatnonzero(piece >= 0)
@@ -43,7 +43,7 @@ class Arrive(System):
                 continue
             final[i] = True
             agents.goal[row] = -1
-            agents.state[row] = AgentState.ARRIVED if itinerary.leaves else AgentState.STANDING
+            agents.activity[row] = AgentState.ARRIVED if itinerary.leaves else AgentState.STANDING
         tick.counts["arrivals"] = self.count_of(final)
         on, last = there[~final], there[final]
         world.events.note(tick.number, EventKind.GOAL_REACHED, agents.entity[on], agents.position[on], reached[~final])

@@ -23,7 +23,7 @@ class Avoid(System):
     """
 
     reads = (
-        "entity", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "state", "surface", "layer", "neighbour_reach", "is_driven",
+        "entity", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "activity", "surface", "layer", "neighbour_reach", "is_driven",
     )
     writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach")
     counts = ("relaxed", "infeasible")
@@ -35,7 +35,7 @@ class Avoid(System):
     def process(self, tick: Tick) -> None:
         """Show the model the crowd, keep what it chose."""
         world, agents = self.world, self.world.agents
-        active = ((agents.state == AgentState.WALKING) | (agents.is_driven == 1)).view(np.uint8)
+        active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1)).view(np.uint8)
         view = CrowdView(
             agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, agents.maximum_speed, active, world.polygons(),
             agents.layer, tick.cells, world.walls, agents.neighbour_reach,

@@ -9,14 +9,14 @@ from crowdsim.world.columns import AgentState
 class Depart(System):
     """Let agents walk whose premovement time has passed."""
 
-    reads = ("state", "start_tick")
-    writes = ("state",)
+    reads = ("activity", "start_tick")
+    writes = ("activity",)
     counts = ("waiting",)
 
     def process(self, tick: Tick) -> None:
         """Turn WAITING into WALKING from the start tick on."""
         agents = self.world.agents
-        waiting = agents.state == AgentState.WAITING
+        waiting = agents.activity == AgentState.WAITING
         starting = waiting & (agents.start_tick < tick.number)  # tick n ends at n ticks: who starts at n moves from then on
-        agents.state[starting] = AgentState.WALKING
+        agents.activity[starting] = AgentState.WALKING
         tick.counts["waiting"] = self.count_of(waiting) - self.count_of(starting)

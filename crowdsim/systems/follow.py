@@ -13,7 +13,7 @@ class Follow(System):
     """Set preferred velocities (SYSTEMS M4, T4)."""
 
     reads = (
-        "state", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
+        "activity", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
         "corridor_start", "corridor_length", "preferred_velocity",
     )
     writes = ("preferred_velocity", "next_corner", "guessed")
@@ -25,7 +25,7 @@ class Follow(System):
         rows = len(agents)
         polygon = world.polygons()
         free = agents.is_driven == 0
-        walking = (agents.state == AgentState.WALKING) & free
+        walking = (agents.activity == AgentState.WALKING) & free
         follows = walking & (agents.path_status == PathStatus.FOUND)
         guesses = walking & (agents.path_status == PathStatus.PENDING)
         stands = free & ~follows & ~guesses

@@ -34,9 +34,9 @@ class Plan(System):
     """
 
     reads = (
-        "entity", "state", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length", "path_tick",
+        "entity", "activity", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length", "path_tick",
     )
-    writes = ("state", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed")
+    writes = ("activity", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed")
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
     def __init__(self, world: World, planner: MeshPlanner, budget: int) -> None:
@@ -46,7 +46,7 @@ class Plan(System):
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
         world, agents = self.world, self.world.agents
-        wants = np.flatnonzero((agents.state == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0))
+        wants = np.flatnonzero((agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0))
         if len(wants):
             polygon = world.polygons()[wants]
             self.planner.submit(tick.number, agents.entity[wants], agents.position[wants], polygon, agents.goal[wants], agents.radius[wants])
@@ -74,7 +74,7 @@ class Plan(System):
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
         agents.corridor_length[rows] = lengths
         hopeless = rows[~found]
-        agents.state[hopeless] = AgentState.STANDING
+        agents.activity[hopeless] = AgentState.STANDING
         world.events.note(tick.number, EventKind.UNREACHABLE, agents.entity[hopeless], agents.position[hopeless], answers.status[~found])
         way = np.zeros((len(rows), 2))
         measure_corridors(

@@ -11,13 +11,13 @@ from crowdsim.world.columns import AgentState
 class Retire(System):
     """Remove arrived agents in one batch: the one place in a tick where rows go."""
 
-    reads = ("state", "entity", "position", "corridor_start", "corridor_capacity")
+    reads = ("activity", "entity", "position", "corridor_start", "corridor_capacity")
     writes = ()
     counts = ("retired",)
 
     def process(self, tick: Tick) -> None:
         """Take them out of the columns, the corridor store and esper."""
-        leaving = self.world.agents.state == AgentState.ARRIVED
+        leaving = self.world.agents.activity == AgentState.ARRIVED
         tick.counts["retired"] = self.count_of(leaving)
         if np.any(leaving):
             self.world.retire(leaving)

@@ -50,7 +50,7 @@ class Walk(System):
         moved = (agents.position[at_wall] - old[at_wall]) / tick.length
         slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
         agents.velocity[np.flatnonzero(at_wall)[slower]] = moved[slower]
-        agents.strays += np.maximum(ahead - agents.corridor_length, 0)
+        agents.strays[:] += np.maximum(ahead - agents.corridor_length, 0)
         lost = (agents.path_status == PathStatus.FOUND) & ((ahead < 0) | (agents.strays > MOST_STRAYS))
         agents.corridor_length[:] = np.maximum(ahead, 0)
         agents.path_status[lost] = PathStatus.NONE

@@ -22,7 +22,7 @@ class Watch(System):
     tick_length : float, s
     """
 
-    reads = ("entity", "state", "position", "trail", "is_stuck", "stuck_tick", "blocker", "start_tick")
+    reads = ("entity", "activity", "position", "trail", "is_stuck", "stuck_tick", "blocker", "start_tick")
     writes = ("trail", "is_stuck", "stuck_tick")
     counts = ("stuck",)
 
@@ -43,7 +43,7 @@ class Watch(System):
         then = agents.trail[:, 2 * slot : 2 * slot + 2]
         # nan, where nothing was noted ten seconds ago, compares as false.
         near = np.hypot(agents.position[:, 0] - then[:, 0], agents.position[:, 1] - then[:, 1]) < STUCK_DISPLACEMENT_M
-        walking = agents.state == AgentState.WALKING
+        walking = agents.activity == AgentState.WALKING
         stuck = walking & near
         begins, ends = stuck & (agents.is_stuck == 0), ~stuck & (agents.is_stuck == 1)
         log = self.world.events

@@ -71,7 +71,7 @@ AGENT_COLUMNS = (
     Column("entity", "int64", "", "entity id; ascending with the row"),
     Column("key", "uint64", "", "key of the agent's random streams"),
     Column("group", "int32", "", "index of the agent's group"),
-    Column("state", "uint8", "", "AgentState"),
+    Column("activity", "uint8", "", "AgentState"),
     Column("position", "float64", "m", "centre", width=2),
     Column("surface", "int64", "", "handle of the polygon under the centre: salt | tile | polygon; 0 is nowhere"),
     Column("layer", "int32", "", "floor of that polygon; agents on other floors are no neighbours"),
@@ -129,6 +129,11 @@ class AgentColumns:
         if arrays is None or name not in arrays:
             raise AttributeError(name)
         return arrays[name][: self.count]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__.get("_arrays", ()):
+            raise AttributeError(f"write agents.{name}[:] = ..., since `{name}` is a view of the column and cannot be replaced")
+        super().__setattr__(name, value)
 
     def __len__(self) -> int:
         return self.count

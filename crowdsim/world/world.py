@@ -145,7 +145,7 @@ class World:
             "key": population.key,
             "group": population.group,
             "itinerary": population.itinerary,
-            "state": np.where(population.start_tick > self.tick, int(AgentState.WAITING), int(AgentState.WALKING)),
+            "activity": np.where(population.start_tick > self.tick, int(AgentState.WAITING), int(AgentState.WALKING)),
             "position": population.position,
             "tentative_position": population.position,
             "next_corner": population.position,
@@ -166,8 +166,8 @@ class World:
         """Remove agents, their corridors and their components in one go; those that had not arrived are noted as retired."""
         self._enter()
         agents = self.agents
-        early = leaving & (agents.state != AgentState.ARRIVED)
-        self.events.note(self.tick, EventKind.RETIRED, agents.entity[early], agents.position[early], agents.state[early])
+        early = leaving & (agents.activity != AgentState.ARRIVED)
+        self.events.note(self.tick, EventKind.RETIRED, agents.entity[early], agents.position[early], agents.activity[early])
         for start, capacity in zip(agents.corridor_start[leaving].tolist(), agents.corridor_capacity[leaving].tolist(), strict=True):
             self.corridors.release(start, capacity)
         for entity in agents.entity[leaving].tolist():
