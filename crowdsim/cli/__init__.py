@@ -23,6 +23,7 @@ VERBS = {
     "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
+    "run": Verb("run", "run", "Run a scenario, record it, and say what it came to."),
     "schema": Verb("schema", "schema", "Print the JSON Schema of scenarios, for editors."),
 }
 

@@ -71,18 +71,9 @@ class BudgetParameters:
     """How much work may be done in one tick; see docs/scenarios.md."""
 
     work: int = param(
-        100_000, "expansions", low=1, high=10**9,
-        why="node expansions of path searches in a tick: about 15 ms of one core; smaller lets agents wait longer for a path, larger makes single ticks long",
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class NavigationParameters:
-    """How paths are searched, whatever the kind of map."""
-
-    share_searches: bool = param(
-        True, "",
-        why="agents that go to one goal share one search from the goal; false searches for every agent alone, which shows the cost of single searches",
+        0, "expansions", low=0, high=10**9,
+        why="node expansions of path searches in a tick; 0 is 2000, or one for each agent if that is more: some 0.3 us each. Smaller lets agents wait "
+        "longer for a path, larger makes single ticks long",
     )  # fmt: skip
 
 
@@ -96,15 +87,15 @@ def _avoidance() -> Mapping[str, Owner]:
 
 
 def _navigation() -> Mapping[str, Owner]:
-    return {"mesh": (_imported("crowdsim.navigation.build", "MeshParameters"), NavigationParameters)}
+    return {"mesh": (_imported("crowdsim.navigation.build", "MeshParameters"), _imported("crowdsim.navigation.planner", "PlannerParameters"))}
 
 
 def _bodies() -> Mapping[str, Owner]:
-    return {"bodies": _imported("crowdsim.bodies.separate", "SeparationParameters")}
+    return {"bodies": (_imported("crowdsim.bodies.integrate", "BodyParameters"), _imported("crowdsim.bodies.separate", "SeparationParameters"))}
 
 
 def _symmetry() -> Mapping[str, Owner]:
-    return {"symmetry": _imported("crowdsim.avoidance.symmetry", "SymmetryParameters")}
+    return {"symmetry": _imported("crowdsim.bodies.integrate", "BodyParameters")}
 
 
 SECTIONS = (

@@ -12,21 +12,16 @@ from crowdsim.scenario.geometry import AreaReader
 from crowdsim.scenario.limits import MAX_RECORDING_BYTES
 from crowdsim.scenario.model import Group, Record, Stop
 from crowdsim.scenario.tree import Problems, listed, suggestion
-from crowdsim.world.columns import AGENT_COLUMNS
+from crowdsim.recording.schema import STANDARD_COLUMNS
 
 USUAL_RATE = 10.0  # frames a second where the scenario does not say: enough for speeds and flows, a tenth of the bytes of every tick at 0.01 s
 RATE_TOLERANCE = 1e-5  # relative; so that the six digits of a rate in our own messages are accepted
-_NOT_RECORDABLE = frozenset({
-    "entity", "position",  # in every row anyway
-    "key", "group", "start_tick",  # never change: kept once for each agent
-    "tentative_position", "corridor_start", "corridor_capacity", "corridor_length", "neighbour_reach", "anchor", "anchor_tick",  # workings of a tick
-})  # fmt: skip
 _ROW_BYTES = 8 + 8 + 3 * 8  # frame, id, x, y, z
 
 
 def recordable_columns() -> tuple[str, ...]:
-    """Return the names of the columns that a recording can hold beside the position, in the order of the agents' columns."""
-    return tuple(column.name for column in AGENT_COLUMNS if column.name not in _NOT_RECORDABLE)
+    """Return the names of the columns that a recording can hold beside the position."""
+    return tuple(column.name for column in STANDARD_COLUMNS)
 
 
 def resolve_record(shape: schema.RecordShape, tick: float, stop: Stop | None, groups: Sequence[Group], reader: AreaReader, problems: Problems) -> Record:
@@ -112,7 +107,7 @@ def _agents(wanted: Sequence[int | str], groups: Sequence[Group], problems: Prob
 def _check_size(record: Record, stop: Stop, groups: Sequence[Group], problems: Problems) -> None:
     agents = sum(group.count for group in groups)
     recorded = agents if record.agents == "all" else sum(group.count for group in groups if group.name in record.agents) + len(record.agents)
-    width = {column.name: np.dtype(column.dtype).itemsize * column.width for column in AGENT_COLUMNS}
+    width = {column.name: np.dtype(column.dtype).itemsize * column.width for column in STANDARD_COLUMNS}
     row = _ROW_BYTES + sum(width[name] for name in record.columns)
     frames = stop.ticks // record.ticks_per_frame + 1
     size = frames * -(-recorded // record.every) * row

@@ -1,0 +1,87 @@
+"""Progress of long work: one line on standard error that is written over, only where somebody is watching."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crowdsim.schedule.simulation import Simulation
+
+RATE_SECONDS = 2.0  # The rate shown is that of the last so many seconds: shorter jitters, longer hides that a run slows down.
+
+
+class Progress:
+    """Shows what goes on; silent where standard error is not a terminal.
+
+    Parameters
+    ----------
+    enabled : bool
+    """
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        self._enabled = enabled and sys.stderr.isatty()
+        self._width = 0
+        self._marks: list[tuple[float, int]] = []
+        self._forget: Callable[[], None] | None = None
+        self._has_compiled = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._forget is not None:
+            self._forget()
+        self._write("")
+
+    def note(self, text: str) -> None:
+        """Show what is being done."""
+        self._write(text)
+
+    def start(self, simulation: Simulation) -> None:
+        """Begin to watch a simulation; kernels that have to be compiled are named, since a first run seems to hang otherwise."""
+        if not self._enabled:
+            return
+        from crowdsim.kernels import on_compile
+
+        self._forget = on_compile(lambda name: self._write(f"compiling, first run only: {name}"))
+        self._marks = [(time.monotonic(), simulation.tick)]
+
+    def show(self, simulation: Simulation) -> None:
+        """Show where a simulation is."""
+        if not self._enabled:
+            return
+        now, stop = time.monotonic(), simulation.scenario.stop
+        self._marks.append((now, simulation.tick))
+        while len(self._marks) > 2 and now - self._marks[1][0] > RATE_SECONDS:
+            self._marks.pop(0)
+        seconds, ticks = now - self._marks[0][0], simulation.tick - self._marks[0][1]
+        rate = ticks * simulation.scenario.tick / seconds if seconds > 0.0 else 0.0
+        left = (stop.ticks - simulation.tick) * simulation.scenario.tick / rate if rate > 0.0 else 0.0
+        share = simulation.tick / stop.ticks
+        bar = "#" * int(20 * share)
+        self._write(
+            f"[{bar:<20}] {simulation.time:7.1f} of {stop.after:g} s  {len(simulation.world.agents):,} agents  {rate:.1f} x real time  at most {_clock(left)} left"
+        )
+
+    def _write(self, text: str) -> None:
+        if not self._enabled:
+            return
+        text = text[: shutil.get_terminal_size().columns - 1]
+        sys.stderr.write("\r" + text.ljust(self._width) + ("" if text else "\r"))
+        sys.stderr.flush()
+        self._width = len(text)
+
+
+def _clock(seconds: float) -> str:
+    """Return a span of time as people say it: 45 s, 3:20 min, 2:05 h."""
+    if seconds < 60.0:
+        return f"{seconds:.0f} s"
+    if seconds < 3600.0:
+        return f"{int(seconds // 60)}:{int(seconds % 60):02d} min"
+    return f"{int(seconds // 3600)}:{int(seconds % 3600 // 60):02d} h"

@@ -1,0 +1,88 @@
+"""``crowdsim run``: a scenario goes in, a recording and a verdict come out."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crowdsim.cli.options import AllowDir, Seed, SetValues, with_seed
+from crowdsim.cli.progress import Progress
+from crowdsim.cli.shell import complain, say, say_json
+from crowdsim.cli.verdict import verdict_text
+from crowdsim.errors import ExitCode
+
+if TYPE_CHECKING:
+    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.schedule.verdict import Verdict
+
+
+def run(
+    scenario: Annotated[Path, typer.Argument(help="Scenario file (YAML).")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Recording to write; default runs/<name of the scenario>.h5.")] = None,
+    seed: Seed = None,
+    set_: SetValues = None,
+    allow_dir: AllowDir = None,
+    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core. They change nothing but the time.")] = 0,
+    time_limit: Annotated[float | None, typer.Option("--time-limit", min=0.0, help="Stop after so many seconds of wall time; what was recorded stays.")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Record digests per system and block of agents too, and all columns in full precision.")] = False,
+    no_record: Annotated[bool, typer.Option("--no-record", help="Write no recording.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a finished recording of that name.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+) -> int:
+    """Run a scenario, record it, and say what it came to.
+
+    Exit codes: 0 everybody who was to arrive has; 2 mistakes in the scenario; 3 somebody has not arrived; 4 the recording could not be kept; 5 it is
+    kept under another name, since a finished recording has the wanted one; 7 stopped by --time-limit; 130 by Ctrl-C.
+    """
+    import os
+
+    with Progress(enabled=not (quiet or json)) as progress:
+        progress.note("loading")
+        from crowdsim.scenario.load import load_scenario
+        from crowdsim.schedule.simulation import Simulation
+
+        sets = with_seed(set_, seed) + (["record.trace=true"] if trace else [])
+        loaded = load_scenario(scenario, sets=sets, allow_dirs=allow_dir or ())
+        for problem in loaded.notes:
+            complain(f"note: {problem}")
+        target = None if no_record else out or Path("runs") / f"{loaded.name}.h5"
+        if target is not None and out is None:
+            target.parent.mkdir(exist_ok=True)
+        with Simulation(loaded, threads=threads or os.cpu_count() or 1, out=target, force=force) as simulation, _stoppable():
+            progress.start(simulation)
+            verdict = simulation.run(progress=progress.show, time_limit=time_limit)
+            kept = simulation.kept
+    code = verdict.exit_code
+    if kept is not None and kept.name_taken:
+        complain(f"{target} belongs to another finished run (use --force to replace it): this run is kept as {kept.path}")
+        code = ExitCode.NAME_TAKEN if code == ExitCode.OK else code
+    if json:
+        say_json(_as_json(verdict, simulation, kept.path if kept else None, code))
+    elif not quiet:
+        say(verdict_text(verdict, simulation.scenario.tick, kept.path if kept else None))
+    return int(code)
+
+
+def _as_json(verdict: Verdict, simulation: Simulation, path: Path | None, code: ExitCode) -> dict[str, Any]:
+    extra = {"recording": str(path) if path else None, "threads": simulation.team.threads, "exit_code": int(code)}
+    return {"ok": code == ExitCode.OK, **verdict.as_dict(), **extra}
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGTERM end a run like Ctrl-C, with a whole recording."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
