@@ -24,6 +24,7 @@ VERBS = {
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
     "run": Verb("run", "run", "Run a scenario, record it, and say what it came to."),
+    "validate": Verb("validate", "validate", "Check a scenario without running it."),
     "schema": Verb("schema", "schema", "Print the JSON Schema of scenarios, for editors."),
 }
 

@@ -1,0 +1,45 @@
+"""``crowdsim validate``: what would go wrong, before it does."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crowdsim.cli.options import AllowDir, Seed, SetValues, with_seed
+from crowdsim.cli.shell import complain, problem_rows, say, say_json
+from crowdsim.errors import ExitCode, ScenarioError
+
+
+def validate(
+    scenario: Annotated[Path, typer.Argument(help="Scenario file (YAML).")],
+    seed: Seed = None,
+    set_: SetValues = None,
+    allow_dir: AllowDir = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+) -> int:
+    """Check a scenario: its text, its ground, and whether everybody fits, stands free and can get to its goals.
+
+    The mesh, the radii and the search are those of the run. Exit code 0 if nothing is wrong, 2 otherwise.
+    """
+    from crowdsim.scenario.build import build_world
+    from crowdsim.scenario.examine import examine
+    from crowdsim.scenario.load import load_scenario
+
+    loaded = load_scenario(scenario, sets=with_seed(set_, seed), allow_dirs=allow_dir or ())
+    built = build_world(loaded)
+    problems, facts = examine(built)
+    if json:
+        say_json({"ok": not problems, "problems": problem_rows(ScenarioError(problems)) if problems else [], **asdict(facts)})
+        return int(ExitCode.USAGE if problems else ExitCode.OK)
+    for problem in loaded.notes:
+        complain(f"note: {problem}")
+    if problems:
+        raise ScenarioError(problems)
+    say(f"{scenario}: nothing is wrong")
+    say(f"{facts.agents:,} agents and {facts.goals:,} goals on {facts.area_m2:,.0f} m2 ({facts.polygons:,} polygons, {facts.walls:,} walls)")
+    say(f"ways of {facts.shortest_way_m:.1f} to {facts.longest_way_m:.1f} m; at most {facts.ticks:,} ticks and {facts.frames:,} frames")
+    say(f"the recording will have about {facts.recording_bytes / 1e6:,.1f} MB if everybody stays to the end")
+    return int(ExitCode.OK)
