@@ -208,8 +208,3 @@ def run_digest(digests: NDArray[np.uint64], start: int = 0) -> int:
         The number of the ticks before; 0 is none.
     """
     return int(fold_digests(np.require(digests, np.uint64, ["C", "W"]), np.uint64(start)))
-
-
-def digest_text(value: int) -> str:
-    """Return a digest as the 16 hexadecimal digits that people see."""
-    return f"{int(value):016x}"

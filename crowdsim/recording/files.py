@@ -6,8 +6,10 @@ import contextlib
 import errno
 import os
 import resource
+import secrets
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crowdsim.errors import RecordingError
 
@@ -107,6 +109,35 @@ def give_name(partial: Path, out: Path, run_id: str, *, force: bool = False) -> 
     raise RecordingError(f"{out}: this name and {second.name} are both taken. The recording is whole and kept as {partial}.")
 
 
+@contextlib.contextmanager
+def new_file(out: Path, *, force: bool = False) -> Iterator[Path]:
+    """Give the name of a scratch file beside `out`, which becomes `out` when the block ends well and disappears when it does not.
+
+    Raises
+    ------
+    RecordingError
+        If `out` exists and `force` is not set (before any work is done, and again at the end), or the folder is missing.
+    """
+    taken = RecordingError(f"{out}: exists already. Choose another name, or replace it with --force.")
+    if not out.parent.is_dir():
+        raise RecordingError(f"{out.parent}: there is no such folder. Make it, or choose another output path.")
+    if out.exists() and not force:
+        raise taken
+    scratch = out.with_name(f".{out.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield scratch
+        synchronise(scratch)
+        if force:
+            scratch.replace(out)
+        elif not _claim(scratch, out):
+            raise taken
+        _synchronise_folder(out)
+    except OSError as error:
+        raise RecordingError(f"{out}: could not be written ({error.strerror or error}). {free_bytes(out.parent) / 1e6:,.1f} MB are free.") from error
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
 def _claim(partial: Path, name: Path) -> bool:
     """Move `partial` to `name` unless something has that name; return whether it was free."""
     try:
@@ -138,3 +169,24 @@ def _claim_without_links(partial: Path, name: Path) -> bool:
 def _synchronise_folder(out: Path) -> None:
     with contextlib.suppress(OSError):  # some network file systems refuse to synchronise folders; the file itself is safe by then
         synchronise(out.parent)
+
+
+def freeze_file(file: Any) -> None:
+    """Close an HDF5 file without writing to it, whatever HDF5 still holds.
+
+    After a failed write HDF5 goes on trying when its objects die and when the interpreter ends, and crashes there. So its file handle is
+    pointed at /dev/null before it is closed; errors of that close mean nothing.
+    """
+    with contextlib.suppress(Exception):
+        sink = os.open(os.devnull, os.O_RDWR)
+        os.dup2(sink, file.id.get_vfd_handle())
+        os.close(sink)
+    for _ in range(2):  # the second closes what the first left open when it failed half-way
+        with contextlib.suppress(Exception):
+            file.close()
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what the system said, without HDF5's account of its own insides."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number else str(error).splitlines()[0][:200]

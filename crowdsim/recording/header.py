@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import json
 import math
 import os
@@ -29,8 +30,8 @@ def software_versions() -> dict[str, str]:
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:  # run from a source folder that was never installed
-            found[package] = "not installed"
+        except metadata.PackageNotFoundError:  # a source folder that was never installed
+            found[package] = str(getattr(importlib.import_module(package), "__version__", "unknown"))
     return found | {"hdf5": h5py.version.hdf5_version}
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
-from crowdsim.recording.files import free_bytes, give_name, partials_of
+from crowdsim.recording.files import free_bytes, new_file, partials_of
 from crowdsim.recording.plan import plan_datasets
 from crowdsim.recording.reader import Recording, open_run
-from crowdsim.recording.schema import RunState
+from crowdsim.recording.schema import RunState, digest_text
 from crowdsim.recording.storage import METADATA_RESERVE_BYTES, Storage, clock_ns
 
 RECOVERED_SUFFIX = ".recovered.h5"
@@ -68,23 +68,14 @@ def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Reco
     """
     source = _find(path)
     target = out or _default_name(source)
-    if target.exists() and not force:
-        raise RecordingError(f"{target}: exists already. Choose another name, or replace it with --force.")
-    with open_run(source) as recording:
-        if recording.is_whole:
-            raise RecordingError(f"{source}: is whole already ({recording.state.name.lower()}); there is nothing to recover.")
-        run_id = recording.header.run_id
-        commit, lost = _readable(recording)
-    copy = target.with_name(f".{target.name}.{run_id}.copy.h5")
-    copy.unlink(missing_ok=True)  # of a recovery that was itself stopped
-    verdict = {"state": RunState.RECOVERED.name.lower(), "reason": f"recovered from {source.name}", "result": {}, "lost": lost}
-    try:
+    with new_file(target, force=force) as copy:
+        with open_run(source) as recording:
+            if recording.is_whole:
+                raise RecordingError(f"{source}: is whole already ({recording.state.name.lower()}); there is nothing to recover.")
+            commit, lost = _readable(recording)
+        verdict = {"state": RunState.RECOVERED.name.lower(), "reason": f"recovered from {source.name}", "result": {}, "lost": lost}
         copy_recording(source, copy, state=RunState.RECOVERED, verdict=verdict, commit=commit)
-        kept = give_name(copy, target, run_id, force=force)
-    except RecordingError:
-        copy.unlink(missing_ok=True)
-        raise
-    return Recovered(source, kept.path, commit.frames, commit.last_tick, lost)
+    return Recovered(source, target, commit.frames, commit.last_tick, lost)
 
 
 def cut(path: Path, out: Path, last_tick: int, *, force: bool = False) -> Path:
@@ -104,19 +95,12 @@ def cut(path: Path, out: Path, last_tick: int, *, force: bool = False) -> Path:
     Path
         `out`.
     """
-    if out.exists() and not force:
-        raise RecordingError(f"{out}: exists already. Choose another name, or replace it with --force.")
-    with open_run(path) as recording:
-        commit, run_id = _until(recording, last_tick), recording.header.run_id
-    copy = out.with_name(f".{out.name}.{run_id}.copy.h5")
-    copy.unlink(missing_ok=True)
-    verdict = {"state": RunState.INTERRUPTED.name.lower(), "reason": f"cut after tick {last_tick}", "result": {}}
-    try:
+    with new_file(out, force=force) as copy:
+        with open_run(path) as recording:
+            commit = _until(recording, last_tick)
+        verdict = {"state": RunState.INTERRUPTED.name.lower(), "reason": f"cut after tick {last_tick}", "result": {}}
         copy_recording(path, copy, state=RunState.INTERRUPTED, verdict=verdict, commit=commit)
-        return give_name(copy, out, run_id, force=force).path
-    except RecordingError:
-        copy.unlink(missing_ok=True)
-        raise
+    return out
 
 
 def copy_recording(
@@ -146,7 +130,7 @@ def copy_recording(
             raise RecordingError(f"{target}: the copy needs about {stored / 1e6:,.1f} MB, but {room / 1e6:,.1f} MB are free. Choose another disk for it.")
         content = dict(verdict or recording.verdict or {})
         if commit is not None or "run_digest" not in content:
-            content["run_digest"] = f"{counts.run_digest:016x}"
+            content["run_digest"] = digest_text(counts.run_digest)
         text = json.dumps(content, ensure_ascii=False).encode()
         storage = Storage(target, recording.header, recording.layout)
         try:

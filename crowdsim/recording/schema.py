@@ -144,3 +144,8 @@ def check_names(kind: str, names: Sequence[str]) -> None:
             raise ValueError(f"{kind} {name!r}: a name is not empty and has neither slash nor point")
     if len(set(names)) != len(names):
         raise ValueError(f"{kind} names repeat: {', '.join(names)}")
+
+
+def digest_text(value: int) -> str:
+    """Return a digest as the 16 hexadecimal digits that people see."""
+    return f"{int(value):016x}"

@@ -27,7 +27,7 @@ import numpy as np
 from crowdsim.errors import RecordingError
 from crowdsim.recording.chunks import GrowingDataset
 from crowdsim.recording.commit import Commit
-from crowdsim.recording.files import free_bytes
+from crowdsim.recording.files import free_bytes, freeze_file, reason_of
 from crowdsim.recording.header import Header, Layout, to_json
 from crowdsim.recording.plan import PlannedDataset, plan_datasets
 from crowdsim.recording.schema import COMMIT_WORDS, FORMAT, FORMAT_VERSION
@@ -163,21 +163,10 @@ class Storage:
         self._file = None
 
     def freeze(self) -> None:
-        """Leave the file as it is: nothing more is written to it, whatever HDF5 still holds.
-
-        After a failed write HDF5 goes on trying when its objects die and when the interpreter ends, and crashes there. So its file handle is
-        pointed at /dev/null before it is closed; errors of that close mean nothing.
-        """
+        """Leave the file as it is: nothing more is written to it."""
         file, self._file = self._file, None
-        if file is None:
-            return
-        with contextlib.suppress(Exception):
-            sink = os.open(os.devnull, os.O_RDWR)
-            os.dup2(sink, file.id.get_vfd_handle())
-            os.close(sink)
-        for _ in range(2):  # the second closes what the first left open when it failed half-way
-            with contextlib.suppress(Exception):
-                file.close()
+        if file is not None:
+            freeze_file(file)
 
     @contextlib.contextmanager
     def _guard(self, doing: str) -> Iterator[None]:
@@ -191,16 +180,10 @@ class Storage:
                 size, free = self.path.stat().st_size, free_bytes(self.path.parent)
             self.freeze()
             kept = self.committed
-            text = f"{self.path}: the recording could not be {doing} ({_reason(error)}). {size:,} bytes were written, {_megabytes(free)} are free."
+            text = f"{self.path}: the recording could not be {doing} ({reason_of(error)}). {size:,} bytes were written, {_megabytes(free)} are free."
             if kept.number:
                 text += f" {kept.frames} frames until tick {kept.last_tick} are safe: `crowdsim recover {self.path}` makes a whole file of them."
             raise RecordingError(text) from error
-
-
-def _reason(error: BaseException) -> str:
-    """Return what the system said, without HDF5's account of its own insides."""
-    number = getattr(error, "errno", None)
-    return os.strerror(number) if number else str(error).splitlines()[0][:200]
 
 
 def _megabytes(count: int) -> str:

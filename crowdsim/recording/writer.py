@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
-from crowdsim.recording.digest import block_digests, digest_text, run_digest
+from crowdsim.recording.digest import block_digests, run_digest
 from crowdsim.recording.files import Kept, give_name, partial_name
 from crowdsim.recording.header import Header, Layout, plain
-from crowdsim.recording.schema import EVENT_DTYPE, ROSTER_DTYPE, TRACE_BLOCK_ROWS, TRACE_DTYPE, RecordedColumn, RecordedCount, RunState
+from crowdsim.recording.schema import EVENT_DTYPE, ROSTER_DTYPE, TRACE_BLOCK_ROWS, TRACE_DTYPE, RecordedColumn, RecordedCount, RunState, digest_text
 from crowdsim.recording.storage import Storage, clock_ns
 
 BLOCK_FRAMES = 40  # Frames between commits. A commit costs 0.1 ms and one incomplete chunk a dataset; fewer waste space, more are lost in a kill.

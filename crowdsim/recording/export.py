@@ -1,0 +1,221 @@
+"""A recording in the formats of others: CSV, JuPedSim's sqlite, and one PedPy file for each piece of ground."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import itertools
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import RecordingError
+from crowdsim.recording.files import freeze_file, new_file, reason_of
+from crowdsim.recording.reader import Recording
+from crowdsim.recording.schema import TRAJECTORY_DTYPE
+
+SQLITE_VERSION = 2  # of JuPedSim's schema: read by JuPedSim 1.4 and PedPy 1.3 and newer
+_STANDING_M_S = 1e-6  # Slower than this has no direction; the last one is kept.
+
+
+def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), force: bool = False) -> int:
+    """Write the trajectories as comma-separated values with one header line: id, frame, x, y, z, then `columns`.
+
+    Numbers are written with the fewest digits that give the same number back. Metres, seconds; frames count from 0 at `recording.fps`.
+
+    Parameters
+    ----------
+    recording : Recording
+    out : Path
+    columns : sequence of str
+        Recorded columns to add; a vector becomes two, ``velocity_x`` and ``velocity_y``.
+    force : bool
+        Replace an existing file.
+
+    Returns
+    -------
+    int
+        Rows written.
+
+    Raises
+    ------
+    RecordingError
+        If `out` exists, a column is unknown, or the disk is full.
+    """
+    import pandas as pd
+
+    wanted = ["x", "y", "z", *columns]
+    header = recording.rows(0, 0, wanted)
+    with new_file(out, force=force) as scratch, scratch.open("w", encoding="ascii", newline="") as file:
+        for number, arrays in enumerate(itertools.chain([header], recording.blocks(wanted))):
+            pd.DataFrame({"id": arrays.pop("id"), **arrays}).to_csv(file, index=False, header=number == 0)
+    return recording.commit.rows
+
+
+def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> int:
+    """Write the trajectories as a JuPedSim sqlite file, schema version 2.
+
+    JuPedSim keeps where a person looks: here the direction of the recorded velocity; who stands keeps the last one, and who never moved looks
+    along +x. Heights are not part of that format. Ground with several floors is given as seen from above.
+
+    Parameters
+    ----------
+    recording : Recording
+    out : Path
+    force : bool
+        Replace an existing file.
+
+    Returns
+    -------
+    int
+        Rows written.
+
+    Raises
+    ------
+    RecordingError
+        If `out` exists, the recording has no ground, or the disk is full.
+    """
+    import shapely
+
+    ground = recording.header.wkt_geometry()
+    if not ground:
+        raise RecordingError(f"{recording.path}: has no ground, which a JuPedSim file needs.")
+    mark = int.from_bytes(hashlib.blake2b(ground.encode(), digest_size=8).digest(), "little", signed=True)
+    bounds = shapely.from_wkt(ground).bounds
+    facts = {"version": SQLITE_VERSION, "fps": recording.fps, **dict(zip(("xmin", "ymin", "xmax", "ymax"), bounds, strict=True))}
+    with new_file(out, force=force) as scratch:
+        try:
+            base = sqlite3.connect(scratch, isolation_level=None)
+            try:
+                base.execute("PRAGMA journal_mode=OFF")  # a scratch file needs no way back
+                base.execute("PRAGMA synchronous=OFF")
+                base.execute("BEGIN")
+                _make_tables(base)
+                base.executemany("INSERT INTO metadata VALUES (?, ?)", [(key, str(value)) for key, value in facts.items()])
+                base.execute("INSERT INTO geometry VALUES (?, ?)", (mark, ground))
+                base.executemany("INSERT INTO frame_data VALUES (?, ?)", ((frame, mark) for frame in range(recording.commit.frames)))
+                for rows in _sqlite_rows(recording):
+                    base.executemany("INSERT INTO trajectory_data VALUES (?, ?, ?, ?, ?, ?)", rows)
+                base.execute("CREATE INDEX frame_id_idx ON trajectory_data(frame, id)")
+                base.execute("COMMIT")
+            finally:
+                base.close()
+        except sqlite3.Error as error:
+            raise RecordingError(f"{out}: could not be written ({error}).") from error
+    return recording.commit.rows
+
+
+def _make_tables(base: sqlite3.Connection) -> None:
+    base.execute(
+        "CREATE TABLE trajectory_data (frame INTEGER NOT NULL, id INTEGER NOT NULL, pos_x REAL NOT NULL, pos_y REAL NOT NULL, "
+        "ori_x REAL NOT NULL, ori_y REAL NOT NULL)"
+    )
+    base.execute("CREATE TABLE metadata (key TEXT NOT NULL UNIQUE PRIMARY KEY, value TEXT NOT NULL)")
+    base.execute("CREATE TABLE geometry (hash INTEGER NOT NULL, wkt TEXT NOT NULL)")
+    base.execute("CREATE UNIQUE INDEX geometry_hash ON geometry(hash)")
+    base.execute("CREATE TABLE frame_data (frame INTEGER NOT NULL, geometry_hash INTEGER NOT NULL)")
+
+
+def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """Yield the rows of each frame with the direction in which everybody looks."""
+    has_velocity = any(column.name == "velocity" for column in recording.layout.columns)
+    starts = recording.frame_starts()
+    known = np.zeros(0, dtype=np.int64)
+    looks = np.zeros((0, 2))
+    for start, stop in itertools.pairwise(starts):
+        arrays = recording.rows(int(start), int(stop), ["x", "y", *(["velocity"] if has_velocity else [])])
+        entity = arrays["id"]
+        if not np.isin(entity, known, assume_unique=True).all():
+            known, looks = _with_newcomers(known, looks, entity)
+        at = np.searchsorted(known, entity)
+        if has_velocity:
+            velocity = np.column_stack((arrays["velocity_x"], arrays["velocity_y"])).astype(np.float64)
+            speed = np.hypot(velocity[:, 0], velocity[:, 1])
+            moves = speed > _STANDING_M_S
+            looks[at[moves]] = velocity[moves] / speed[moves, None]
+        yield zip(*(array.tolist() for array in (arrays["frame"], entity, arrays["x"], arrays["y"], looks[at, 0], looks[at, 1])), strict=True)
+
+
+def _with_newcomers(known: NDArray[np.int64], looks: NDArray[np.float64], entity: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    merged = np.union1d(known, entity)
+    grown = np.tile(np.array([1.0, 0.0]), (len(merged), 1))
+    grown[np.searchsorted(merged, known)] = looks
+    return merged, grown
+
+
+def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> list[Path]:
+    """Write one file in the format of the Pedestrian Dynamics Data Archive for each connected piece of ground on each floor.
+
+    PedPy takes one polygon at a time. A recording whose ground is one polygon on one floor is such a file itself; this is for the others.
+
+    Parameters
+    ----------
+    recording : Recording
+    out : Path
+        Name for the files: ``stations.h5`` becomes ``stations.<floor>.h5``, with ``.1``, ``.2`` ... for the pieces of a floor that has several.
+    force : bool
+        Replace existing files.
+
+    Returns
+    -------
+    list of Path
+        The files, floor by floor, pieces from the largest to the smallest. Each holds the rows of the agents on that piece or, for agents on none
+        (pushed over an edge by less than a rounding error), nearest to it.
+
+    Raises
+    ------
+    RecordingError
+        If a file exists, or the recording has no ground or does not know who was on which floor.
+    """
+    import shapely
+
+    ground = recording.header.ground
+    if not ground:
+        raise RecordingError(f"{recording.path}: has no ground, which PedPy needs.")
+    has_layers = any(column.name == "layer" for column in recording.layout.columns)
+    if len(ground) > 1 and not has_layers:
+        raise RecordingError(f'{recording.path}: has {len(ground)} floors, but the column "layer" was not recorded, so nobody knows who was on which.')
+    written = []
+    for layer, text in enumerate(ground):
+        shape = shapely.from_wkt(text)
+        pieces = sorted(shapely.get_parts(shape), key=lambda piece: -piece.area)
+        name = recording.header.layers[layer] if layer < len(recording.header.layers) else f"floor{layer}"
+        safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+        for number in range(len(pieces)):
+            mark = f".{number + 1}" if len(pieces) > 1 else ""
+            path = out.with_name(f"{out.stem}.{safe}{mark}{out.suffix or '.h5'}")
+            with new_file(path, force=force) as scratch:
+                _write_piece(recording, scratch, pieces, number, layer if has_layers else None)
+            written.append(path)
+    return written
+
+
+def _write_piece(recording: Recording, path: Path, pieces: Sequence[Any], number: int, layer: int | None) -> None:
+    import shapely
+
+    tree = shapely.STRtree(pieces)
+    file = h5py.File(path, "x", libver=("v110", "v110"))
+    try:
+        dataset = file.create_dataset(
+            "trajectory", shape=(0,), maxshape=(None,), chunks=(16384,), dtype=TRAJECTORY_DTYPE, shuffle=True, compression="gzip", compression_opts=1
+        )
+        dataset.attrs["fps"] = recording.fps
+        file.attrs["wkt_geometry"] = pieces[number].wkt
+        for arrays in recording.blocks(["x", "y", "z", *(["layer"] if layer is not None else [])]):
+            chosen = arrays["layer"] == layer if layer is not None else np.ones(len(arrays["id"]), dtype=bool)
+            if len(pieces) > 1:
+                chosen &= tree.nearest(shapely.points(arrays["x"], arrays["y"])) == number
+            table = np.zeros(int(chosen.sum()), dtype=TRAJECTORY_DTYPE)
+            for field in TRAJECTORY_DTYPE.names or ():
+                table[field] = arrays[field][chosen]
+            dataset.resize(len(dataset) + len(table), axis=0)
+            dataset[len(dataset) - len(table) :] = table
+        file.close()
+    except (OSError, RuntimeError) as error:
+        freeze_file(file)
+        raise OSError(getattr(error, "errno", None) or errno.EIO, reason_of(error)) from error

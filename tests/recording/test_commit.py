@@ -1,0 +1,36 @@
+"""The commit record: torn ones do not count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crowdsim.recording.commit import Commit, newest
+
+
+def slots(*records):
+    return np.frombuffer(b"".join(records), dtype="<u8").reshape(len(records), -1)
+
+
+def test_a_record_comes_back_as_it_was():
+    commit = Commit(3, 0, 10, 2000, 20, 5, 6, 7, 8, 9, 19, 2**64 - 1, 123)
+    assert len(commit.pack()) == 128
+    assert newest(slots(commit.pack(), Commit().pack())) == commit
+    assert newest(slots(Commit().pack())) == Commit()
+
+
+def test_the_newer_of_two_counts():
+    assert newest(slots(Commit(number=4, rows=40).pack(), Commit(number=5, rows=50).pack())).rows == 50
+    assert newest(slots(Commit(number=6, rows=60).pack(), Commit(number=5, rows=50).pack())).rows == 60
+
+
+@pytest.mark.parametrize("kept", range(1, 128))
+def test_a_torn_record_leaves_the_one_before(kept):
+    before, after = Commit(number=4, rows=40, clock_ns=1).pack(), Commit(number=6, rows=2**63, run_digest=2**64 - 1, clock_ns=2).pack()
+    torn = after[:kept] + before[kept:]
+    assert torn not in (before, after)
+    assert newest(slots(torn, Commit(number=5, rows=45).pack())) == Commit(number=5, rows=45)
+
+
+def test_zeros_are_no_record():
+    assert newest(slots(bytes(128), bytes(128))) is None

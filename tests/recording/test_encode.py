@@ -1,0 +1,137 @@
+"""Chunks made by hand: any inflate gives the shuffled bytes back, and HDF5 the rows."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+
+import h5py
+import numpy as np
+import pytest
+
+from crowdsim.recording.chunks import GrowingDataset
+from crowdsim.recording.encode import STORED_ABOVE, TRIAL_EVERY, ChunkEncoder, shuffle, shuffle_words
+from crowdsim.recording.schema import TRAJECTORY_DTYPE
+from tests.reference import encode as twin
+
+DTYPES = ["uint8", "int16", "float32", "int32", "float64", "uint64", np.dtype([("a", "<i8"), ("b", "<f4"), ("c", "u1")])]
+
+
+def random_array(dtype, rows, seed=0, tail=()):
+    dtype = np.dtype(dtype)
+    return np.frombuffer(np.random.default_rng(seed).bytes(dtype.itemsize * rows * int(np.prod(tail))), dtype=dtype).reshape(rows, *tail).copy()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("tail", [(), (2,)])
+@pytest.mark.parametrize("rows", [1, 8, 33])
+def test_shuffle_agrees_with_reference(dtype, tail, rows):
+    array = random_array(dtype, rows, tail=tail)
+    planes = np.zeros((array.itemsize, array.size), dtype=np.uint8)
+    shuffle(array, planes)
+    assert planes.tobytes() == twin.shuffle_words(array.tobytes(), array.itemsize)
+
+
+def test_shuffle_words_puts_the_lowest_bytes_first():
+    planes = np.zeros((4, 2), dtype=np.uint8)
+    shuffle_words(np.array([0x04030201, 0x0D0C0B0A], dtype=np.uint32), planes)
+    assert planes.tolist() == [[1, 10], [2, 11], [3, 12], [4, 13]]
+
+
+@pytest.mark.parametrize("rows", [8, 1000, 70000])
+def test_any_inflate_gives_the_shuffled_bytes_back(rows):
+    """Random bytes become stored blocks (more than one above 65,535 bytes), zeros are deflated, and both stand in one stream."""
+    parts = [random_array("float64", rows), np.zeros(rows), np.arange(rows)]
+    encoder = ChunkEncoder(parts)
+    expected = b"".join(twin.shuffle_words(part.tobytes(), 8) for part in parts)
+    for _ in range(TRIAL_EVERY + 2):  # the chunk that tries and those that follow its findings
+        assert zlib.decompress(encoder.encode()) == expected
+    assert zlib.decompress(encoder.encode(whole=False)) == expected
+    encoder.encode()
+    assert zlib.decompressobj().decompress(encoder.longer()) == expected
+
+
+def test_planes_that_do_not_shrink_are_stored_and_noticed_again_when_they_do():
+    array = random_array("float64", 4096)
+    encoder = ChunkEncoder([array])
+    encoder.encode()
+    assert len(encoder.encode()) >= array.nbytes
+    array[:] = 1.0
+    sizes = [len(encoder.encode()) for _ in range(2 * TRIAL_EVERY)]
+    assert sizes[0] >= array.nbytes > 50 * sizes[-1]
+
+
+def test_coordinates_are_packed_nearly_as_small_as_by_zlib():
+    """What the stored planes give up: at most a tenth of them."""
+    places = np.random.default_rng(1).uniform(0.0, 100.0, 16384)
+    encoder = ChunkEncoder([places])
+    encoder.encode()
+    shuffled = twin.shuffle_words(places.tobytes(), 8)
+    assert len(encoder.encode()) <= len(zlib.compress(shuffled, 1)) / STORED_ABOVE
+
+
+def grow(path, dtype, chunk_rows, **options):
+    file = h5py.File(path, "x", libver=("v110", "v110"), fs_strategy="page", fs_page_size=4096)
+    return file, GrowingDataset(file, "data", np.dtype(dtype), chunk_rows, **options)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_come_back_however_they_are_appended(tmp_path, seed):
+    """Random pieces, with the incomplete chunk written in between, in every kind of dataset."""
+    rng = np.random.default_rng(seed)
+    dtype, width = [("float64", 0), ("float32", 2), ("uint8", 0), (TRAJECTORY_DTYPE, 0), ("int32", 0), ("uint64", 5)][seed]
+    file, dataset = grow(tmp_path / "a.h5", dtype, 32, width=width)
+    rows = random_array(dtype, 500, seed, (width,) if width else ())
+    file.swmr_mode = True
+    done = 0
+    while done < len(rows):
+        step = min(int(rng.integers(0, 90)), len(rows) - done)
+        dataset.append(step, rows[done : done + step])
+        done += step
+        if rng.random() < 0.5:
+            dataset.write_rest()
+            assert file["data"][:].tobytes() == rows[:done].tobytes()
+    dataset.write_rest()
+    file.close()
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert file["data"][:].tobytes() == rows.tobytes()
+        assert file["data"].compression == "gzip"
+        assert file["data"].shuffle
+
+
+def test_an_incomplete_chunk_never_moves_into_its_own_place(tmp_path):
+    """Also when its size stays the same: a kill in the middle of the write would otherwise tear rows that were committed."""
+    file, dataset = grow(tmp_path / "a.h5", "uint8", 4096)
+    file.swmr_mode = True
+    places = []
+    for value in range(20):
+        dataset.append(1, np.full(1, 128 + value, dtype=np.uint8))
+        dataset.write_rest()
+        info = dataset.dataset.id.get_chunk_info(0)
+        places.append((info.byte_offset, info.byte_offset + info.size))
+    file.close()
+    assert len({end - start for start, end in places}) < len(places)  # some sizes repeat
+    ordered = sorted(places)
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(ordered))
+    assert dataset.lost_bytes == sum(end - start for start, end in places[:-1])
+
+
+def test_writing_the_rest_twice_writes_it_once(tmp_path):
+    file, dataset = grow(tmp_path / "a.h5", "float64", 64)
+    dataset.append(3, np.arange(3.0))
+    dataset.write_rest()
+    before = dataset.dataset.id.get_chunk_info(0).byte_offset
+    dataset.write_rest()
+    assert dataset.dataset.id.get_chunk_info(0).byte_offset == before
+    assert dataset.lost_bytes == 0
+    file.close()
+
+
+def test_a_rest_holds_no_rows_of_the_chunk_before(tmp_path):
+    file, dataset = grow(tmp_path / "a.h5", "int64", 16)
+    dataset.append(16, np.full(16, 7))
+    dataset.append(2, np.full(2, 9))
+    dataset.write_rest()
+    _, raw = dataset.dataset.id.read_direct_chunk((16,))
+    assert np.frombuffer(zlib.decompress(raw), dtype=np.uint8).reshape(8, 16).T.copy().view("<i8").reshape(-1).tolist() == [9, 9] + [0] * 14
+    file.close()
