@@ -68,21 +68,12 @@ class Chosen:
 
 @dataclass(frozen=True)
 class BudgetParameters:
-    """How much work may be done in one tick; see docs/scenarios.md."""
+    """How much work may be done in one tick."""
 
     work: int = param(
-        100_000, "expansions", low=1, high=10**9,
-        why="node expansions of path searches in a tick: about 15 ms of one core; smaller lets agents wait longer for a path, larger makes single ticks long",
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class NavigationParameters:
-    """How paths are searched, whatever the kind of map."""
-
-    share_searches: bool = param(
-        True, "",
-        why="agents that go to one goal share one search from the goal; false searches for every agent alone, which shows the cost of single searches",
+        0, "expansions", low=0, high=10**9,
+        why="polygons that path searches may expand in a tick, some 0.2 us each; smaller lets agents wait longer for a path, larger makes single ticks long; "
+        "0 is 2,000, or one for each agent where there are more",
     )  # fmt: skip
 
 
@@ -96,7 +87,7 @@ def _avoidance() -> Mapping[str, Owner]:
 
 
 def _navigation() -> Mapping[str, Owner]:
-    return {"mesh": (_imported("crowdsim.navigation.build", "MeshParameters"), NavigationParameters)}
+    return {"mesh": (_imported("crowdsim.navigation.build", "MeshParameters"), _imported("crowdsim.navigation.planner", "PlannerParameters"))}
 
 
 def _bodies() -> Mapping[str, Owner]:
