@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,6 +96,8 @@ def _bodies() -> Mapping[str, Owner]:
 
 
 def _symmetry() -> Mapping[str, Owner]:
+    if importlib.util.find_spec("crowdsim.avoidance.symmetry") is None:
+        return {"symmetry": ()}
     return {"symmetry": _imported("crowdsim.avoidance.symmetry", "SymmetryParameters")}
 
 
