@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,12 +69,12 @@ class Chosen:
 
 @dataclass(frozen=True)
 class BudgetParameters:
-    """How much work may be done in one tick; see docs/scenarios.md."""
+    """How much work may be done in one tick."""
 
     work: int = param(
         0, "expansions", low=0, high=10**9,
-        why="node expansions of path searches in a tick; 0 is 2000, or one for each agent if that is more: some 0.3 us each. Smaller lets agents wait "
-        "longer for a path, larger makes single ticks long",
+        why="polygons that path searches may expand in a tick, some 0.2 us each; smaller lets agents wait longer for a path, larger makes single ticks long; "
+        "0 is 2,000, or one for each agent where there are more",
     )  # fmt: skip
 
 
@@ -91,11 +92,13 @@ def _navigation() -> Mapping[str, Owner]:
 
 
 def _bodies() -> Mapping[str, Owner]:
-    return {"bodies": (_imported("crowdsim.bodies.integrate", "BodyParameters"), _imported("crowdsim.bodies.separate", "SeparationParameters"))}
+    return {"bodies": _imported("crowdsim.bodies.separate", "SeparationParameters")}
 
 
 def _symmetry() -> Mapping[str, Owner]:
-    return {"symmetry": _imported("crowdsim.bodies.integrate", "BodyParameters")}
+    if importlib.util.find_spec("crowdsim.avoidance.symmetry") is None:
+        return {"symmetry": ()}
+    return {"symmetry": _imported("crowdsim.avoidance.symmetry", "SymmetryParameters")}
 
 
 SECTIONS = (

@@ -12,16 +12,17 @@ from crowdsim.scenario.geometry import AreaReader
 from crowdsim.scenario.limits import MAX_RECORDING_BYTES
 from crowdsim.scenario.model import Group, Record, Stop
 from crowdsim.scenario.tree import Problems, listed, suggestion
-from crowdsim.recording.schema import STANDARD_COLUMNS
 
 USUAL_RATE = 10.0  # frames a second where the scenario does not say: enough for speeds and flows, a tenth of the bytes of every tick at 0.01 s
 RATE_TOLERANCE = 1e-5  # relative; so that the six digits of a rate in our own messages are accepted
 _ROW_BYTES = 8 + 8 + 3 * 8  # frame, id, x, y, z
 
 
-def recordable_columns() -> tuple[str, ...]:
-    """Return the names of the columns that a recording can hold beside the position."""
-    return tuple(column.name for column in STANDARD_COLUMNS)
+def recordable_columns() -> dict[str, int]:
+    """Return the columns that a recording can hold beside the position, and the bytes that each takes in a row, in the order of the recording."""
+    from crowdsim.recording.schema import STANDARD_COLUMNS
+
+    return {column.name: np.dtype(column.dtype).itemsize * column.width for column in STANDARD_COLUMNS}
 
 
 def resolve_record(shape: schema.RecordShape, tick: float, stop: Stop | None, groups: Sequence[Group], reader: AreaReader, problems: Problems) -> Record:
@@ -39,8 +40,8 @@ def resolve_record(shape: schema.RecordShape, tick: float, stop: Stop | None, gr
     """
     ticks_per_frame = _ticks_per_frame(shape.rate, tick, problems)
     columns = _columns(shape.columns, problems)
-    agents, every = "all", 1
-    chosen: str | tuple[int | str, ...] = agents
+    every = 1
+    chosen: str | tuple[int | str, ...] = "all"
     if isinstance(shape.agents, schema.EveryShape):
         every = shape.agents.every
     elif isinstance(shape.agents, list):
@@ -76,7 +77,7 @@ def _ordinal(number: int) -> str:
 def _columns(wanted: str | list[str], problems: Problems) -> tuple[str, ...]:
     known = recordable_columns()
     if isinstance(wanted, str):
-        return known
+        return tuple(known)
     for index, name in enumerate(wanted):
         path = ("record", "columns", index)
         if name in wanted[:index]:
@@ -107,7 +108,7 @@ def _agents(wanted: Sequence[int | str], groups: Sequence[Group], problems: Prob
 def _check_size(record: Record, stop: Stop, groups: Sequence[Group], problems: Problems) -> None:
     agents = sum(group.count for group in groups)
     recorded = agents if record.agents == "all" else sum(group.count for group in groups if group.name in record.agents) + len(record.agents)
-    width = {column.name: np.dtype(column.dtype).itemsize * column.width for column in STANDARD_COLUMNS}
+    width = recordable_columns()
     row = _ROW_BYTES + sum(width[name] for name in record.columns)
     frames = stop.ticks // record.ticks_per_frame + 1
     size = frames * -(-recorded // record.every) * row
