@@ -20,12 +20,18 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "export": Verb("export", "export", "Write a recording as CSV or for JuPedSim's tools."),
+    "info": Verb("info", "info", "Show what a recording holds."),
     "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
+    "plot": Verb("plot", "plot", "Draw a run: plan, trails, exits, who is stuck."),
+    "recover": Verb("recover", "recover", "Make a whole recording of one that was cut off."),
     "run": Verb("run", "run", "Run a scenario, record it, and say what it came to."),
-    "validate": Verb("validate", "validate", "Check a scenario without running it."),
     "schema": Verb("schema", "schema", "Print the JSON Schema of scenarios, for editors."),
+    "tick": Verb("tick", "tick", "Show the systems of the tick in their order."),
+    "validate": Verb("validate", "validate", "Check a scenario without running it."),
+    "verify": Verb("verify", "verify", "Run a recording's scenario again and compare."),
 }
 
 

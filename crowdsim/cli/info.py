@@ -53,7 +53,7 @@ def describe(recording: Recording) -> dict[str, Any]:
         "ticks": commit.ticks,
         "last_tick": commit.last_tick,
         "tick_s": header.tick_s,
-        "simulated_s": round((commit.last_tick + 1) * header.tick_s, 6),
+        "simulated_s": round(commit.last_tick * header.tick_s, 6),
         "frames": commit.frames,
         "fps": recording.fps,
         "agents": commit.agents,

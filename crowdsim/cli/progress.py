@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from crowdsim.schedule.simulation import Simulation
 
+SHOW_SECONDS = 0.2
 RATE_SECONDS = 2.0  # The rate shown is that of the last so many seconds: shorter jitters, longer hides that a run slows down.
 
 
@@ -29,7 +30,6 @@ class Progress:
         self._width = 0
         self._marks: list[tuple[float, int]] = []
         self._forget: Callable[[], None] | None = None
-        self._has_compiled = False
 
     def __enter__(self) -> Progress:
         return self
@@ -68,6 +68,11 @@ class Progress:
         self._write(
             f"[{bar:<20}] {simulation.time:7.1f} of {stop.after:g} s  {len(simulation.world.agents):,} agents  {rate:.1f} x real time  at most {_clock(left)} left"
         )
+
+    def show_now_and_then(self, simulation: Simulation) -> None:
+        """Show where a simulation is, if the last time was long enough ago."""
+        if self._enabled and time.monotonic() - self._marks[-1][0] >= SHOW_SECONDS:
+            self.show(simulation)
 
     def _write(self, text: str) -> None:
         if not self._enabled:

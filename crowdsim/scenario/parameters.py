@@ -92,7 +92,7 @@ def _navigation() -> Mapping[str, Owner]:
 
 
 def _bodies() -> Mapping[str, Owner]:
-    return {"bodies": _imported("crowdsim.bodies.separate", "SeparationParameters")}
+    return {"bodies": (_imported("crowdsim.bodies.integrate", "BodyParameters"), _imported("crowdsim.bodies.separate", "SeparationParameters"))}
 
 
 def _symmetry() -> Mapping[str, Owner]:

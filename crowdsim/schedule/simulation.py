@@ -14,7 +14,7 @@ from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.recording.files import Kept
-from crowdsim.recording.digest import digest_text
+from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.build import avoidance_model, build_world, planner_parameters
 from crowdsim.scenario.model import Scenario
 from crowdsim.schedule.agents_view import AgentsView

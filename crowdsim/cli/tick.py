@@ -1,0 +1,25 @@
+"""``crowdsim tick``: the order of the systems, as it is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from crowdsim.cli.shell import say, say_json, wrapped
+from crowdsim.errors import ExitCode
+
+
+def tick(json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False) -> int:
+    """Show which systems a tick runs, in their order, and which columns each reads and writes."""
+    from crowdsim.schedule.simulation import tick_table
+
+    rows = tick_table()
+    if json:
+        say_json(rows)
+        return int(ExitCode.OK)
+    for number, row in enumerate(rows, 1):
+        say(f"{number:2}. {row['system']}: {row['does']}")
+        say(wrapped(f"reads {row['reads'] or 'nothing'}", "      "))
+        say(wrapped(f"writes {row['writes'] or 'nothing'}", "      "))
+    return int(ExitCode.OK)

@@ -1,0 +1,56 @@
+"""``crowdsim verify``: the scenario in a recording is run again, and both are compared."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crowdsim.cli.progress import Progress
+from crowdsim.cli.shell import say, say_json
+from crowdsim.errors import DivergenceError, ExitCode
+
+
+def verify(
+    run: Annotated[Path, typer.Argument(help="A recording.")],
+    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing if they are identical.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> int:
+    """Run the scenario that a recording holds again, and say whether both are identical bit for bit, or where they part.
+
+    Exit code 0: identical; 6: different.
+    """
+    from crowdsim.recording.compare import first_difference
+    from crowdsim.recording.reader import open_run
+    from crowdsim.scenario.load import parse_scenario
+    from crowdsim.schedule.simulation import Simulation
+
+    with open_run(run) as recorded, tempfile.TemporaryDirectory(prefix="crowdsim-verify-") as folder, Progress(enabled=not (quiet or json)) as progress:
+        scenario = parse_scenario(recorded.header.scenario, file=str(run))
+        again = Path(folder) / "again.h5"
+        with Simulation(scenario, threads=threads or os.cpu_count() or 1, out=again) as simulation:
+            progress.start(simulation)
+            while simulation.tick < recorded.commit.last_tick:
+                simulation.step()
+                progress.show_now_and_then(simulation)
+            simulation.finish("verified")
+        with open_run(again) as fresh:
+            found = first_difference(recorded, fresh)
+        ticks, digest = recorded.commit.last_tick, f"{recorded.run_digest:016x}"
+        versions = dict(recorded.header.versions)
+    if json:
+        say_json({"ok": found is None, "ticks": ticks, "digest": digest, "difference": str(found) if found else None})
+        return int(ExitCode.OK if found is None else ExitCode.DIFFERENT)
+    if found is not None:
+        from crowdsim.recording.header import software_versions
+
+        now = software_versions()
+        changed = [f"{name} {versions[name]} then, {now.get(name)} now" for name in versions if versions[name] != now.get(name)]
+        raise DivergenceError(f"{run}: not identical\n{found}" + (f"\nversions differ: {'; '.join(changed)}" if changed else ""))
+    if not quiet:
+        say(f"{run}: identical over {ticks:,} ticks, digest {digest}")
+    return int(ExitCode.OK)

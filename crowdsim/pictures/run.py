@@ -1,0 +1,152 @@
+"""The picture of a run: the plan with everybody's trail, the exits with their counts, and who was stuck where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+
+from crowdsim.errors import CrowdsimError
+
+if TYPE_CHECKING:
+    from crowdsim.recording.reader import Recording
+
+MOST_TRAILS = 2000  # Trails that are drawn; more are a solid colour, and drawing them takes minutes. The title says when some are left out.
+MOST_POINTS = 400  # Of one trail: beyond that, frames are skipped; the picture has fewer pixels.
+INCHES = 10.0
+GROUND, WALL, EXIT, STUCK, START = "#f7f7f5", "#333333", "#2a9d5c", "#d62828", "#00000040"
+
+
+def draw_run(recording: Recording, out: Path, *, dpi: int = 130) -> None:
+    """Draw a recording and write it as a picture (PNG, SVG or PDF by the name).
+
+    Parameters
+    ----------
+    recording : Recording
+    out : Path
+    dpi : int
+        Dots an inch of a PNG; the longer side is 10 inches.
+
+    Raises
+    ------
+    CrowdsimError
+        If matplotlib is not installed.
+    """
+    plt = _pyplot()
+    from crowdsim.scenario.load import parse_scenario
+
+    scenario = parse_scenario(recording.header.scenario, file=str(recording.path))
+    figure, axes = plt.subplots(figsize=_size(scenario.geometry.walkable.bounds), layout="constrained")
+    draw_ground(axes, scenario.geometry.walkable)
+    _draw_goals(axes, scenario.goals, _arrivals(recording))
+    shown, total = _draw_trails(axes, recording)
+    stuck = _draw_stuck(axes, recording)
+    parts = [recording.header.name, f"{total:,} agents, {recording.commit.last_tick * recording.header.tick_s:g} s"]
+    if shown < total:
+        parts.append(f"{shown:,} trails shown")
+    if stuck:
+        parts.append(f"{stuck:,} stuck at the end")
+    axes.set_title("  |  ".join(parts), fontsize=10)
+    figure.savefig(out, dpi=dpi)
+    plt.close(figure)
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise CrowdsimError("drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'") from None
+    return plt
+
+
+def _size(bounds: Sequence[float]) -> tuple[float, float]:
+    width, height = bounds[2] - bounds[0], bounds[3] - bounds[1]
+    longest = max(width, height)
+    return max(4.0, INCHES * width / longest), max(3.0, INCHES * height / longest + 0.6)
+
+
+def draw_ground(axes: Any, ground: Any) -> None:
+    """Draw walkable ground, holes left out, walls as lines; set equal scales in metres."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Outline
+
+    for polygon in shapely.get_parts(ground):
+        rings = [np.asarray(ring.coords) for ring in (polygon.exterior, *polygon.interiors)]
+        codes = np.concatenate([[Outline.MOVETO, *[Outline.LINETO] * (len(ring) - 2), Outline.CLOSEPOLY] for ring in rings])
+        axes.add_patch(PathPatch(Outline(np.concatenate(rings), codes), facecolor=GROUND, edgecolor=WALL, linewidth=0.9, zorder=0))
+    axes.set_aspect("equal")
+    axes.autoscale_view()
+    axes.set_xlabel("x (m)")
+    axes.set_ylabel("y (m)")
+
+
+def _draw_goals(axes: Any, goals: Any, arrivals: dict[int, int]) -> None:
+    for number, goal in enumerate(goals):
+        count = arrivals.get(number, 0)
+        if goal.area is not None:
+            for polygon in shapely.get_parts(goal.area):
+                x, y = polygon.exterior.xy
+                axes.fill(x, y, color=EXIT, alpha=0.25 if goal.kind == "exit" else 0.12, linewidth=0, zorder=1)
+            place = goal.area.representative_point()
+            label = f"{goal.name} {count:,}" if goal.kind == "exit" or count else goal.name
+            axes.annotate(label, (place.x, place.y), ha="center", va="center", fontsize=8, color="#14532d", zorder=5)
+        elif goal.point is not None and not goal.is_inline:
+            axes.plot(*goal.point, "x", color=EXIT, zorder=5)
+            axes.annotate(goal.name, goal.point, xytext=(3, 3), textcoords="offset points", fontsize=7, color="#14532d", zorder=5)
+
+
+def _arrivals(recording: Recording) -> dict[int, int]:
+    events = recording.events()
+    counts = events.loc[events["kind"] == "ARRIVAL", "value"].value_counts()
+    return {int(goal): int(count) for goal, count in counts.items()}
+
+
+def _draw_trails(axes: Any, recording: Recording) -> tuple[int, int]:
+    """Draw trails coloured by group; return how many were drawn and how many there are."""
+    from matplotlib.collections import LineCollection
+
+    roster = recording.roster()
+    entities = roster["entity"].to_numpy()
+    groups = dict(zip(entities.tolist(), roster["group_name"].tolist(), strict=True))
+    step = max(1, -(-len(entities) // MOST_TRAILS))
+    chosen = set(entities[::step].tolist())
+    frames = recording.trajectories(columns=["x", "y"])
+    frames = frames[frames["id"].isin(chosen)]
+    import matplotlib as mpl
+
+    palette = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
+    colours: dict[str, str] = {}
+    lines, shades, starts = [], [], []
+    for entity, rows in frames.groupby("id", sort=True):
+        points = rows[["x", "y"]].to_numpy()
+        points = points[:: max(1, len(points) // MOST_POINTS)]
+        group = groups[entity]
+        if group not in colours:
+            colours[group] = palette[len(colours) % len(palette)]
+        lines.append(points)
+        shades.append(colours[group])
+        starts.append(points[0])
+    axes.add_collection(LineCollection(lines, colors=shades, linewidths=0.7, alpha=0.6, zorder=2))
+    if starts:
+        axes.plot(*np.array(starts).T, ".", color=START, markersize=3, zorder=3)
+    for group, colour in colours.items():
+        axes.plot([], [], color=colour, label=group)
+    if 1 < len(colours) <= 12:
+        axes.legend(fontsize=7, loc="upper right")
+    return len(lines), len(entities)
+
+
+def _draw_stuck(axes: Any, recording: Recording) -> int:
+    """Mark those who are stuck in the last frame; return how many."""
+    if "is_stuck" not in {column.name for column in recording.layout.columns} or not recording.commit.frames:
+        return 0
+    last = recording.trajectories(frames=slice(recording.commit.frames - 1, None), columns=["x", "y", "is_stuck"])
+    stuck = last[last["is_stuck"] == 1]
+    axes.plot(stuck["x"], stuck["y"], "o", markerfacecolor="none", markeredgecolor=STUCK, markersize=7, zorder=6)
+    return len(stuck)
