@@ -43,13 +43,15 @@ class Progress:
         """Show what is being done."""
         self._write(text)
 
-    def start(self, simulation: Simulation) -> None:
-        """Begin to watch a simulation; kernels that have to be compiled are named, since a first run seems to hang otherwise."""
-        if not self._enabled:
-            return
-        from crowdsim.kernels import on_compile
+    def watch_compiler(self) -> None:
+        """Name kernels that have to be compiled: a first run would seem to hang otherwise."""
+        if self._enabled:
+            from crowdsim.kernels import on_compile
 
-        self._forget = on_compile(lambda name: self._write(f"compiling, first run only: {name}"))
+            self._forget = on_compile(lambda name: self._write(f"compiling, first run only: {name}"))
+
+    def start(self, simulation: Simulation) -> None:
+        """Begin to watch a simulation."""
         self._marks = [(time.monotonic(), simulation.tick)]
 
     def show(self, simulation: Simulation) -> None:

@@ -54,6 +54,7 @@ def run(
         target = None if no_record else out or Path("runs") / f"{loaded.name}.h5"
         if target is not None and out is None:
             target.parent.mkdir(exist_ok=True)
+        progress.watch_compiler()
         with Simulation(loaded, threads=threads or os.cpu_count() or 1, out=target, force=force) as simulation, _stoppable():
             progress.start(simulation)
             verdict = simulation.run(progress=progress.show, time_limit=time_limit)

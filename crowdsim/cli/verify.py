@@ -32,6 +32,7 @@ def verify(
     with open_run(run) as recorded, tempfile.TemporaryDirectory(prefix="crowdsim-verify-") as folder, Progress(enabled=not (quiet or json)) as progress:
         scenario = parse_scenario(recorded.header.scenario, file=str(run))
         again = Path(folder) / "again.h5"
+        progress.watch_compiler()
         with Simulation(scenario, threads=threads or os.cpu_count() or 1, out=again) as simulation:
             progress.start(simulation)
             while simulation.tick < recorded.commit.last_tick:

@@ -21,6 +21,7 @@ from crowdsim.schedule.agents_view import AgentsView
 from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
 from crowdsim.schedule.verdict import Ledger, Verdict
+from crowdsim.schedule.warm import warm_kernels
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.plan import Plan, default_budget
@@ -47,6 +48,8 @@ class Simulation:
         Where to record; without it nothing is recorded.
     force : bool
         Whether a finished recording of that name is replaced.
+    warm : bool
+        Have all kernels compiled or loaded before the first tick.
 
     Raises
     ------
@@ -56,8 +59,10 @@ class Simulation:
         If the recording cannot be begun.
     """
 
-    def __init__(self, scenario: Scenario, *, threads: int = 1, out: str | Path | None = None, force: bool = False) -> None:
+    def __init__(self, scenario: Scenario, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True) -> None:
         self.scenario = scenario
+        if warm:
+            warm_kernels(scenario)
         self.built = build_world(scenario)
         self.world = self.built.world
         self.team = Team(threads)

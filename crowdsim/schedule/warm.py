@@ -1,0 +1,45 @@
+"""Kernels are compiled, or loaded from the cache, before the first tick, so that no tick's time is that of the compiler.
+
+A small crowd that touches, guesses, waits, strays and arrives is run for a few ticks: it calls every kernel of a tick with the types of a real run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.model import Scenario
+
+_TICKS = 24
+_SCENE = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry:
+  walkable: [[0, 0], [8, 0], [8, 6], [0, 6]]
+  obstacles: [[[3, 2], [4, 2], [4, 4], [3, 4]], [[5.6, 0], [5.7, 0], [5.7, 2.6], [5.6, 2.6]]]
+goals:
+  door: {exit: [[7.5, 2], [8, 2], [8, 4], [7.5, 4]]}
+  out: {nearest_of: [door]}
+groups:
+  - {name: crowd, count: 24, region: [[0.5, 0.5], [2.6, 0.5], [2.6, 4], [0.5, 4]], goals: [{point: [3.5, 4.8], arrive_within: 0.5}, out]}
+  - {name: pair, agents: [{position: [4.6, 3], goals: [{point: [6.4, 3], arrive_within: 0.1}]}, {position: [6.4, 3], goals: [{point: [4.6, 3], arrive_within: 0.1}]}]}
+  - {name: standing, positions: [[6.8, 5]], premovement: 0.3, goals: [out]}
+budget: {work: 3}
+"""
+_warm: set[str] = set()
+
+
+def warm_kernels(scenario: Scenario) -> None:
+    """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels."""
+    wanted = f"{scenario.avoidance.name}"
+    if wanted in _warm:
+        return
+    from crowdsim.schedule.simulation import Simulation
+
+    _warm.add(wanted)
+    scene: Any = parse_scenario(_SCENE, file="warm-up", sets=[f"avoidance={scenario.avoidance.name}"])
+    with Simulation(scene, threads=1, warm=False) as simulation:
+        for _ in range(_TICKS):
+            simulation.step()
