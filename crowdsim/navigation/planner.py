@@ -115,7 +115,9 @@ def serve_slots(
             if is_active[slot] == 0:
                 request = requests[job]
                 is_shared = 1 if slot >= own_slots else 0
-                begin_search(slots, slot, mesh, goals, request.goal, request.width, request.x, request.y, request.polygon, is_shared)
+                begin_search(
+                    slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
+                )
                 is_active[slot] = 1
             used[slot] += advance_search(slots, slot, mesh, grant[slot] - used[slot])
             if slots.header[slot, STATUS] == PENDING:

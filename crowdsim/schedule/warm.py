@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
+
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 
@@ -33,8 +35,8 @@ _warm: set[str] = set()
 
 def warm_kernels(scenario: Scenario) -> None:
     """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels."""
-    wanted = f"{scenario.avoidance.name}"
-    if wanted in _warm:
+    wanted = scenario.avoidance.name
+    if wanted in _warm or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
 

@@ -1,0 +1,60 @@
+"""Every system keeps to the columns that it declares, and to its place in the tick."""
+
+import numpy as np
+import pytest
+
+from crowdsim.systems import TICK_ORDER, Tick
+from crowdsim.world.columns import AGENT_COLUMNS
+from tests.crowds import simulation
+
+NAMES = {column.name for column in AGENT_COLUMNS}
+
+
+@pytest.mark.parametrize("kind", TICK_ORDER, ids=lambda kind: kind.__name__)
+def test_a_system_declares_columns_that_exist(kind):
+    assert set(kind.reads) <= NAMES and set(kind.writes) <= NAMES
+    assert len(set(kind.reads)) == len(kind.reads) and len(set(kind.writes)) == len(kind.writes)
+
+
+def test_a_system_writes_only_what_it_declares():
+    with simulation() as run:
+        agents = run.world.agents
+        written: dict[str, set[str]] = {type(system).__name__: set() for system in run.systems}
+        for number in range(1, 121):
+            tick = Tick(number, run.scenario.tick, run.team)
+            for system in run.systems:
+                name = type(system).__name__
+                before, entities = agents.state(), agents.entity.copy()
+                system.process(tick)
+                if not np.array_equal(entities, agents.entity):
+                    assert name == "Retire"
+                    continue
+                changed = {column for column, array in before.items() if not np.array_equal(array, getattr(agents, column), equal_nan=array.dtype.kind == "f")}
+                assert changed <= set(type(system).writes), f"{name} changed {changed - set(type(system).writes)} at tick {number}"
+                written[name] |= changed
+            run.world.tick = number
+    # What is declared is also done. This scene has no stairs, no push off the way, nobody stuck, no goal with a speed of its own and no hopeless goal.
+    rare = {
+        "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "desired_speed"}, "Integrate": {"chosen_velocity"},
+        "Walk": {"layer", "path_status"}, "Watch": {"is_stuck", "stuck_tick"},
+    }  # fmt: skip
+    for system in run.systems:
+        name = type(system).__name__
+        assert set(type(system).writes) - written[name] <= rare.get(name, set()), name
+
+
+def test_systems_count_what_they_declare():
+    with simulation() as run:
+        tick = Tick(1, run.scenario.tick, run.team)
+        for system in run.systems:
+            before = set(tick.counts)
+            system.process(tick)
+            assert set(tick.counts) - before == set(type(system).counts), type(system).__name__
+
+
+def test_the_tick_in_the_documentation_is_the_tick():
+    from tests.crowds import ROOT
+
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    places = [text.find(f"`{kind.__name__}`") for kind in TICK_ORDER]
+    assert all(place >= 0 for place in places) and places == sorted(places)

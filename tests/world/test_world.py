@@ -1,0 +1,86 @@
+"""The facade over esper: worlds do not disturb each other, and a restored world numbers its entities as before."""
+
+import esper
+import numpy as np
+import shapely
+
+from crowdsim.navigation.build import build_mesh
+from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import Itinerary, Population, World
+
+
+def small_world():
+    build = build_mesh(shapely.box(0, 0, 10, 10))
+    goals = cut_goals(build.mesh, [GoalShape(shapely.Point(9, 9), 0.3)])
+    return World(build.mesh, build.walls, goals, ["corner"], [Itinerary((0,), (np.nan,), True), Itinerary((), (), False)])
+
+
+def population(count, start=0):
+    return Population(
+        key=np.arange(start, start + count, dtype=np.uint64),
+        label=[f"a[{i}]" for i in range(count)],
+        group=np.zeros(count, dtype=np.int32),
+        itinerary=np.arange(count, dtype=np.int32) % 2,
+        position=np.column_stack([np.linspace(1, 9, count), np.full(count, 5.0)]),
+        layer=np.zeros(count, dtype=np.int32),
+        radius=np.full(count, 0.2),
+        speed=np.full(count, 1.3),
+        maximum_speed=np.full(count, 1.5),
+        start_tick=np.zeros(count, dtype=np.int64),
+    )
+
+
+def test_spawn_gives_ascending_ids_and_notes_it():
+    world = small_world()
+    world.spawn(population(5), np.zeros(5, dtype=np.int64))
+    assert world.agents.entity.tolist() == [1, 2, 3, 4, 5]
+    assert world.agents.goal.tolist() == [0, -1, 0, -1, 0]
+    events = world.events.take()
+    assert events["kind"].tolist() == [EventKind.SPAWN] * 5 and len(world.events.take()) == 0
+
+
+def test_two_worlds_do_not_see_each_other():
+    first, second = small_world(), small_world()
+    first.spawn(population(3), np.zeros(3, dtype=np.int64))
+    second.spawn(population(2), np.zeros(2, dtype=np.int64))
+    first.retire(np.array([True, False, False]))
+    assert first.agents.entity.tolist() == [2, 3] and second.agents.entity.tolist() == [1, 2]
+    assert second.itinerary_of(1).leaves and not first.itinerary_of(2).leaves
+    first.close()
+    assert second.itinerary_of(2).goals == ()
+
+
+def test_a_restored_world_goes_on_numbering_where_it_was():
+    world = small_world()
+    world.spawn(population(6), np.zeros(6, dtype=np.int64))
+    world.retire(np.array([False, True, False, False, False, True]))
+    state = world.state()
+    other = small_world()
+    other.restore(state)
+    assert other.agents.entity.tolist() == [1, 3, 4, 5]
+    for each in (world, other):
+        each.spawn(population(2, 10), np.zeros(2, dtype=np.int64))
+    assert world.agents.entity.tolist() == other.agents.entity.tolist() == [1, 3, 4, 5, 7, 8]
+    assert other.itinerary_of(8) == world.itinerary_of(8)
+
+
+def test_retire_frees_corridors_and_notes_only_those_who_had_not_arrived():
+    world = small_world()
+    world.spawn(population(2), np.zeros(2, dtype=np.int64))
+    start = world.corridors.allocate(16)
+    world.agents.corridor_start[0], world.agents.corridor_capacity[0] = start, 16
+    world.agents.activity[1] = 3  # arrived
+    world.events.take()
+    world.retire(np.array([True, True]))
+    assert world.corridors.allocate(16) == start
+    events = world.events.take()
+    assert events["kind"].tolist() == [EventKind.RETIRED] and events["entity"].tolist() == [1]
+
+
+def test_closing_a_world_leaves_nothing_in_esper():
+    before = set(esper.list_worlds())
+    world = small_world()
+    world.spawn(population(2), np.zeros(2, dtype=np.int64))
+    world.close()
+    assert set(esper.list_worlds()) == before
