@@ -156,11 +156,11 @@ def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, ou
 @inlined_kernel
 def _solve(lines, walls, count, speed, wish_x, wish_y):
     """Return the best velocity, the half-plane that binds it, and the diagnosis."""
-    failed, x, y, binding = best_velocity(lines, _U0, count, speed, wish_x, wish_y, wish_x, wish_y, False)
+    failed, x, y, binding = best_velocity(lines, _U0, count, speed, wish_x, wish_y, wish_x, wish_y, False, wish_x, wish_y)
     diagnosis = FEASIBLE
     if failed < count:
         diagnosis = INFEASIBLE if failed < walls else RELAXED
-        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding)
+        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding, wish_x, wish_y)
     return x, y, binding, diagnosis
 
 

@@ -1,0 +1,321 @@
+"""Breaking symmetries that no reciprocal model can leave by itself.
+
+Where two agents walk at each other's very centre, or a whole circle of them does, each does what the mirror image does, and all come to a stop for
+good. People decide at random; here a seeded turn of the preferred velocity decides, before the model acts, and it is counted. It touches nobody
+else: an agent without a neighbour in its way is never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.threads import Team
+from crowdsim.tunable import param
+
+UNTOUCHED = 0
+EXACT = 1  # on an exact collision course with the neighbour that binds it
+MUTUAL = 2  # one of a ring of agents that hold each other fast
+
+EXACT_SINE = 1e-6  # Sine of the angle between the way to a neighbour and the relative velocity below which a course is exact. Random crowds are at 1e-3.
+LEAST_CLOSING = 1e-2  # Share of an agent's preferred speed that two must close in at, at least, for their course to have a direction.
+LONGEST_RING = 16  # Agents that may hold each other fast in a ring; longer chains have always been found to contain shorter ones.
+_GOLDEN = 0.6180339887498949  # Fractions of multiples of this fill 0..1 evenly: each time an agent is touched it gets another draw.
+
+
+class _Memory(NamedTuple):
+    """What is remembered of each agent, by row.
+
+    Attributes
+    ----------
+    blocked : (n,) int32, ticks
+        How long it has wanted to move and hardly moved.
+    turning : (n,) int32, ticks
+        How long its present turn still lasts.
+    events : (n,) int32
+        How often it was touched anew.
+    """
+
+    blocked: NDArray[np.int32]
+    turning: NDArray[np.int32]
+    events: NDArray[np.int32]
+
+
+class Touched(NamedTuple):
+    """How many agents were turned in a tick, by cause."""
+
+    exact: int
+    mutual: int
+
+
+@inlined_kernel
+def _row_of(entity, wanted, row):
+    """Return the row of the entity `wanted`, -1 if it is not there; `row` is that of another entity, from which its place is guessed."""
+    guess = row + (wanted - entity[row])
+    if 0 <= guess < entity.size and entity[guess] == wanted:
+        return guess
+    low, high = 0, entity.size
+    while low < high:
+        middle = (low + high) // 2
+        if entity[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < entity.size and entity[low] == wanted else -1
+
+
+@kernel
+def count_blocked(start, stop, velocity, preferred_velocity, active, blocker, slow, old_blocked, new_blocked):
+    """Count for how many ticks agents have been held up by others.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of rows.
+    velocity, preferred_velocity : (n, 2) float64, m/s
+        Velocity of the last step, and what the agent wants now.
+    active : (n,) uint8
+    blocker : (n,) int64
+        Of the last tick: entity that bound the velocity, or -1 or 0.
+    slow : float
+        Share of the preferred speed, along the preferred direction, below which an agent hardly moves.
+    old_blocked, new_blocked : (n,) int32, ticks
+        The count grows by one or starts again at 0.
+
+    Notes
+    -----
+    Twin: `tests/reference/symmetry.py`.
+    """
+    for row in range(start, stop):
+        wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
+        wish = wx * wx + wy * wy
+        along = velocity[row, 0] * wx + velocity[row, 1] * wy
+        held = active[row] != 0 and blocker[row] > 0 and wish > 0.0 and along < slow * wish
+        new_blocked[row] = old_blocked[row] + 1 if held else 0
+
+
+@kernel
+def turn_away(start, stop, entity, position, preferred_velocity, active, blocker, draws, numbers, blocked, old, new, out, touched):
+    """Turn the preferred velocities of agents that an exact symmetry or a ring of each other holds.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of rows.
+    entity : (n,) int64
+        Ascending.
+    position, preferred_velocity : (n, 2) float64, m and m/s
+    active : (n,) uint8
+    blocker : (n,) int64
+        Of the last tick.
+    draws : (n,) float64
+        One uniform draw in 0..1 for each agent.
+    numbers : (6,) float64
+        Least and greatest tangent of half the turn out of an exact course, and out of a ring; ticks that agents of a ring must have been blocked;
+        ticks that a turn out of a ring lasts.
+    blocked : (n,) int32, ticks
+        As `count_blocked` wrote it.
+    old, new : (n,) int32, twice: turning and events
+        Memory before and after.
+    out : (n, 2) float64, m/s
+        Receives the preferred velocities; those of agents not touched bit for bit.
+    touched : (n,) uint8
+        Receives UNTOUCHED, EXACT or MUTUAL.
+
+    Notes
+    -----
+    The speed is kept; the direction is turned without trigonometry. A positive tangent is a turn to the right. With `numbers` of both signs
+    the sides are drawn. Twin: `tests/reference/symmetry.py`.
+    """
+    least_exact, greatest_exact, least_ring, greatest_ring, patience, lasts = numbers
+    for row in range(start, stop):
+        wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
+        out[row, 0], out[row, 1], touched[row] = wx, wy, UNTOUCHED
+        turning, events = old[0][row], old[1][row]
+        if active[row] != 0 and (wx != 0.0 or wy != 0.0):
+            if turning > 0:
+                turning -= 1
+                touched[row] = MUTUAL
+            elif blocker[row] > 0:
+                other = _row_of(entity, blocker[row], row)
+                if other >= 0 and blocked[row] >= patience and _in_ring(entity, blocker, blocked, patience, row, other):
+                    touched[row], turning = MUTUAL, np.int32(lasts) - 1
+                    events += 1
+                elif other >= 0 and _is_exact(position, preferred_velocity, row, other):
+                    touched[row] = EXACT
+                    events += 1
+            if touched[row] != UNTOUCHED:
+                draw = draws[row] + events * _GOLDEN
+                draw -= np.floor(draw)
+                low, high = (least_exact, greatest_exact) if touched[row] == EXACT else (least_ring, greatest_ring)
+                half = low + (high - low) * draw  # tangent of half the angle: what is built of it has unit length without a root
+                cosine, sine = (1.0 - half * half) / (1.0 + half * half), 2.0 * half / (1.0 + half * half)
+                out[row, 0], out[row, 1] = wx * cosine + wy * sine, wy * cosine - wx * sine
+        else:
+            turning = np.int32(0)
+        new[0][row], new[1][row] = turning, events
+
+
+@inlined_kernel
+def _is_exact(position, preferred_velocity, row, other):
+    """Tell whether two agents, each going as it prefers, would meet centre on centre."""
+    px, py = position[other, 0] - position[row, 0], position[other, 1] - position[row, 1]
+    wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
+    vx, vy = wx - preferred_velocity[other, 0], wy - preferred_velocity[other, 1]
+    cross = px * vy - py * vx
+    if vx * vx + vy * vy <= LEAST_CLOSING * LEAST_CLOSING * (wx * wx + wy * wy):  # side by side or in file: what differs is rounding
+        return False
+    return px * vx + py * vy > 0.0 and cross * cross <= (EXACT_SINE * EXACT_SINE) * ((px * px + py * py) * (vx * vx + vy * vy))
+
+
+@inlined_kernel
+def _in_ring(entity, blocker, blocked, patience, row, other):
+    """Tell whether following blockers from `other` on, all of them blocked long enough, leads back to `row`."""
+    for _ in range(LONGEST_RING):
+        if other == row:
+            return True
+        if other < 0 or blocked[other] < patience or blocker[other] <= 0:
+            return False
+        other = _row_of(entity, blocker[other], other)
+    return False
+
+
+class SymmetryBreaker:
+    """Turns preferred velocities where a symmetry holds agents fast; remembers who was held for how long.
+
+    Parameters
+    ----------
+    parameters : SymmetryBreaker.Parameters, optional
+    """
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """What can be tuned."""
+
+        side: str = param(
+            "right", "", choices=("right", "left", "random"), source="S1, Custom hRVO: agents favour passing each other on the right",
+            why="where all turn to one side they pass; with random sides half of all pairs choose alike and have to be parted by the model",
+        )
+        least_turn: float = param(
+            0.1, "", above=0.0, high=1.0, source="ours",
+            why="tangent of half the least turn out of an exact course (0.1 is 11 degrees); smaller is amplified later, and circles jam first",
+        )
+        greatest_turn: float = param(
+            0.2, "", above=0.0, high=1.0, source="ours",
+            why="tangent of half the greatest turn out of an exact course (0.2 is 23 degrees, for one tick); larger shows as a swerve",
+        )
+        patience: float = param(
+            0.5, "s", above=0.0, high=60.0, source="ours",
+            why="how long agents hold each other fast before they turn; shorter disturbs queues that would clear by themselves",
+        )
+        slow: float = param(
+            0.1, "", low=0.0, high=1.0, source="ours",
+            why="share of the preferred speed below which an agent hardly moves; larger takes slow jams for deadlocks",
+        )
+        least_detour: float = param(
+            0.4, "", above=0.0, high=10.0, source="ours",
+            why="tangent of half the least turn out of a ring (0.4 is 44 degrees); below that nobody makes room",
+        )
+        greatest_detour: float = param(
+            1.6, "", above=0.0, high=10.0, source="ours",
+            why="tangent of half the greatest turn out of a ring (1.6 is 116 degrees): somebody must step back to open it; larger sends people away",
+        )
+        detour_time: float = param(
+            0.5, "s", above=0.0, high=60.0, source="ours",
+            why="how long a turn out of a ring lasts; shorter falls back into it, longer leads astray",
+        )
+
+    def __init__(self, parameters: Parameters | None = None) -> None:
+        self.parameters = parameters or self.Parameters()
+        self._entity = np.empty(0, dtype=np.int64)
+        self._memory = _fresh(0)
+        self._next = _fresh(0)
+
+    def adjust(
+        self,
+        entity: NDArray[np.int64],
+        position: NDArray[np.float64],
+        velocity: NDArray[np.float64],
+        preferred_velocity: NDArray[np.float64],
+        active: NDArray[np.uint8],
+        blocker: NDArray[np.int64],
+        draws: NDArray[np.float64],
+        tick_length: float,
+        team: Team,
+        out: NDArray[np.float64],
+        touched: NDArray[np.uint8],
+    ) -> Touched:
+        """Turn the preferred velocities that need it.
+
+        Parameters
+        ----------
+        entity : (n,) int64
+            Ascending; agents may have come and gone since the last call.
+        position, velocity, preferred_velocity : (n, 2) float64, m and m/s
+        active : (n,) uint8
+        blocker : (n,) int64
+            `Choice.blocker` of the last tick; 0 for those who have just come.
+        draws : (n,) float64
+            One uniform draw in 0..1 for each agent, always the same.
+        tick_length : float, s
+        team : Team
+        out : (n, 2) float64, m/s
+            Receives the preferred velocities; must not alias them.
+        touched : (n,) uint8
+            Receives UNTOUCHED, EXACT or MUTUAL.
+
+        Returns
+        -------
+        Touched
+        """
+        n = len(entity)
+        self._follow(entity)
+        own, memory, following = self.parameters, self._memory, self._next
+        team.run(count_blocked, n, velocity, preferred_velocity, active, blocker, own.slow, memory.blocked, following.blocked)
+        numbers = np.array([*self._tangents(), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)])
+        old, new = (memory.turning, memory.events), (following.turning, following.events)
+        team.run(
+            turn_away, n, entity, position, preferred_velocity, active, blocker, draws, numbers, following.blocked, old, new, out, touched
+        )
+        self._memory, self._next = following, memory
+        return Touched(int(np.count_nonzero(touched == EXACT)), int(np.count_nonzero(touched == MUTUAL)))
+
+    def _tangents(self) -> tuple[float, float, float, float]:
+        """Return the ranges of tangents for an exact course and for a ring."""
+        own = self.parameters
+        if own.side == "random":
+            return -own.greatest_turn, own.greatest_turn, -own.greatest_detour, own.greatest_detour
+        sign = 1.0 if own.side == "right" else -1.0
+        return sign * own.least_turn, sign * own.greatest_turn, sign * own.least_detour, sign * own.greatest_detour
+
+    def _follow(self, entity: NDArray[np.int64]) -> None:
+        """Carry the memory of those who are still there over to their new rows."""
+        if np.array_equal(entity, self._entity):
+            return
+        memory = _fresh(len(entity))
+        known = np.searchsorted(self._entity, entity)
+        stays = np.zeros(len(entity), dtype=np.bool_)
+        inside = known < len(self._entity)
+        stays[inside] = self._entity[known[inside]] == entity[inside]
+        for old, new in zip(self._memory, memory, strict=True):
+            new[stays] = old[known[stays]]
+        self._entity, self._memory, self._next = entity.copy(), memory, _fresh(len(entity))
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Return what is remembered, as named arrays."""
+        return {"entity": self._entity.copy(), **{name: array.copy() for name, array in self._memory._asdict().items()}}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self._entity = np.array(state["entity"], dtype=np.int64)
+        self._memory = _Memory(*(np.array(state[name], dtype=np.int32) for name in _Memory._fields))
+        self._next = _fresh(len(self._entity))
+
+
+def _fresh(count: int) -> _Memory:
+    return _Memory(*(np.zeros(count, dtype=np.int32) for _ in _Memory._fields))
