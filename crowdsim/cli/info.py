@@ -85,7 +85,7 @@ def as_text(facts: dict[str, Any]) -> str:
     lines = [
         f"{facts['path']}: {_state_in_words(facts)}",
         f"scenario   {facts['scenario']}, seed {facts['seed']}, run {facts['run_id']}, started {facts['started']}",
-        f"length     {facts['last_tick'] + 1} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s, {facts['frames']} frames at {facts['fps']:g} a second",
+        f"length     {facts['last_tick'] + 1} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s, {facts['frames']} frames, {facts['fps']:g} a second",
         f"agents     {facts['agents']}; {facts['rows']:,} rows, {facts['events']:,} events",
     ]
     if verdict.get("result"):
@@ -106,4 +106,6 @@ def _state_in_words(facts: dict[str, Any]) -> str:
     reason = (facts["verdict"] or {}).get("reason", "")
     if facts["is_whole"]:
         return facts["state"] + (f" ({reason})" if reason else "")
+    if facts["state"] != "running":
+        return f"{facts['state']}, but its writer was stopped before it closed the file. `crowdsim recover` makes a whole file of it"
     return f"being written, or cut off: the last commit was {facts['seconds_since_last_commit']:g} s ago. `crowdsim recover` makes a whole file of it"

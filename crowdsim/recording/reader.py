@@ -81,6 +81,8 @@ class Recording:
         Which columns, counts and systems there are.
     commit : Commit
         Row counts; everything that the methods return lies within them.
+    is_closed : bool
+        The file was closed when it was opened here. A writer that was killed in its last moment leaves a finished run in a file that was not.
     verdict : dict or None
         What the run came to: ``state``, ``reason``, ``result``, ``run_digest``; None while it goes on or if it was cut off.
     """
@@ -94,6 +96,7 @@ class Recording:
         try:
             self.commit, self.header, self.layout = self._attempt(self._read_head)
             self._plan = plan_datasets(self.layout, exact=self.header.exact)
+            self.is_closed = self._snapshot is not None and not self._snapshot.was_open
             self.verdict = self._attempt(self._read_verdict)
         except BaseException:
             self.close()
@@ -108,8 +111,8 @@ class Recording:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its writer, or `recover`, finished it."""
-        return self.state is not RunState.RUNNING
+        """Whether its writer, or `recover`, finished it: all of the run is there, and any HDF5 reader opens the file."""
+        return self.state is not RunState.RUNNING and self.is_closed
 
     @property
     def fps(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
-from crowdsim.recording.files import free_bytes, new_file, partials_of
+from crowdsim.recording.files import PARTIAL_SUFFIX, free_bytes, new_file, partials_of
 from crowdsim.recording.plan import plan_datasets
 from crowdsim.recording.reader import Recording, open_run
 from crowdsim.recording.schema import RunState, digest_text
@@ -45,8 +45,8 @@ class Recovered:
 def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Recovered:
     """Make a whole recording of one that was cut off.
 
-    The input is never changed. Should some of its committed rows be unreadable (a damaged disk), the new file ends before the first tick that
-    is not whole, and `Recovered.lost` says so.
+    The input is never changed. The new file is marked as recovered; or as what it is, if the run had ended and only its file was not closed.
+    Should some committed rows be unreadable (a damaged disk), it ends before the first tick that is not whole, and `Recovered.lost` says so.
 
     Parameters
     ----------
@@ -70,11 +70,15 @@ def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Reco
     target = out or _default_name(source)
     with new_file(target, force=force) as copy:
         with open_run(source) as recording:
-            if recording.is_whole:
+            if recording.is_whole and not source.name.endswith(PARTIAL_SUFFIX):
                 raise RecordingError(f"{source}: is whole already ({recording.state.name.lower()}); there is nothing to recover.")
             commit, lost = _readable(recording)
+            has_ended = recording.state is not RunState.RUNNING and not lost  # killed between its last commit and its final name
         verdict = {"state": RunState.RECOVERED.name.lower(), "reason": f"recovered from {source.name}", "result": {}, "lost": lost}
-        copy_recording(source, copy, state=RunState.RECOVERED, verdict=verdict, commit=commit)
+        if has_ended:
+            copy_recording(source, copy)
+        else:
+            copy_recording(source, copy, state=RunState.RECOVERED, verdict=verdict, commit=commit)
     return Recovered(source, target, commit.frames, commit.last_tick, lost)
 
 
@@ -173,7 +177,7 @@ def _find(path: Path) -> Path:
 def _default_name(source: Path) -> Path:
     """Return a visible name beside the input: ``.run.h5.<id>.partial.h5`` becomes ``run.recovered.h5``."""
     name = source.name
-    if name.startswith(".") and name.endswith(".partial.h5"):
+    if name.startswith(".") and name.endswith(PARTIAL_SUFFIX):
         name = name[1:].rsplit(".", 3)[0]
     return source.with_name(Path(name).stem + RECOVERED_SUFFIX)
 
