@@ -239,7 +239,7 @@ def _misfits(
             problems.append(_problem(own, message, "Widen the region, or make the radius smaller."))
         crowded = rows & (placed.status == packing.CROWDED)
         if crowded.any():
-            problems += _too_many(scenario, area, rows, group, radius, f"{int(rows.sum() - crowded.sum()):,} found room")
+            problems += _too_many(scenario, area, rows, group, radius, f"{int((rows & placed.free_at_once).sum()):,} found room")
     return problems
 
 

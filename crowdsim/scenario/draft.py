@@ -17,6 +17,7 @@ from crowdsim.scenario.tree import UNUSABLE, Node, Path, Problems, described, is
 VERSION = 1
 _SECTION_NAMES = tuple(section.name for section in SECTIONS)
 _PIECEWISE = ("goals", "groups")
+HOW_MANY = ("count", "positions", "agents")  # keys of a group of which exactly one is given
 
 
 @dataclass
@@ -26,18 +27,22 @@ class Draft:
     Attributes
     ----------
     values : dict
-        Validated values by top-level key; defaults for the keys that the file does not have. `goals` and `groups` are below.
+        Validated values by top-level key; defaults for the keys that the file does not have. `goals` and `groups` are below. Of a geometry with mistakes
+        the areas that are right, and None for the others.
     goals : dict of str to goal
     groups : dict of int to GroupShape
-        By index in the file.
+        By index in the file; keys with mistakes are left out of them.
     goal_names : list of str
         All names in the file, those of goals with mistakes too.
+    goals_are_known : bool
+        False where the names of the goals could not be read: then no name is called unknown.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     goals: dict[str, Any] = field(default_factory=dict)
     groups: dict[int, schema.GroupShape] = field(default_factory=dict)
     goal_names: list[str] = field(default_factory=list)
+    goals_are_known: bool = True
 
 
 @cache
@@ -45,6 +50,8 @@ def _adapter(key: str) -> tuple[Any, TypeAdapter[Any]]:
     """Return the annotation and the checker of a top-level key, of one goal (``goals/``) or of one group (``groups/``)."""
     if key == "goals/":
         annotation: Any = schema.GoalShape
+    elif key == "geometry/":
+        annotation = schema.Area
     elif key == "groups/":
         annotation = schema.GroupShape
     elif key == "goals/name":
@@ -96,6 +103,8 @@ def read_draft(root: Node, problems: Problems) -> Draft | None:
             _read_groups(node, draft, problems)
         else:
             value = _checked(key, node, (key,), problems)
+            if value is UNUSABLE and key == "geometry":
+                value = _what_is_left_of_geometry(node)
             if value is not UNUSABLE:
                 draft.values[key] = value
     return draft
@@ -153,16 +162,18 @@ def _checked(key: str, node: Node, path: Path, problems: Problems) -> Any:
     """Return the validated value of a node, or UNUSABLE after its problems were added."""
     annotation, adapter = _adapter(key)
     try:
-        value = adapter.validate_python(plain(node))
+        value = adapter.validate_python(plain(node), strict=True)
         return value if is_usable(node) else UNUSABLE
     except ValidationError as error:
-        for entry in error.errors(include_url=False):
-            if _was_reported(entry):
-                continue
+        entries = [entry for entry in error.errors(include_url=False) if not _was_reported(entry)]
+        unknown = {entry["loc"] for entry in entries if entry["type"] == "extra_forbidden"}
+        for entry in entries:
             below, declared, parent = locate(annotation, entry["loc"])
-            message, way_out = explained(entry, declared, parent)
             if entry["type"] == "missing":
+                if any(loc[:-1] == entry["loc"][:-1] and suggestion(str(loc[-1]), [str(below[-1])]) for loc in unknown):
+                    continue  # it is there, misspelt, and that is told
                 below = below[:-1]
+            message, way_out = explained(entry, declared, parent)
             problems.add((*path, *below), message, way_out, key=entry["type"] == "extra_forbidden" or entry["loc"][-1:] == ("[key]",))
         return UNUSABLE
 
@@ -176,9 +187,11 @@ def _was_reported(entry: Any) -> bool:
 def _read_goals(node: Node, draft: Draft, problems: Problems) -> None:
     if not isinstance(node.value, dict):
         _checked("goals", node, ("goals",), problems)
+        draft.goals_are_known = False
         return
     if len(node.value) > schema.MAX_GOALS:
         problems.add(("goals",), f"{len(node.value):,} goals, but there may be at most {schema.MAX_GOALS:,}")
+        draft.goals_are_known = False
         return
     draft.goal_names = list(node.value)
     for name, item in node.value.items():
@@ -205,8 +218,54 @@ def _read_groups(node: Node, draft: Draft, problems: Problems) -> None:
         return
     for index, item in enumerate(node.value):
         group = _checked("groups/", item, ("groups", index), problems)
+        if group is UNUSABLE:
+            group = _what_is_left_of_group(item)
         if group is not UNUSABLE:
             draft.groups[index] = group
+
+
+def _what_is_left_of_group(node: Node) -> Any:
+    """Return a group without its keys that have mistakes, so that the other keys are checked too; UNUSABLE where that makes no sense.
+
+    A group whose number of agents cannot be read stands with a count of 0.
+    """
+    if not isinstance(node.value, dict):
+        return UNUSABLE
+    fields = schema.GroupShape.model_fields
+    left = {key: plain(item) for key, item in node.value.items() if key in fields and is_usable(item)}
+    try:
+        schema.GroupShape.model_validate(left)
+    except ValidationError as error:
+        for entry in error.errors(include_url=False):
+            left.pop(str(entry["loc"][0]), None)
+    if "name" not in left:
+        return UNUSABLE
+    if not left.keys() & set(HOW_MANY):
+        left["count"] = 0
+        left.pop("region", None)
+    return schema.GroupShape.model_validate(left)
+
+
+def _what_is_left_of_geometry(node: Node) -> Any:
+    """Return a geometry in which areas with mistakes are None, so that the others are checked too; UNUSABLE where that makes no sense."""
+    found: dict[str, Any] = {}
+    for key in ("walkable", "obstacles"):
+        below = node.child(key)
+        if below is None or not isinstance(below.value, list):
+            found[key] = [None]
+        else:
+            items = [_quietly("geometry/", item) for item in below.value]
+            whole = _quietly("geometry/", below)  # a list of points is one area
+            found[key] = whole if whole is not None else items
+    return schema.GeometryShape.model_construct(**found)
+
+
+def _quietly(key: str, node: Node) -> Any:
+    """Return the validated value of a node, or None."""
+    try:
+        return _adapter(key)[1].validate_python(plain(node), strict=True)
+    except ValidationError:
+        return None
 
 
 assert set(get_args(schema.ScenarioShape.model_fields["version"].annotation)) == {VERSION}

@@ -59,8 +59,11 @@ class Declared:
         return None
 
     def keys(self) -> list[str]:
-        """Return the keys that a mapping may have."""
-        return list(self.annotation.model_fields) if isinstance(self.annotation, type) and issubclass(self.annotation, BaseModel) else []
+        """Return the keys that a mapping may have, its own before those that it shares with others."""
+        if not (isinstance(self.annotation, type) and issubclass(self.annotation, BaseModel)):
+            return []
+        own = self.annotation.__annotations__
+        return sorted(self.annotation.model_fields, key=lambda name: name not in own)
 
 
 def locate(root: Any, location: Sequence[str | int]) -> tuple[Path, Declared | None, Declared | None]:

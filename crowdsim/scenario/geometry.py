@@ -109,6 +109,8 @@ class AreaReader:
         return _as_written(pieces) if self.exact else cleaned(_union([piece.polygon for piece in pieces]))
 
     def _pieces_of_one(self, area: Any, path: Path, obstacles: bool) -> list[Piece]:
+        if area is None:  # has been reported
+            return []
         try:
             found = self._found(area, obstacles)
         except (GeometryRefused, FileRefused) as refused:
@@ -243,11 +245,12 @@ def _sine_and_cosine(angle: float) -> tuple[float, float]:
 
 
 def resolve_geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problems) -> Geometry | None:
-    """Return the walkable ground of a scenario, or None after problems were added.
+    """Return the walkable ground of a scenario, or None where there are problems.
 
     Parameters
     ----------
     shape : GeometryShape
+        Areas that have been reported already are None in it.
     reader : AreaReader
     problems : Problems
 
@@ -261,7 +264,7 @@ def resolve_geometry(shape: schema.GeometryShape, reader: AreaReader, problems: 
     obstacles = reader.pieces(shape.obstacles, ("geometry", "obstacles"), obstacles=True)
     if not shape.resolved:
         obstacles += reader.obstacles_in(shape.walkable, ("geometry", "walkable"))
-    if len(problems.found) > before:
+    if len(problems.found) > before or any(isinstance(areas, list) and None in areas for areas in (shape.walkable, shape.obstacles)):
         return None
     if not walkable:
         problems.add(("geometry", "walkable"), "no area is given", "Give at least one polygon.")

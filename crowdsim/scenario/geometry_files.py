@@ -75,10 +75,9 @@ def pieces_of_wkt(text: str) -> list[Piece]:
         with np.errstate(all="ignore"):  # coordinates that are not finite are reported by the caller, with their place
             geometry = shapely.from_wkt(text.strip())
     except shapely.errors.ShapelyError as error:
-        reason = str(error).replace("ParseException: ", "").strip()
-        raise GeometryRefused(
-            f'this is no well-known text ("{clipped(text.strip())}"): {reason}', 'For example "POLYGON ((0 0, 10 0, 10 8, 0 8, 0 0))".'
-        ) from None
+        reason = str(error).rpartition("Exception: ")[2].strip()
+        way_out = "Repeat the first point of each ring at its end." if "closed linestring" in reason else 'For example "POLYGON ((0 0, 10 0, 10 8, 0 0))".'
+        raise GeometryRefused(f'this is no well-known text ("{clipped(text.strip())}"): {reason}', way_out) from None
     parts = list(_polygons(geometry))
     many = len(parts) > 1
     return [Piece(part, "", f"polygon {index + 1} of {len(parts)}" if many else "") for index, part in enumerate(parts)]

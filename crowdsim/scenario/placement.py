@@ -35,10 +35,13 @@ class Placed:
     position : (n, 2) float64, m
     status : (n,) uint8
         `packing.PLACED`, `CROWDED` (overlaps another) or `HOMELESS` (no spot in its region is wide enough; its position is nan).
+    free_at_once : (n,) bool
+        Found a free spot when its turn came, before any was pushed; tells how many fit where not all do.
     """
 
     position: NDArray[np.float64]
     status: NDArray[np.uint8]
+    free_at_once: NDArray[np.bool_]
 
 
 def place(
@@ -77,7 +80,7 @@ def place(
     """
     fixed = ~np.isnan(position[:, 0])
     if fixed.all():
-        return Placed(position.copy(), np.zeros(len(position), np.uint8))
+        return Placed(position.copy(), np.zeros(len(position), np.uint8), fixed)
     widest = float(radius.max())
     areas = _grids([ground, *regions], widest + WALL_MARGIN_M)
     walls = _near_walls(areas, ring_edges(ground).shape[0], widest + WALL_MARGIN_M)
@@ -85,6 +88,7 @@ def place(
     discs = _discs(ground, region + 1, key, radius, position, fixed)
     stream, numbers = np.uint64(int(Stream.POSITION)), np.uint64(seed)
     left = packing.place_in_turn(areas, walls, spots, discs, numbers, stream, WALL_MARGIN_M, GAP_M, VALID_TRIES, ALL_TRIES)
+    free_at_once = discs.status == packing.PLACED
     if left:
         count = len(key)
         waiting = Waiting(np.zeros(count, np.int64), np.zeros(2, np.int64), np.zeros(count, np.uint8), np.zeros(count, np.int64))
@@ -92,7 +96,7 @@ def place(
         packing.push_apart_in_area(areas, walls, spots, discs, numbers, stream, WALL_MARGIN_M, PACKED_GAP_M, steps, waiting)
     found = np.column_stack([discs.x, discs.y])
     found[discs.status == packing.HOMELESS] = np.nan
-    return Placed(found, discs.status)
+    return Placed(found, discs.status, free_at_once)
 
 
 def ring_edges(area: Any) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.scenario import schema
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution, complaint, distribution_from
-from crowdsim.scenario.draft import Draft
+from crowdsim.scenario.draft import HOW_MANY, Draft
 from crowdsim.scenario.geometry import AreaReader
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_TICKS
 from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit
@@ -65,6 +65,7 @@ class GoalTable:
     def __init__(self, draft: Draft, reader: AreaReader, problems: Problems) -> None:
         self.problems = problems
         self.known = draft.goal_names
+        self.goals_are_known = draft.goals_are_known
         self.shapes = draft.goals
         self.named: dict[str, Goal] = {name: self._goal(name, shape, reader) for name, shape in draft.goals.items()}
         self.inline: dict[str, Goal] = {}
@@ -110,7 +111,7 @@ class GoalTable:
 
     def is_known(self, name: str, path: Path) -> bool:
         """Return whether the file has a goal of this name; add a problem if not."""
-        if name in self.known:
+        if name in self.named or name in self.known or not self.goals_are_known:
             return True
         way_out = f"{suggestion(name, self.known)} Known are {listed(self.known)}.".strip() if self.known else "Declare it under goals."
         self.problems.add(path, f'there is no goal "{name}"', way_out)
@@ -212,7 +213,7 @@ class GroupResolver:
         self._wanted.append((group, visits, listed_visits))
 
     def _count(self, shape: schema.GroupShape, path: Path) -> int:
-        given = [key for key in ("count", "positions", "agents") if getattr(shape, key) is not None]
+        given = [key for key in HOW_MANY if getattr(shape, key) is not None]
         if not given:
             self.problems.add(path, f'the group "{shape.name}" says nothing of how many agents it has', "Give one of count, positions and agents.")
             return 0

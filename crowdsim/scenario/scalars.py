@@ -67,7 +67,7 @@ def _refuse_ambiguous(text: str) -> None:
     if len(text) > MAX_NUMBER_LENGTH:
         return
     if _NOT_FINITE.match(text):
-        raise ScalarRefused(f"{text} is not a finite number", "Give a number, or leave the line out for no limit.")
+        raise ScalarRefused(f"{text} is not a finite number", "Give a number, or leave the key out.")
     if _LEADING_ZERO.match(text):
         raise ScalarRefused(f"{text} begins with a zero: some programs read it as octal {int(text.lstrip('+-'), 8)}" if _is_octal(text) else
                             f"{text} begins with a zero", f"Write {int(text)}, {quoted}")  # fmt: skip

@@ -394,13 +394,13 @@ RecordedAgent = Annotated[
 RecordedAgents = Annotated[
     Annotated[Literal["all"], Tag("~all")] | Annotated[list[RecordedAgent], Tag("~list")] | Annotated[EveryShape, Tag("~every")],
     by_form(
-        lambda value: "~list" if isinstance(value, list) else "~all" if isinstance(value, str) else _key_form(value, "every"),
+        lambda value: "~list" if isinstance(value, list) else "~all" if value == "all" else _key_form(value, "every"),
         "all, a list of agents' ids and names of groups, or {every: k}",
     ),
 ]
 RecordedColumns = Annotated[
     Annotated[Literal["all"], Tag("~all")] | Annotated[list[Name], Tag("~list")],
-    by_form(lambda value: "~list" if isinstance(value, list) else "~all" if isinstance(value, str) else None, "all, or a list of names of columns"),
+    by_form(lambda value: "~list" if isinstance(value, list) else "~all" if value == "all" else None, "all, or a list of names of columns"),
 ]
 
 
