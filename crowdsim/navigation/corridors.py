@@ -110,3 +110,28 @@ def cross(mesh, cells, start, length, capacity, edge):
         return -1
     cells[start + length] = twin
     return length + 1
+
+
+@lean_kernel
+def join_guess(mesh, cells, start, length, capacity, way_back):
+    """Join a found corridor with the way that its agent went on a guess meanwhile (S0 section 3.2).
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    cells : (m,) int32
+        Corridor store with the found corridor, which begins where the agent was when it asked.
+    start, length, capacity : int
+        The agent's block.
+    way_back : (k,) int32
+        Portals from where the agent is now back to where it was, the nearest last.
+
+    Returns
+    -------
+    int
+        Portals ahead from where the agent is now. It joins the found corridor where that passes a polygon of the guess, and goes back to the start
+        only if it must.
+    """
+    for back in way_back:
+        length = cross(mesh, cells, start, length, capacity, mesh.edge_twin[back])
+    return length

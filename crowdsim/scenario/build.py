@@ -17,6 +17,7 @@ from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.planner import PlannerParameters
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
 from crowdsim.scenario.model import Goal, Scenario
+from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
 
 WALL_REACH_MARGIN_M = 0.5  # Beyond what a model looks at: a body may be pushed, or stand off its polygon's edge by rounding.
@@ -75,6 +76,7 @@ def build_world(scenario: Scenario) -> Built:
         speed=np.where(np.isnan(first_speed), agents.speed, first_speed),
         maximum_speed=maximum_speeds(scenario, agents, itineraries, itinerary),
         start_tick=agents.start_tick,
+        symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, agents.key, 0.0, 1.0),
     )
     return Built(scenario, world, agents, population, polygon, mesh_build)
 

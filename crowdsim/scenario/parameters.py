@@ -96,9 +96,8 @@ def _bodies() -> Mapping[str, Owner]:
 
 
 def _symmetry() -> Mapping[str, Owner]:
-    if importlib.util.find_spec("crowdsim.avoidance.symmetry") is None:
-        return {"symmetry": ()}
-    return {"symmetry": _imported("crowdsim.avoidance.symmetry", "SymmetryParameters")}
+    breaker = _imported("crowdsim.avoidance.symmetry", "SymmetryBreaker")
+    return {"symmetry": (_imported("crowdsim.systems.symmetry", "SymmetrySwitch"), breaker.Parameters)}
 
 
 SECTIONS = (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.planner import MeshPlanner
@@ -27,6 +28,7 @@ from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.plan import Plan, default_budget
 from crowdsim.systems.record import Record
 from crowdsim.systems.separate import Separate
+from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus
@@ -89,6 +91,8 @@ class Simulation:
             return Plan(world, MeshPlanner(world.mesh, world.goals, planner_parameters(scenario)), work or default_budget(scenario.agent_count))
         if kind is Avoid:
             return Avoid(world, avoidance_model(scenario))
+        if kind is BreakSymmetry:
+            return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
         if kind is Separate:
             return Separate(world, scenario.bodies.parameters(SeparationParameters))
         if kind is Watch:

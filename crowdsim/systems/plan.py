@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.navigation.corridors import join_guess
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import Answers, MeshPlanner
 from crowdsim.systems.base import System, Tick
@@ -52,6 +53,10 @@ class Plan(System):
             self.planner.submit(tick.number, agents.entity[wants], agents.position[wants], polygon, agents.goal[wants], agents.radius[wants])
             agents.path_status[wants] = PathStatus.PENDING
             agents.path_tick[wants] = tick.number
+            # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the way back to where the search began.
+            for row in wants.tolist():
+                self._make_room(row, 0)
+            agents.corridor_length[wants] = 0
         answers, expansions = self.planner.advance(self.budget, tick.team)
         if len(answers.entity):
             self._apply(tick, answers)
@@ -68,20 +73,34 @@ class Plan(System):
         agents.goal_piece[rows] = answers.piece
         agents.strays[rows] = 0
         agents.guessed[rows] = -1
-        lengths = np.diff(answers.start)
+        lengths = np.diff(answers.start).astype(np.int32)
+        guessed = {row: self._way_back(row) for row in rows[agents.corridor_length[rows] > 0].tolist()}
         for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
-            self._make_room(row, length)
+            self._make_room(row, length + len(guessed.get(row, ())))
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
         agents.corridor_length[rows] = lengths
+        for row, way_back in guessed.items():
+            agents.corridor_length[row] = join_guess(
+                world.mesh, world.corridors.cells, agents.corridor_start[row], agents.corridor_length[row], agents.corridor_capacity[row], way_back
+            )
         hopeless = rows[~found]
         agents.activity[hopeless] = AgentState.STANDING
+        agents.corridor_length[hopeless] = 0
         world.events.note(tick.number, EventKind.UNREACHABLE, agents.entity[hopeless], agents.position[hopeless], answers.status[~found])
         way = np.zeros((len(rows), 2))
+        lengths_m = np.empty(len(rows))
         measure_corridors(
             world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
-            agents.goal_piece[rows], agents.position[rows], agents.radius[rows], way[:, 0],
-        )
+            agents.goal_piece[rows], agents.position[rows], agents.radius[rows], lengths_m,
+        )  # fmt: skip
+        way[:, 0] = lengths_m
         world.events.note(tick.number, EventKind.PATH_FOUND, answers.entity[found], way[found], answers.status[found])
+
+    def _way_back(self, row: int) -> NDArray[np.int32]:
+        """Return the portals back to where the search of an agent began, which its guesses have led away from, the nearest last."""
+        agents = self.world.agents
+        start = int(agents.corridor_start[row])
+        return self.world.corridors.cells[start : start + int(agents.corridor_length[row])].copy()
 
     def _make_room(self, row: int, portals: int) -> None:
         """Give an agent a block that its new corridor fits in."""

@@ -50,8 +50,10 @@ class Walk(System):
         moved = (agents.position[at_wall] - old[at_wall]) / tick.length
         slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
         agents.velocity[np.flatnonzero(at_wall)[slower]] = moved[slower]
-        agents.strays[:] += np.maximum(ahead - agents.corridor_length, 0)
-        lost = (agents.path_status == PathStatus.FOUND) & ((ahead < 0) | (agents.strays > MOST_STRAYS))
+        has_way = agents.path_status == PathStatus.FOUND
+        agents.strays[:] += np.where(has_way, np.maximum(ahead - agents.corridor_length, 0), 0).astype(np.int32)
+        # Who waits for its path has no corridor but a note of the way back; without room for it, it asks again from where it is.
+        lost = (has_way | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS))
         agents.corridor_length[:] = np.maximum(ahead, 0)
         agents.path_status[lost] = PathStatus.NONE
         world.events.note(tick.number, EventKind.STRAYED, agents.entity[lost], agents.position[lost], agents.strays[lost])

@@ -62,6 +62,8 @@ class Population:
     radius, speed, maximum_speed : (n,) float64
     start_tick : (n,) int64
         When the premovement time ends.
+    symmetry_draw : (n,) float64
+        One draw in 0..1 for each.
     """
 
     key: NDArray[np.uint64]
@@ -74,6 +76,7 @@ class Population:
     speed: NDArray[np.float64]
     maximum_speed: NDArray[np.float64]
     start_tick: NDArray[np.int64]
+    symmetry_draw: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.key)
@@ -155,6 +158,7 @@ class World:
             "desired_speed": population.speed,
             "maximum_speed": population.maximum_speed,
             "start_tick": population.start_tick,
+            "symmetry_draw": population.symmetry_draw,
             "goal": np.array([self.itineraries[i].goals[0] if self.itineraries[i].goals else -1 for i in population.itinerary.tolist()]),
             "trail": np.nan,
         }

@@ -28,6 +28,7 @@ def population(count, start=0):
         speed=np.full(count, 1.3),
         maximum_speed=np.full(count, 1.5),
         start_tick=np.zeros(count, dtype=np.int64),
+        symmetry_draw=np.zeros(count),
     )
 
 
