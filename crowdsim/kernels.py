@@ -11,6 +11,7 @@ package that it imports, directly or not. An edit anywhere below a kernel theref
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import os
 import sys
@@ -18,7 +19,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import llvmlite
 import numba
@@ -112,7 +113,7 @@ class _KernelLocator(caching._CacheLocator):
 
 
 class _KernelCacheImpl(caching.CompileResultCacheImpl):
-    _locator_classes = [_KernelLocator]
+    _locator_classes: ClassVar[list[type]] = [_KernelLocator]
 
 
 class _KernelCache(caching.FunctionCache):
@@ -129,10 +130,8 @@ class _KernelCache(caching.FunctionCache):
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        try:
+        with contextlib.suppress(OSError):  # a full or read-only disk: the kernel works, it is only compiled again next time
             super().save_overload(sig, data)
-        except OSError:  # a full or read-only disk: the kernel works, it is only compiled again next time
-            pass
 
 
 def on_compile(listener: Callable[[str], None]) -> Callable[[], None]:
@@ -167,8 +166,8 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, _nrt=False, forceinline=True)
 
 
-def _compiled(function: Callable[..., Any], **options: bool) -> Any:
-    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy", **options)(function)
-    if not numba.config.DISABLE_JIT:
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    dispatcher: Any = numba.njit(nogil=True, fastmath=False, error_model="numpy", **options)(function)
+    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         dispatcher._cache = _KernelCache(function)
     return dispatcher

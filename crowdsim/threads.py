@@ -12,7 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-MINIMUM_ROWS_PER_THREAD = 512  # Handing a range to a thread costs some 30 us, the time of about 50 agents' avoidance. Smaller splits tiny scenes, larger idles cores.
+# Handing a range to a thread costs some 30 us, the time of about 100 agents' avoidance. Smaller splits tiny scenes, larger idles cores.
+MINIMUM_ROWS_PER_THREAD = 512
 
 
 class Team:

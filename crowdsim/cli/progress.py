@@ -67,9 +67,8 @@ class Progress:
         left = (stop.ticks - simulation.tick) * simulation.scenario.tick / rate if rate > 0.0 else 0.0
         share = simulation.tick / stop.ticks
         bar = "#" * int(20 * share)
-        self._write(
-            f"[{bar:<20}] {simulation.time:7.1f} of {stop.after:g} s  {len(simulation.world.agents):,} agents  {rate:.1f} x real time  at most {_clock(left)} left"
-        )
+        crowd = f"{len(simulation.world.agents):,} agents"
+        self._write(f"[{bar:<20}] {simulation.time:7.1f} of {stop.after:g} s  {crowd}  {rate:.1f} x real time  at most {_clock(left)} left")
 
     def show_now_and_then(self, simulation: Simulation) -> None:
         """Show where a simulation is, if the last time was long enough ago."""

@@ -25,8 +25,8 @@ from crowdsim.errors import NavigationError
 from crowdsim.geometry.plane import in_circle_for_sure, turns_left_for_sure
 from crowdsim.kernels import kernel
 
-FOOT_SPACING_M = 1e-6  # Feet nearer to each other or to a corner than this are one: what an agent's radius is known to is far coarser, and triangles stay well shaped.
-EMPTY_DISC_SLACK = 1e-9  # A diametral disc counts as empty if no wall comes nearer to its centre than (1 - slack) times its radius; covers rounding of the foot.
+FOOT_SPACING_M = 1e-6  # Feet nearer to each other or to a corner than this are one: radii are known far less exactly, and triangles stay well shaped.
+EMPTY_DISC_SLACK = 1e-9  # A diametral disc is empty if no wall comes nearer to its centre than (1 - slack) times its radius; covers a foot's rounding.
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def _add_feet(
     points = vertices[start[edge]] + along[:, None] * (vertices[end[edge]] - vertices[start[edge]])
     all_vertices = np.concatenate([vertices, points])
     new_triangles = triangles.tolist()
-    place = {}  # boundary edge -> the triangle that has it now, as feet are put in one after the other
+    place: dict[int, tuple[int, int]] = {}  # boundary edge -> the triangle that has it now, as feet are put in one after the other
     for number, e in enumerate(edge.tolist()):
         foot = len(vertices) + number
         a = place.get(e, (owner[e], start[e]))[1]

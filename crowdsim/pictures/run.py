@@ -104,7 +104,7 @@ def _draw_goals(axes: Any, goals: Any, arrivals: dict[int, int]) -> None:
 def _arrivals(recording: Recording) -> dict[int, int]:
     events = recording.events()
     counts = events.loc[events["kind"] == "ARRIVAL", "value"].value_counts()
-    return {int(goal): int(count) for goal, count in counts.items()}
+    return dict(zip(counts.index.astype(int).tolist(), counts.tolist(), strict=True))
 
 
 def _draw_trails(axes: Any, recording: Recording) -> tuple[int, int]:

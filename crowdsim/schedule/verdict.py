@@ -125,10 +125,8 @@ class Ledger:
     def __init__(self, built: Built) -> None:
         self._built = built
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
-        self._numbers = {
-            name: 0.0
-            for name in ("last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
-        }
+        names = ("last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
+        self._numbers = dict.fromkeys(names, 0.0)
 
     def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
         """Take in one tick."""

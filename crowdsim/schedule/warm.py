@@ -26,7 +26,10 @@ goals:
   out: {nearest_of: [door]}
 groups:
   - {name: crowd, count: 24, region: [[0.5, 0.5], [2.6, 0.5], [2.6, 4], [0.5, 4]], goals: [{point: [3.5, 4.8], arrive_within: 0.5}, out]}
-  - {name: pair, agents: [{position: [4.6, 3], goals: [{point: [6.4, 3], arrive_within: 0.1}]}, {position: [6.4, 3], goals: [{point: [4.6, 3], arrive_within: 0.1}]}]}
+  - name: pair
+    agents:
+      - {position: [4.6, 3], goals: [{point: [6.4, 3], arrive_within: 0.1}]}
+      - {position: [6.4, 3], goals: [{point: [4.6, 3], arrive_within: 0.1}]}
   - {name: standing, positions: [[6.8, 5]], premovement: 0.3, goals: [out]}
 budget: {work: 3}
 """
@@ -36,7 +39,7 @@ _warm: set[str] = set()
 def warm_kernels(scenario: Scenario) -> None:
     """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels."""
     wanted = scenario.avoidance.name
-    if wanted in _warm or numba.config.DISABLE_JIT:
+    if wanted in _warm or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return
     from crowdsim.schedule.simulation import Simulation
 

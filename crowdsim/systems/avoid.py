@@ -35,6 +35,7 @@ class Avoid(System):
     def process(self, tick: Tick) -> None:
         """Show the model the crowd, keep what it chose."""
         world, agents = self.world, self.world.agents
+        assert tick.cells is not None, "Index runs before Avoid"
         active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1)).view(np.uint8)
         view = CrowdView(
             agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, agents.maximum_speed, active, world.polygons(),

@@ -1,8 +1,6 @@
 """Real and awkward floor plans: each loads, meshes and runs; nobody leaves the ground or comes nearer to a wall than its body, everybody arrives or has a reason."""
 
-import glob
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.schedule.simulation import Simulation
 from tests.external.data import DATA, need
 
-PLANS = sorted(Path(name).name for name in glob.glob(str(DATA / "geometry" / "*.wkt"))) or ["missing"]
+PLANS = sorted(path.name for path in (DATA / "geometry").glob("*.wkt")) or ["missing"]
 QUICK = [name for name in PLANS if any(part in name for part in ("BUW", "arena", "office", "triangular", "bottleneck", "verwinkelt", "missing"))]
 RADIUS = 0.2
 UTM = (400_000.0, 5_000_000.0)
