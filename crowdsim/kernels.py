@@ -168,6 +168,6 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     dispatcher: Any = numba.njit(nogil=True, fastmath=False, error_model="numpy", **options)(function)
-    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if not numba.config.DISABLE_JIT:
         dispatcher._cache = _KernelCache(function)
     return dispatcher

@@ -39,7 +39,7 @@ _warm: set[str] = set()
 def warm_kernels(scenario: Scenario) -> None:
     """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels."""
     wanted = scenario.avoidance.name
-    if wanted in _warm or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if wanted in _warm or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
 
