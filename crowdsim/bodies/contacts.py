@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.bodies.clearance import may_be_pushed
+from crowdsim.bodies.clearance import clear_of_walls
 from crowdsim.geometry.cells import plane_numbers, window
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.lanes import append_set, bit_count, bits, difference, load, numbers, spread
@@ -197,20 +197,6 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
                     frame, zone[row], wall_distance[row] - drift, reach, px[slot], py[slot], -nx * half, -ny * half, half, radius[slot]
                 )
                 contact += 1
-
-
-@lean_kernel
-def clear_of_walls(frame, zone, wall_distance, reach, x, y, dx, dy, length, radius):
-    """Tell whether the walls let a disc be pushed by (dx, dy), of this length; far from walls without looking at them.
-
-    Twin: `tests/reference/clearance.py`.
-    """
-    if length + radius <= wall_distance:
-        return True
-    if length + radius > reach:
-        return False
-    shape, _, zone_start, zone_wall = frame
-    return may_be_pushed(shape, zone_wall, zone_start[zone], zone_start[zone + 1], x, y, x + dx, y + dy, radius)
 
 
 @kernel
