@@ -167,8 +167,8 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, _nrt=False, forceinline=True)
 
 
-def _compiled(function: Callable[..., Any], **options: bool) -> Any:
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy", **options)(function)
-    if not numba.config.DISABLE_JIT:
+    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         dispatcher._cache = _KernelCache(function)
     return dispatcher

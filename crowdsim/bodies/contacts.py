@@ -145,7 +145,7 @@ def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone,
 
     Parameters
     ----------
-    start, stop, cells, now, capacity, widest, drift
+    start, stop, cells, now, capacity, widest, drift : various
         As in `scan_contacts`.
     frame : WallFrame
     zone : (n,) int64
@@ -205,7 +205,7 @@ def scale_pushes(start, stop, cells, now, capacity, widest, drift, frame, zone, 
 
     Parameters
     ----------
-    start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can
+    start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can : various
         As `list_contacts` left them.
     table : (c, 4) float64
         Overlap and normal are read; receives the scale of each push: 1, 1/2, 1/4 or 0.
@@ -309,7 +309,7 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
 
     Parameters
     ----------
-    start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table
+    start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table : various
         As `list_contacts` left them, or `scale_pushes` where `guarded` is true.
     guarded : bool
         Scale each push as `scale_pushes` found.

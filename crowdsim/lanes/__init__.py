@@ -28,7 +28,7 @@ Indices are uint64. Nothing is checked: arrays must reach 16 entries beyond the 
 
 import numba
 
-if numba.config.DISABLE_JIT:
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     from crowdsim.lanes.plain import (
         append_set,
         bit_count,

@@ -119,5 +119,6 @@ def antipodal(n, radius=5.0, noise=0.0, seed=0):
 def facing_blocks(columns, rows, apart=10.0, spacing=0.6):
     """Two blocks of agents that want to change places: (start, goal)."""
     grid = np.stack(np.meshgrid(np.arange(columns) - (columns - 1) / 2, np.arange(rows) - (rows - 1) / 2), axis=-1).reshape(-1, 2) * spacing
-    left, right = grid - (apart / 2, 0.0), grid + (apart / 2, 0.0)
+    half = np.array([apart / 2, 0.0])
+    left, right = grid - half, grid + half
     return np.concatenate([left, right]), np.concatenate([right, left])

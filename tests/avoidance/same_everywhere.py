@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import sys
 
 import numpy as np
 
@@ -15,4 +16,4 @@ for start, goal, walls in ((*antipodal(6, 2.0), None), (*antipodal(9, 3.0, noise
     for positions in outcome.paths:
         digest.update(positions.tobytes())
 digest.update(np.float64(outcome.deepest).tobytes())
-print("digest", digest.hexdigest(), "exp", float(sum(math.exp(k * 0.001) for k in range(1000))).hex())
+sys.stdout.write(f"digest {digest.hexdigest()} exp {sum(math.exp(k * 0.001) for k in range(1000)).hex()}\n")

@@ -21,7 +21,7 @@ def test_models_are_known_by_name():
 
 
 def test_an_unknown_model_is_named_with_those_that_exist():
-    with pytest.raises(UnknownModelError, match="'orcha'.*none, orca"):
+    with pytest.raises(UnknownModelError, match=r"'orcha'.*none, orca"):
         model_named("orcha")
 
 

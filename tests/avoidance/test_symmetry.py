@@ -33,18 +33,23 @@ def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
     sign = {"right": (1.0, 1.0), "left": (-1.0, -1.0), "random": None}[side]
     exact = (own.least_turn * sign[0], own.greatest_turn * sign[1]) if sign else (-own.greatest_turn, own.greatest_turn)
     ring = (own.least_detour * sign[0], own.greatest_detour * sign[1]) if sign else (-own.greatest_detour, own.greatest_detour)
-    memory, seen = {}, set()
+    memory, seen, entity = {}, set(), np.arange(1, 4)
     for tick in range(40):
-        entity = np.sort(rng.choice(np.arange(1, 14), size=int(rng.integers(2, 13)), replace=False)) if tick % 10 == 0 else entity
+        if tick % 10 == 0:
+            entity = np.sort(rng.choice(np.arange(1, 14), size=int(rng.integers(2, 13)), replace=False))
         n = len(entity)
         position = rng.integers(0, 4, (n, 2)).astype(float)
         wish = rng.integers(-1, 2, (n, 2)).astype(float)
-        velocity, blocker, draws = wish * rng.choice([0.0, 0.05, 1.0], (n, 1), p=[0.6, 0.3, 0.1]), rng.choice([-1, 0, *entity, *entity, *entity, 99], n), rng.uniform(size=n)
+        velocity, draws = wish * rng.choice([0.0, 0.05, 1.0], (n, 1), p=[0.6, 0.3, 0.1]), rng.uniform(size=n)
+        blocker = rng.choice([-1, 0, *entity, *entity, *entity, 99], n)
         blocker = np.where(blocker == entity, 0, blocker)
         active = (rng.uniform(size=n) > 0.1).astype(np.uint8)
         memory = {int(e): memory.get(int(e), [0, 0, 0]) for e in entity}
         agents = {
-            int(e): {"position": tuple(position[i]), "velocity": tuple(velocity[i]), "preferred": tuple(wish[i]), "blocker": int(blocker[i]), "active": active[i], "draw": draws[i]}
+            int(e): {
+                "position": tuple(position[i]), "velocity": tuple(velocity[i]), "preferred": tuple(wish[i]),
+                "blocker": int(blocker[i]), "active": active[i], "draw": draws[i],
+            }
             for i, e in enumerate(entity)
         }
         expected = twin.tick(agents, memory, own.slow, 2, 3, exact, ring)

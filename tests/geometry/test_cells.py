@@ -18,7 +18,7 @@ def worlds():
         "three floors": (spread, rng.integers(0, 3, 200)),
         "floors with gaps": (spread, rng.choice([-(2**31), -5, 7, 2**31 - 1], 200)),
         "a floor each": (spread, rng.permutation(200)),
-        "UTM": (spread + (4e5, 5e6), np.zeros(200)),
+        "UTM": (spread + np.array([4e5, 5e6]), np.zeros(200)),
         "far clusters": (clusters, np.zeros(180)),
         "a straggler": (np.concatenate([spread, [[1e9, -1e9]]]), np.zeros(201)),
         "a line": (np.stack([np.arange(200) * 50.0, np.zeros(200)], axis=1), np.zeros(200)),
