@@ -125,7 +125,9 @@ def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, ou
         count, walls = _U0, _U0
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
-            reach = min(reaches[row] + margin, farthest)
+            reach = reaches[row] + margin
+            if not _F0 < reach < farthest:
+                reach = farthest
             count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
             while count < wanted and reach < farthest:  # someone left: look farther
                 reach = min(reach + reach, farthest)

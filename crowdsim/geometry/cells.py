@@ -157,7 +157,8 @@ class CellIndex:
     Parameters
     ----------
     cell_size : float, m
-        Edge of a cell. Results never depend on it, only speed does: about half the radius that is usually searched is fastest.
+        Edge of a cell. Results never depend on it, only speed does: about the radius that is usually searched is fastest, half or twice that costs
+        a tenth. The ten nearest at 1 person a square metre lie within 1.8 m, at 4 within 0.9 m.
 
     Attributes
     ----------
@@ -165,7 +166,7 @@ class CellIndex:
         What the last `build` found; its arrays are overwritten by the next one.
     """
 
-    def __init__(self, cell_size: float = 1.0) -> None:
+    def __init__(self, cell_size: float = 1.5) -> None:
         self.cell_size = cell_size
         self._capacity = 0
         self._slots: dict[str, NDArray] = {}

@@ -224,7 +224,7 @@ def test_the_order_of_agents_changes_nothing():
 def test_what_reach_says_changes_nothing():
     view = random_view(8, 300, density=3.0)
     expected = choose(view._replace(reach=view.reach.copy()))
-    for guess in (0.0, 0.3, 4.0, np.inf):
+    for guess in (0.0, 0.3, 4.0, np.inf, -3.0, np.nan):
         assert (choose(view._replace(reach=np.full(300, guess, np.float32))).velocity == expected.velocity).all()
     remembered = view._replace(reach=view.reach.copy())
     choose(remembered)
