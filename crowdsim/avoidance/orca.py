@@ -35,6 +35,7 @@ from crowdsim.geometry.speed import limited
 from crowdsim.geometry.wall_frame import WallFrame, wall_frame
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.lanes import prefetch
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -45,6 +46,7 @@ MARGIN_M = 1e-3
 _F0 = np.float32(0.0)
 _HALF, _WHOLE = np.float32(0.5), np.float32(1.0)
 _INFINITE = np.float32(np.inf)
+_AHEAD = np.uint64(8)  # Slots ahead whose rows are fetched: rows lie anywhere in memory, and in large crowds not in the nearest cache.
 _U0, _U1, _U2, _U3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 class OrcaView(NamedTuple):
     """The columns of `CrowdView` that `choose_velocities` reads; `reach` is also written."""
@@ -117,8 +119,16 @@ def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, ou
     entity, velocity, preferred, radii, speeds, active, zones, reaches = view
     chosen, diagnoses, blockers, counts = out
     wall_shape, wall_link, zone_start, zone_wall = frame
+    last = np.uint64(cells_row.size - 1)
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])
+        ahead = np.uint64(cells_row[min(slot + _AHEAD, last)])
+        prefetch(preferred, ahead + ahead)
+        prefetch(velocity, ahead + ahead)
+        prefetch(speeds, ahead)
+        prefetch(radii, ahead)
+        prefetch(zones, ahead)
+        prefetch(reaches, ahead)
         if active[row] == 0:
             chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
             continue

@@ -101,6 +101,18 @@ def difference(typing, array, at, x):
 
 
 @intrinsic
+def prefetch(typing, array, at):
+    def generate(context, builder, sig, arguments):
+        data = context.make_array(sig.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        function_type = ir.FunctionType(ir.VoidType(), [address.type, _I32, _I32, _I32])
+        builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0"), [address, _I32(0), _I32(3), _I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, at), generate
+
+
+@intrinsic
 def spread(typing, x):
     return _KIND_OF[x](x), lambda context, builder, sig, arguments: _splat(builder, arguments[0])
 

@@ -17,6 +17,7 @@ from crowdsim.lanes import (
     magnitude,
     numbers,
     plain,
+    prefetch,
     root,
     spread,
     store,
@@ -26,6 +27,7 @@ from crowdsim.lanes import (
 
 @kernel
 def compiled(a, b, far, whole, x, out, found, sums):
+    prefetch(far, np.uint64(7))
     one, two = load(a, np.uint64(3)), load(b, np.uint64(5))
     store(out, np.uint64(0), one + two)
     store(out, np.uint64(16), one - two)
