@@ -86,3 +86,15 @@ def test_a_half_plane_beyond_the_speed_limit_leaves_nothing():
     lines = np.zeros(LINE_FLOATS, np.float32)
     lines[int(NORMAL_X)], lines[int(OFFSET)] = 1.0, 2.0
     assert not best_on_line(lines, U(0), U(0), F(1), F(0), F(0), False, F(0), F(0))[0]
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-7, 1e-6, 8e-6, 1e-3])
+def test_half_planes_that_point_the_same_way_do_not_disturb_the_least_violation(tilt):
+    normal, offset = np.array([[1.0, 0.0], [np.cos(tilt), np.sin(tilt)], [-1.0, 0.0], [0.0, 1.0]]), np.array([0.5, 0.4, 0.3, -0.2])
+    lines = np.zeros(LINE_FLOATS, np.float32)
+    lines[int(NORMAL_X) : int(NORMAL_X) + 4], lines[int(NORMAL_Y) : int(NORMAL_Y) + 4], lines[int(OFFSET) : int(OFFSET) + 4] = *normal.T, offset
+    failed, x, y, binding = best_velocity(lines, U(0), U(4), F(1.3), F(1.0), F(0.1), F(1.0), F(0.1), False, F(0), F(0))
+    assert failed == 2
+    x, y, _ = least_violation(lines, U(0), U(4), U(failed), F(1.3), F(x), F(y), binding, F(1.0), F(0.1))
+    assert x == pytest.approx(0.1, abs=1e-4)  # between 0.5 and -0.3, whatever lies beside
+    assert y == pytest.approx(0.1, abs=1e-3)

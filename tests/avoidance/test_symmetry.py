@@ -79,10 +79,12 @@ def test_a_lone_agent_is_never_touched():
 
 def test_side_by_side_and_in_file_is_no_symmetry():
     # Same wish: what differs is rounding. Each is bound by its neighbour.
-    for position in ([[0.0, 0.0], [0.0, 0.6]], [[0.0, 0.0], [0.6, 0.0]]):
-        wish = np.array([[1.3, 0.0], [1.3, 1e-16]])
-        _, touched = adjust(SymmetryBreaker(), [1, 2], position, wish, wish, [2, 1])
-        assert touched.tolist() == [UNTOUCHED, UNTOUCHED]
+    for position, difference in (([[0.0, 0.0], [0.0, 0.6]], (0.0, 1e-15)), ([[0.0, 0.0], [0.6, 0.0]], (1e-15, 0.0))):
+        for sign in (1.0, -1.0):
+            wish = np.array([[1.3, 0.0], [1.3, 0.0]])
+            wish[0] += sign * np.array(difference)
+            _, touched = adjust(SymmetryBreaker(), [1, 2], position, wish, wish, [2, 1])
+            assert touched.tolist() == [UNTOUCHED, UNTOUCHED]
 
 
 def test_the_side_is_the_declared_one_and_the_speed_is_kept():
