@@ -41,6 +41,7 @@ class CrowdView(NamedTuple):
     cells : Cells
         Index built of exactly these positions and layers.
     walls : Walls
+        Taken to be unchanged as long as it is the same object.
     reach : (n,) float32, m
         In and out: the distance of the last neighbour that counted, infinite where unknown. It only guides the next search, which is exact
         whatever stands here.

@@ -25,6 +25,40 @@ _INFINITE = np.float32(np.inf)
 
 @inlined_kernel
 def find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots):
+    """Find the neighbours of one agent within a radius, nearest first.
+
+    Parameters
+    ----------
+    cells_x, cells_y : (n + 16,) float64, m
+    cells_row, cells_start : uint32
+        As in `Cells`, taken out of the tuple before the loop over agents.
+    plane : tuple
+        As `plane_numbers` gives it.
+    per_metre : float
+        Cells per metre.
+    slot : uint64
+        The agent.
+    wanted : uint64, 1..MOST_NEIGHBOURS
+        How many neighbours to find at most.
+    reach : float32, m
+        Only agents nearer than this are found.
+    floats : (NEAREST_FLOATS,) float32
+        Workspace. From `NEAR_X` and `NEAR_Y` on it receives the neighbours' positions relative to the agent, m.
+    slots : (NEAREST_SLOTS,) uint32
+        Workspace. From `CHOSEN` on it receives the neighbours' slots.
+
+    Returns
+    -------
+    count : uint64
+        Neighbours found. Where it is `wanted`, they are the nearest of all, whatever `reach` was; else all within `reach`.
+    square : float32, m^2
+        Squared distance of the last one; infinite where fewer than `wanted` were found.
+
+    Notes
+    -----
+    Distances are float32, of differences taken in float64: mirrored and turned scenes give the same numbers. Equal distances are ordered by
+    entity. Twin: `tests/reference/neighbours.py`.
+    """
     x, y = cells_x[slot], cells_y[slot]
     first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, per_metre, x, y, np.float64(reach))
     square = reach * reach

@@ -35,6 +35,7 @@ from crowdsim.geometry.speed import limited
 from crowdsim.geometry.wall_frame import WallFrame, wall_frame
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.lanes import prefetch
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -45,6 +46,7 @@ MARGIN_M = 1e-3
 _F0 = np.float32(0.0)
 _HALF, _WHOLE = np.float32(0.5), np.float32(1.0)
 _INFINITE = np.float32(np.inf)
+_AHEAD = np.uint64(8)  # Slots ahead whose rows are fetched: rows lie anywhere in memory, and in large crowds not in the nearest cache.
 _U0, _U1, _U2, _U3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 class OrcaView(NamedTuple):
     """The columns of `CrowdView` that `choose_velocities` reads; `reach` is also written."""
@@ -81,7 +83,8 @@ def gather_by_slot(start, stop, cells, velocity, radius, active, hot):
 
     Notes
     -----
-    Read contiguously later, this saves a third of the neighbours' cost at 10,000 agents. Twin: `tests/reference/orca.py`.
+    Neighbours lie close together in cell order, while their rows lie anywhere: 1 to 5 ns an agent spent here save several times that later.
+    Twin: `tests/reference/orca.py`.
     """
     fastest, cells_row = _F0, cells.row
     for slot in range(np.uint64(start), np.uint64(stop)):
@@ -117,15 +120,25 @@ def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, ou
     entity, velocity, preferred, radii, speeds, active, zones, reaches = view
     chosen, diagnoses, blockers, counts = out
     wall_shape, wall_link, zone_start, zone_wall = frame
+    last = np.uint64(cells_row.size - 1)
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])
+        ahead = np.uint64(cells_row[min(slot + _AHEAD, last)])
+        for pairs in (velocity, preferred):
+            prefetch(pairs, ahead + ahead)
+        for singles in (radii, speeds):
+            prefetch(singles, ahead)
+        prefetch(zones, ahead)
+        prefetch(reaches, ahead)
         if active[row] == 0:
             chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
             continue
         count, walls = _U0, _U0
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
-            reach = min(reaches[row] + margin, farthest)
+            reach = reaches[row] + margin
+            if not _F0 < reach < farthest:
+                reach = farthest
             count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
             while count < wanted and reach < farthest:  # someone left: look farther
                 reach = min(reach + reach, farthest)
@@ -187,7 +200,7 @@ def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out
 
     Notes
     -----
-    About 80 ns for neighbours, 20 for half-planes and 60 for the linear programs an agent at 1 a square metre. Twin: `tests/reference/orca.py`.
+    About 110 ns for neighbours, 15 for half-planes and 60 for the linear programs an agent at 1 a square metre; see benchmarks/avoidance.py. Twin: `tests/reference/orca.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
     others, lines = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)

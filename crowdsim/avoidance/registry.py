@@ -23,7 +23,7 @@ def register(model: M) -> M:
     ValueError
         If another class has the name already.
     """
-    name = model.name
+    name: str = model.name  # type: ignore[attr-defined]
     known = _models.get(name)
     if known is not None and (known.__module__, known.__qualname__) != (model.__module__, model.__qualname__):
         raise ValueError(f"two avoidance models are called {name!r}: {known.__module__}.{known.__qualname__} and {model.__module__}.{model.__qualname__}")

@@ -54,6 +54,38 @@ def may_be_pushed(shape, zone_wall, begin, end, x, y, to_x, to_y, radius):
 
 
 @lean_kernel
+def clear_of_walls(frame, zone, wall_distance, reach, x, y, dx, dy, length, radius):
+    """Tell whether the walls let a disc be pushed, far from walls without looking at them.
+
+    Parameters
+    ----------
+    frame : WallFrame
+    zone : int
+        Row of the wall lists.
+    wall_distance : float, m
+        Lower bound of the distance from (x, y) to any wall.
+    reach : float, m
+        The wall lists are whole within this distance; a push that would need more is refused.
+    x, y, dx, dy, length, radius : float, m
+        Where the disc is, the push and its length, and how large the disc is.
+
+    Returns
+    -------
+    bool
+
+    Notes
+    -----
+    Twin: `tests/reference/clearance.py`.
+    """
+    if length + radius <= wall_distance:
+        return True
+    if length + radius > reach:
+        return False
+    shape, _, zone_start, zone_wall = frame
+    return may_be_pushed(shape, zone_wall, zone_start[zone], zone_start[zone + 1], x, y, x + dx, y + dy, radius)
+
+
+@lean_kernel
 def _height(shape, wall, ux, uy, x, y):
     """Return how far a point is above a wall's line, positive on the free side; the mean from both ends, so that mirrored walls give the same."""
     lx, ly, rx, ry = shape[wall, 0] - x, shape[wall, 1] - y, shape[wall, 2] - x, shape[wall, 3] - y

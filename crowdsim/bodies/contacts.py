@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.bodies.clearance import may_be_pushed
+from crowdsim.bodies.clearance import clear_of_walls
 from crowdsim.geometry.cells import plane_numbers, window
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.lanes import append_set, bit_count, bits, difference, load, numbers, spread
@@ -145,7 +145,7 @@ def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone,
 
     Parameters
     ----------
-    start, stop, cells, now, capacity, widest, drift
+    start, stop, cells, now, capacity, widest, drift : various
         As in `scan_contacts`.
     frame : WallFrame
     zone : (n,) int64
@@ -199,27 +199,13 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
                 contact += 1
 
 
-@lean_kernel
-def clear_of_walls(frame, zone, wall_distance, reach, x, y, dx, dy, length, radius):
-    """Tell whether the walls let a disc be pushed by (dx, dy), of this length; far from walls without looking at them.
-
-    Twin: `tests/reference/clearance.py`.
-    """
-    if length + radius <= wall_distance:
-        return True
-    if length + radius > reach:
-        return False
-    shape, _, zone_start, zone_wall = frame
-    return may_be_pushed(shape, zone_wall, zone_start[zone], zone_start[zone + 1], x, y, x + dx, y + dy, radius)
-
-
 @kernel
 def scale_pushes(start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can, table):
     """Find how much of each push keeps both the sum and the depth of the disc's overlaps from rising.
 
     Parameters
     ----------
-    start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can
+    start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can : various
         As `list_contacts` left them.
     table : (c, 4) float64
         Overlap and normal are read; receives the scale of each push: 1, 1/2, 1/4 or 0.
@@ -323,7 +309,7 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
 
     Parameters
     ----------
-    start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table
+    start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table : various
         As `list_contacts` left them, or `scale_pushes` where `guarded` is true.
     guarded : bool
         Scale each push as `scale_pushes` found.

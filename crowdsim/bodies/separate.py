@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies import contacts
-from crowdsim.geometry.cells import CellIndex
+from crowdsim.geometry.cells import CellIndex, Cells
 from crowdsim.geometry.wall_frame import WallFrame, wall_frame
 from crowdsim.geometry.walls import Walls
 from crowdsim.lanes import LANES
 from crowdsim.threads import Team
 from crowdsim.tunable import param
+
+Rows = dict[str, NDArray[Any]]  # buffers of one number a slot, by name
 
 _LEAST_CAPACITY = 64  # Neighbours of one disc that there is room for at first; grows when a pile needs more.
 
@@ -37,18 +39,18 @@ class Now(NamedTuple):
     movable: NDArray[np.uint8]
 
 
-class Overlaps(NamedTuple):
-    """Overlaps of a crowd: pairs that overlap, the deepest overlap (m), and the sum over pairs (m)."""
+@dataclass(frozen=True)
+class Overlaps:
+    """Overlaps of a crowd: pairs that overlap by more than a micrometre, the deepest overlap (m), and the sum over all pairs (m)."""
 
     count: int
     deepest: float
     total: float
 
 
-def _overlaps(results: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]) -> Overlaps:
+def _overlaps(rows: Rows) -> Overlaps:
     """Return the overlaps of the crowd from those of each disc."""
-    count, deepest, total = results
-    return Overlaps(int(count.sum()) // 2, float(deepest.max()), int(total.sum()) / 2.0 / contacts.FINE)
+    return Overlaps(int(rows["count"].sum()) // 2, float(rows["deepest"].max()), int(rows["total"].sum()) / 2.0 / contacts.FINE)
 
 
 class Separation(NamedTuple):
@@ -142,42 +144,49 @@ class Separator:
         cells = self._index.build(position, layer, cell_size=max(2.2 * float(radius.mean()), 0.1))
         now = Now(rows["x"], rows["y"], rows["radius"], rows["radius32"], rows["movable"])
         widest = max(team.run(contacts.gather_discs, n, cells, radius, movable, now))
-        gap, results = rows["gap"], (rows["count"], rows["deepest"], rows["total"])
-        gap[:] = 0.0
+        rows["gap"][:] = 0.0
+        self._scan(team, n, cells, now, widest, 0.0, 0.0, rows)
+        before = after = _overlaps(rows)
         drift = 0.0
-        self._scan(team, n, cells, now, widest, drift, 0.0, gap, results)
-        before = after = _overlaps(results)
         for _ in range(self.parameters.passes):
             if after.count == 0:
                 break
-            walls_of = (drift, self._frame, zone, wall_distance, walls.reach)
-            listed = self._list(team, n, rows, (cells, now, self._capacity, widest, *walls_of))
-            known_gap = gap.copy()
-            for guarded in (False, True):  # the second never fails, but makes less way
-                if guarded:
-                    gap[:] = known_gap
-                    while -1 in team.run(contacts.scale_pushes, n, cells, now, self._capacity, widest, *walls_of, *listed):
-                        self._capacity *= 2
-                moved = max(team.run(contacts.push_apart, n, cells, now, *walls_of, *listed, guarded, rows["new_x"], rows["new_y"]))
-                pushed = now._replace(x=rows["new_x"], y=rows["new_y"])
-                self._scan(team, n, cells, pushed, widest, drift + moved, moved, gap, results)
-                then = _overlaps(results)
-                if then.total <= after.total and then.deepest <= after.deepest:
-                    break
-            rows["new_x"], rows["new_y"] = now.x, now.y
-            now, after, drift = pushed, then, drift + moved
+            now, after, drift = self._pass(team, n, cells, now, widest, drift, after, rows, (zone, wall_distance, walls.reach))
         if drift > 0.0:
             team.run(contacts.scatter_positions, n, cells, now.x, now.y, out)
         return Separation(before, after)
 
-    def _scan(self, team: Team, n: int, cells: Any, now: Now, widest: float, drift: float, moved: float, gap: NDArray[np.float64], results: Any) -> None:
+    def _pass(
+        self, team: Team, n: int, cells: Cells, now: Now, widest: float, drift: float, before: Overlaps, rows: Rows, ground: tuple[Any, ...]
+    ) -> tuple[Now, Overlaps, float]:
+        """Push once; return where the discs are then, how they overlap, and how far they have moved at most since `cells` was built."""
+        walls_of = (drift, self._frame, *ground)
+        listed = self._list(team, n, rows, (cells, now, self._capacity, widest, *walls_of))
+        known_gap = rows["gap"].copy()
+        for guarded in (False, True):  # divided pushes hardly ever do harm; where they would, the guarded ones take over, which never do
+            if guarded:
+                rows["gap"][:] = known_gap
+                while -1 in team.run(contacts.scale_pushes, n, cells, now, self._capacity, widest, *walls_of, *listed):
+                    self._capacity *= 2
+            moved = max(team.run(contacts.push_apart, n, cells, now, *walls_of, *listed, guarded, rows["new_x"], rows["new_y"]))
+            pushed = now._replace(x=rows["new_x"], y=rows["new_y"])
+            self._scan(team, n, cells, pushed, widest, drift + moved, moved, rows)
+            after = _overlaps(rows)
+            if after.total <= before.total and after.deepest <= before.deepest:
+                break
+        rows["new_x"], rows["new_y"] = now.x, now.y
+        return pushed, after, drift + moved
+
+    def _scan(self, team: Team, n: int, cells: Cells, now: Now, widest: float, drift: float, moved: float, rows: Rows) -> None:
         """Count overlaps, with more room where a pile needs it."""
+        gap = rows["gap"]
         known = gap.copy() if self._capacity < n else gap
-        while -1 in team.run(contacts.scan_contacts, n, cells, now, self._capacity, widest, drift, moved, gap, *results):
+        found = (rows["count"], rows["deepest"], rows["total"])
+        while -1 in team.run(contacts.scan_contacts, n, cells, now, self._capacity, widest, drift, moved, gap, *found):
             self._capacity *= 2
             gap[:] = known
 
-    def _list(self, team: Team, n: int, rows: dict[str, NDArray[Any]], arguments: tuple[Any, ...]) -> tuple[NDArray[Any], ...]:
+    def _list(self, team: Team, n: int, rows: Rows, arguments: tuple[Any, ...]) -> tuple[NDArray[Any], ...]:
         """List the contacts that were counted."""
         first = rows["first"]
         np.cumsum(rows["count"], out=first[1 : n + 1])

@@ -95,8 +95,8 @@ def _sort_into_cells(position, plane_of_row, cells, cell_of_row):
         cell = np.uint32(shape[p, FIRST_CELL] + line * shape[p, COLUMNS] + column)
         cell_of_row[row] = cell
         start[np.uint64(cell) + np.uint64(2)] += np.uint32(1)
-    for cell in range(2, start.size):  # start[c + 1] is now the first slot of cell c, and filling c moves it to the first slot of c + 1
-        start[cell] += start[cell - 1]
+    for place in range(2, start.size):  # start[c + 1] is now the first slot of cell c, and filling c moves it to the first slot of c + 1
+        start[place] += start[place - 1]
     for row in range(plane_of_row.size):
         following = np.uint64(cell_of_row[row]) + np.uint64(1)
         slot = np.uint64(start[following])
@@ -115,19 +115,23 @@ def plane_numbers(origin, shape, p):
 
 @inlined_kernel
 def window(plane, per_metre, x, y, reach):
-    """Find the table cells of plane `p` that hold everybody within `reach` of (x, y).
+    """Find the table cells of a plane that hold everybody within `reach` of (x, y).
 
     Parameters
     ----------
-    cells : Cells
-    p : int
+    plane : tuple
+        As `plane_numbers` gives it.
+    per_metre : float
+        Cells per metre.
     x, y, reach : float, m
 
     Returns
     -------
-    first_line, lines, first_column, columns, wrapped_columns : int64
-        Lines of cells go on from ``first_line`` (modulo the row mask); in each, `columns` cells from `first_column` on, and `wrapped_columns` from
-        column 0 on where the table is folded. No cell is named twice.
+    first_line, lines, first_column, columns, wrapped : int64
+        In each of `lines` lines from `first_line` on (modulo the row mask): `columns` cells from `first_column` on, and `wrapped` cells from column
+        0 on where the table is folded. No cell is named twice.
+    row_mask, table_columns, first_cell : int64
+        The cell of line l and column c is ``first_cell + (l & row_mask) * table_columns + c``.
 
     Notes
     -----
@@ -153,7 +157,8 @@ class CellIndex:
     Parameters
     ----------
     cell_size : float, m
-        Edge of a cell. Results never depend on it, only speed does: about half the radius that is usually searched is fastest.
+        Edge of a cell. Results never depend on it, only speed does: about the radius that is usually searched is fastest, half or twice that costs
+        a tenth. The ten nearest at 1 person a square metre lie within 1.8 m, at 4 within 0.9 m.
 
     Attributes
     ----------
@@ -161,7 +166,7 @@ class CellIndex:
         What the last `build` found; its arrays are overwritten by the next one.
     """
 
-    def __init__(self, cell_size: float = 1.0) -> None:
+    def __init__(self, cell_size: float = 1.5) -> None:
         self.cell_size = cell_size
         self._capacity = 0
         self._slots: dict[str, NDArray] = {}

@@ -20,6 +20,7 @@ Values are *lanes*: of float32, of int32, or of truth values. ``+ - * /`` work o
 `total(a)`                            sum of int32 lanes
 `bits(mask)`                          uint64 whose bit k tells lane k
 `bit_count(u)`, `first_bit(u)`        of uint64; the first bit of 0 is undefined
+`prefetch(array, at)`                 have the processor fetch what lies at the `at`-th number of an array; no effect but time
 `append_set(array, at, base, byte)`   write ``base + k`` for each bit k of `byte` to the uint32 `array` from `at` on; eight entries are overwritten
 ====================================  =====================================================================================
 
@@ -28,7 +29,7 @@ Indices are uint64. Nothing is checked: arrays must reach 16 entries beyond the 
 
 import numba
 
-if numba.config.DISABLE_JIT:
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     from crowdsim.lanes.plain import (
         append_set,
         bit_count,
@@ -41,6 +42,7 @@ if numba.config.DISABLE_JIT:
         load,
         magnitude,
         numbers,
+        prefetch,
         root,
         spread,
         store,
@@ -59,6 +61,7 @@ else:
         load,
         magnitude,
         numbers,
+        prefetch,
         root,
         spread,
         store,
@@ -80,6 +83,7 @@ __all__ = [
     "load",
     "magnitude",
     "numbers",
+    "prefetch",
     "root",
     "spread",
     "store",

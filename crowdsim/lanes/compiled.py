@@ -71,7 +71,7 @@ def _llvm(name: str, result: Any) -> Callable[..., Any]:
 
 
 @intrinsic
-def load(typing, array, at):  # noqa: D103
+def load(typing, array, at):
     def generate(context, builder, sig, arguments):
         value = builder.load(_pointer(context, builder, sig.args[0], *arguments))
         value.align = 4
@@ -98,6 +98,18 @@ def difference(typing, array, at, x):
         return builder.fptrunc(builder.fsub(value, _splat(builder, arguments[2])), FLOATS.vector)
 
     return FLOATS(array, at, x), generate
+
+
+@intrinsic
+def prefetch(typing, array, at):
+    def generate(context, builder, sig, arguments):
+        data = context.make_array(sig.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        function_type = ir.FunctionType(ir.VoidType(), [address.type, _I32, _I32, _I32])
+        builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0"), [address, _I32(0), _I32(3), _I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, at), generate
 
 
 @intrinsic
@@ -193,7 +205,7 @@ def _append_row(typing, array, at, base, table, row):
 @inlined_kernel
 def append_set(array, at, base, byte):
     """Write ``base + k`` for each bit k of `byte` to `array` from `at` on; see `crowdsim.lanes`. Twin: `crowdsim.lanes.plain.append_set`."""
-    _append_row(array, at, base, _SET_BITS, byte)
+    _append_row(array, at, base, _SET_BITS, byte)  # type: ignore[call-arg]
 
 
 def _operator(function: Any, kinds: dict[Lanes, Lanes], emit: Callable[[Any, Lanes, Any, Any], Any]) -> None:
@@ -207,7 +219,11 @@ def _operator(function: Any, kinds: dict[Lanes, Lanes], emit: Callable[[Any, Lan
             return None
 
     for kind in kinds:
-        lower_builtin(function, kind, kind)(lambda context, builder, sig, arguments, kind=kind: emit(builder, kind, *arguments))
+
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any, kind: Lanes = kind) -> Any:
+            return emit(builder, kind, *arguments)
+
+        lower_builtin(function, kind, kind)(generate)
 
 
 _operator(operator.add, {FLOATS: FLOATS, INTEGERS: INTEGERS}, lambda builder, kind, a, b: builder.fadd(a, b) if kind == FLOATS else builder.add(a, b))
@@ -216,10 +232,11 @@ _operator(operator.mul, {FLOATS: FLOATS}, lambda builder, kind, a, b: builder.fm
 _operator(operator.truediv, {FLOATS: FLOATS}, lambda builder, kind, a, b: builder.fdiv(a, b))
 _operator(operator.and_, {TRUTHS: TRUTHS}, lambda builder, kind, a, b: builder.and_(a, b))
 _operator(operator.or_, {TRUTHS: TRUTHS}, lambda builder, kind, a, b: builder.or_(a, b))
-_COMPARISONS = ((operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="), (operator.eq, "=="), (operator.ne, "!="))
-for _function, _sign in _COMPARISONS:
-    _operator(
-        _function,
-        {FLOATS: TRUTHS, INTEGERS: TRUTHS},
-        lambda builder, kind, a, b, sign=_sign: builder.fcmp_ordered(sign, a, b) if kind == FLOATS else builder.icmp_signed(sign, a, b),
-    )
+
+
+def _comparison(sign: str) -> Callable[[Any, Lanes, Any, Any], Any]:
+    return lambda builder, kind, a, b: builder.fcmp_ordered(sign, a, b) if kind == FLOATS else builder.icmp_signed(sign, a, b)
+
+
+for _function, _sign in ((operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="), (operator.eq, "=="), (operator.ne, "!=")):
+    _operator(_function, {FLOATS: TRUTHS, INTEGERS: TRUTHS}, _comparison(_sign))

@@ -27,6 +27,10 @@ def difference(array: NDArray[np.float64], at: Any, x: Any) -> NDArray[np.float3
         return (array[int(at) : int(at) + WIDTH] - x).astype(np.float32)
 
 
+def prefetch(array: NDArray[Any], at: Any) -> None:
+    """Do nothing."""
+
+
 def spread(x: Any) -> NDArray[Any]:
     """Return the number in each lane."""
     return np.full(WIDTH, x)

@@ -1,0 +1,251 @@
+"""Push-apart: it does no harm, comes to rest, keeps bodies out of walls, and depends on nothing that does not matter."""
+
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+
+from crowdsim.bodies.separate import SeparationParameters, Separator
+from crowdsim.geometry.walls import no_walls, walls_from_rings
+from crowdsim.threads import Team
+from tests.reference import separate as twin
+
+ONE = Team(1)
+HALL = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 3.0], [0.0, 3.0]])
+PILLAR = np.array([[2.0, 1.0], [2.0, 2.0], [2.5, 2.0], [2.5, 1.0]])
+PLAN = walls_from_rings([HALL, PILLAR])
+
+
+def separate(position, radius, *, passes=1, movable=None, layer=None, walls=None, team=ONE, wall_distance=0.0, separator=None):
+    position = np.array(position, dtype=np.float64)
+    n = len(position)
+    out = np.empty((n, 2))
+    radii = np.broadcast_to(np.asarray(radius, dtype=np.float64), n).copy()
+    flags = np.ones(n, np.uint8) if movable is None else np.array(movable, dtype=np.uint8)
+    floors = np.zeros(n, np.int32) if layer is None else np.array(layer, dtype=np.int32)
+    result = (separator or Separator(SeparationParameters(passes=passes))).separate(
+        position, radii, flags, floors, np.zeros(n, np.int64), np.full(n, wall_distance, np.float32), no_walls() if walls is None else walls, team, out
+    )
+    return out, result
+
+
+def overlaps(position, radius, layer=None):
+    """(total, deepest) overlap of all pairs."""
+    n = len(position)
+    radius = np.broadcast_to(radius, n)
+    distance = np.sqrt(((position[:, None] - position[None]) ** 2).sum(axis=2))
+    depth = np.maximum(radius[:, None] + radius[None] - distance, 0.0)
+    depth[np.arange(n), np.arange(n)] = 0.0
+    if layer is not None:
+        depth[layer[:, None] != layer[None]] = 0.0
+    return depth.sum() / 2.0, depth.max(initial=0.0)
+
+
+def random_crowd(rng):
+    """Position, radius and movable flags of a crowd: dense or loose, on a lattice or not, of one size or many."""
+    n, density = int(rng.integers(2, 60)), rng.uniform(0.3, 12.0)
+    position = rng.uniform(0.0, np.sqrt(n / density), (n, 2))
+    if rng.uniform() < 0.2:
+        position = np.round(position * 4.0) / 4.0
+    radius = rng.uniform(0.05, 0.4, n) if rng.uniform() < 0.5 else np.full(n, 0.25)
+    movable = (rng.uniform(size=n) > rng.choice([0.0, 0.3])).astype(np.uint8)
+    return position, radius, movable
+
+
+def assert_no_harm(seeds):
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        position, radius, movable = random_crowd(rng)
+        before = overlaps(position, radius)
+        for _ in range(4):
+            moved, result = separate(position, radius, movable=movable)
+            after = overlaps(moved, radius)
+            assert after[0] <= before[0] + 1e-10, seed
+            assert after[1] <= before[1] + 1e-12, seed
+            assert result.before.total == pytest.approx(before[0], abs=1e-8)
+            assert result.after.deepest == pytest.approx(after[1], abs=1e-12)
+            assert (moved[movable == 0] == position[movable == 0]).all()
+            position, before = moved, after
+
+
+def test_neither_total_nor_deepest_overlap_rises_over_a_pass():
+    assert_no_harm(range(400))
+
+
+@pytest.mark.full
+def test_neither_total_nor_deepest_overlap_rises_over_ten_thousand_crowds():
+    assert_no_harm(range(10_000))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_separate_agrees_with_reference(seed):
+    rng = np.random.default_rng(seed)
+    position, radius, movable = random_crowd(rng)
+    layer = rng.integers(0, 2, len(radius))
+    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), layer.tolist(), [], 3)
+    moved, result = separate(position, radius, passes=3, movable=movable, layer=layer)
+    assert np.allclose(moved, expected, atol=1e-9)
+    count, deepest, total = twin.measure(position.tolist(), radius.tolist(), layer.tolist())
+    assert astuple(result.before) == (count, pytest.approx(deepest, abs=1e-12), pytest.approx(total, abs=1e-9))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_separate_among_walls_agrees_with_reference(seed):
+    rng = np.random.default_rng(seed)
+    position, radius = rng.uniform((0.1, 0.1), (4.9, 2.9), (40, 2)), rng.uniform(0.15, 0.3, 40)
+    movable = (rng.uniform(size=40) > 0.1).astype(np.uint8)
+    walls = [(tuple(a), tuple(b)) for a, b in zip(PLAN.start.tolist(), PLAN.end.tolist(), strict=True)]
+    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * 40, walls, 2)
+    moved, _ = separate(position, radius, passes=2, movable=movable, walls=PLAN)
+    assert np.allclose(moved, expected, atol=1e-9)
+
+
+def test_an_isolated_pair_parts_by_half_the_overlap_each():
+    moved, result = separate([[0.0, 0.0], [0.3, 0.0]], 0.2)
+    assert moved.tolist() == [[pytest.approx(-0.05), 0.0], [pytest.approx(0.35), 0.0]]
+    assert astuple(result.before) == (1, pytest.approx(0.1), pytest.approx(0.1))
+    assert result.after.count == 0
+
+
+def test_touching_discs_are_left_alone():
+    position = np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.0]])
+    moved, result = separate(position, 0.25)
+    assert (moved == position).all()
+    assert result.before.count == 0
+
+
+def test_the_middle_one_of_three_stays_and_the_outer_ones_give_way():
+    moved, _ = separate([[-0.3, 0.0], [0.0, 0.0], [0.3, 0.0]], 0.2)
+    assert moved[1].tolist() == [0.0, 0.0]
+    assert moved[0, 0] == pytest.approx(-0.35)
+    assert moved[2, 0] == pytest.approx(0.35)
+
+
+def test_coincident_centres_part_along_x_by_entity():
+    moved, _ = separate([[1.0, 1.0], [1.0, 1.0]], 0.2)
+    assert moved.tolist() == [[pytest.approx(1.2), 1.0], [pytest.approx(0.8), 1.0]]
+
+
+def test_whoever_cannot_move_is_passed_the_whole_push():
+    moved, _ = separate([[0.0, 0.0], [0.3, 0.0]], 0.2, movable=[1, 0])
+    assert moved.tolist() == [[pytest.approx(-0.1), 0.0], [0.3, 0.0]]
+    both, result = separate([[0.0, 0.0], [0.3, 0.0]], 0.2, movable=[0, 0])
+    assert both.tolist() == [[0.0, 0.0], [0.3, 0.0]]
+    assert result.after.count == 1
+
+
+def test_a_push_into_a_wall_goes_to_the_other():
+    moved, _ = separate([[0.2, 1.5], [0.5, 1.5]], 0.2, walls=PLAN)
+    assert moved.tolist() == [[0.2, 1.5], [pytest.approx(0.6), 1.5]]
+
+
+def test_discs_on_different_floors_do_not_touch():
+    position = np.array([[0.0, 0.0], [0.1, 0.0]])
+    assert (separate(position, 0.2, layer=[0, 1])[0] == position).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nobody_is_pushed_into_a_wall(seed):
+    rng = np.random.default_rng(seed)
+    n, radius = 120, 0.2
+    position = rng.uniform((0.2, 0.2), (4.8, 2.8), (n, 2))
+    position = position[~((position[:, 0] > 1.8) & (position[:, 0] < 2.7) & (position[:, 1] > 0.8) & (position[:, 1] < 2.2))]
+    for _ in range(60):
+        position, _ = separate(position, radius, passes=3, walls=PLAN)
+        assert (position > radius - 2e-4).all()
+        assert (position[:, 0] < 5.0 - radius + 2e-4).all()
+        assert (position[:, 1] < 3.0 - radius + 2e-4).all()
+        to_pillar = np.hypot(*np.maximum(np.maximum([2.0, 1.0] - position, position - [2.5, 2.0]), 0.0).T)
+        assert (to_pillar > radius - 2e-4).all()
+
+
+@pytest.mark.parametrize("radius", [0.2, 0.25])
+def test_a_crowd_of_four_a_square_metre_comes_to_rest(radius):
+    rng = np.random.default_rng(3)
+    position, separator = rng.uniform(0.0, 10.0, (400, 2)), Separator()
+    for _ in range(1500):
+        moved, result = separate(position, radius, separator=separator)
+        step, position = np.abs(moved - position).max(), moved
+    assert step < 1e-5
+    assert result.after.deepest < 0.002
+
+
+def test_a_guarded_pass_takes_over_where_a_divided_push_would_do_harm():
+    # One pair overlaps amid a close-packed lattice: pushing it apart straight would press it into four others.
+    lattice = np.array([[column + 0.5 * (line % 2), line * np.sqrt(0.75)] for line in range(7) for column in range(7)]) * 0.4
+    lattice[24, 0] += 0.05
+    before = overlaps(lattice, 0.2)
+    moved, _ = separate(lattice, 0.2)
+    after = overlaps(moved, 0.2)
+    assert after[0] <= before[0] + 1e-10
+    assert after[1] <= before[1] + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_pair_keeps_its_centre_and_a_crowd_its_equal_contacts(seed):
+    rng = np.random.default_rng(seed)
+    pairs = (np.arange(20)[:, None] * [3.0, 0.0])[:, None] + rng.uniform(0.0, 0.3, (20, 2, 2))
+    moved, _ = separate(pairs.reshape(-1, 2), 0.25)
+    assert np.allclose(moved.reshape(20, 2, 2).mean(axis=1), pairs.mean(axis=1), atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_mirrored_turned_and_reordered_crowds_are_parted_alike(seed):
+    rng = np.random.default_rng(seed)
+    n = 150
+    position, radius = rng.uniform(0.0, 6.0, (n, 2)), rng.uniform(0.1, 0.35, n)
+    expected, _ = separate(position, radius, passes=3)
+    for move in (lambda a: a * (-1.0, 1.0), lambda a: -a, lambda a: np.stack([-a[:, 1], a[:, 0]], axis=1), lambda a: a[:, ::-1]):
+        assert (separate(move(position), radius, passes=3)[0] == move(expected)).all()
+    order = rng.permutation(n)
+    assert (separate(position[order], radius[order], passes=3)[0] == expected[order]).all()
+
+
+def test_the_number_of_threads_changes_nothing():
+    rng = np.random.default_rng(0)
+    position, radius = rng.uniform(0.0, 30.0, (4000, 2)), rng.uniform(0.15, 0.3, 4000)
+    expected, result = separate(position, radius, passes=3)
+    for threads in (2, 3, 7):
+        team = Team(threads)
+        moved, other = separate(position, radius, passes=3, team=team)
+        team.close()
+        assert (moved == expected).all()
+        assert other == result
+
+
+def test_wall_distance_only_saves_time():
+    rng = np.random.default_rng(1)
+    position = rng.uniform((0.2, 0.2), (4.8, 2.8), (80, 2))
+    frame = np.minimum(position, [5.0, 3.0] - position).min(axis=1)
+    pillar = np.hypot(*np.maximum(np.maximum([2.0, 1.0] - position, position - [2.5, 2.0]), 0.0).T)
+    distance = (np.minimum(frame, pillar) * 0.999).astype(np.float32)
+    assert (separate(position, 0.2, passes=3, walls=PLAN)[0] == separate(position, 0.2, passes=3, walls=PLAN, wall_distance=distance)[0]).all()
+
+
+@pytest.mark.parametrize(
+    "position, radius",
+    [
+        (np.zeros((0, 2)), 0.2),
+        (np.zeros((1, 2)), 0.2),
+        (np.zeros((90, 2)), 0.2),
+        (np.random.default_rng(0).uniform(0.0, 3.0, (50, 2)), 0.0),
+        (np.random.default_rng(0).uniform(0.0, 9.0, (50, 2)), np.array([30.0, *[0.2] * 49])),
+        (np.random.default_rng(0).uniform(0.0, 3.0, (50, 2)) + np.array([4e5, 5e6]), 0.25),
+    ],
+    ids=["nobody", "one", "a pile", "points", "a giant", "UTM"],
+)
+def test_odd_crowds_are_parted_without_harm(position, radius):
+    before = overlaps(position, radius)
+    moved, result = separate(position, radius, passes=3)
+    after = overlaps(moved, radius)
+    assert np.isfinite(moved).all()
+    assert after[0] <= before[0] + 1e-6
+    assert after[1] <= before[1] + 1e-8
+    assert result.before.total == pytest.approx(before[0], abs=1e-6)
+
+
+def test_buffers_serve_crowds_of_changing_size():
+    separator, rng = Separator(), np.random.default_rng(5)
+    for n in (3, 200, 50, 1000, 1):
+        position = rng.uniform(0.0, np.sqrt(n), (n, 2))
+        assert (separate(position, 0.25, separator=separator)[0] == separate(position, 0.25, passes=3)[0]).all()

@@ -1,0 +1,66 @@
+"""Naive twin of `count_blocked` and `turn_away`: one tick of the symmetry breaker with dictionaries and angles."""
+
+import math
+
+GOLDEN = 0.6180339887498949
+
+
+def held(agent, slow):
+    """Whether an agent wants to move and hardly moves, because of somebody."""
+    wish = agent["preferred"]
+    along = agent["velocity"][0] * wish[0] + agent["velocity"][1] * wish[1]
+    return bool(agent["active"]) and agent["blocker"] > 0 and math.hypot(*wish) > 0.0 and along < slow * (wish[0] ** 2 + wish[1] ** 2)
+
+
+def is_exact(one, other):
+    """Whether two agents going as they prefer would meet centre on centre."""
+    p = (other["position"][0] - one["position"][0], other["position"][1] - one["position"][1])
+    v = (one["preferred"][0] - other["preferred"][0], one["preferred"][1] - other["preferred"][1])
+    if math.hypot(*v) <= 1e-2 * math.hypot(*one["preferred"]):
+        return False
+    return p[0] * v[0] + p[1] * v[1] > 0.0 and abs(p[0] * v[1] - p[1] * v[0]) <= 1e-6 * math.hypot(*p) * math.hypot(*v)
+
+
+def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns):
+    """One tick.
+
+    `agents` maps entity -> dict; `memory` maps entity -> [blocked, turning, events] and is changed. Returns entity -> (preferred, cause).
+    """
+    for entity, agent in agents.items():
+        memory[entity][0] = memory[entity][0] + 1 if held(agent, slow) else 0
+
+    def in_ring(start):
+        here = agents[start]["blocker"]
+        for _ in range(16):
+            if here == start:
+                return True
+            if here not in agents or memory[here][0] < patience or agents[here]["blocker"] <= 0:
+                return False
+            here = agents[here]["blocker"]
+        return False
+
+    result = {}
+    for entity, agent in agents.items():
+        wish, cause = agent["preferred"], 0
+        if not agent["active"] or wish == (0.0, 0.0):
+            memory[entity][1] = 0
+        elif memory[entity][1] > 0:
+            memory[entity][1] -= 1
+            cause = 2
+        elif agent["blocker"] in agents:
+            if memory[entity][0] >= patience and in_ring(entity):
+                cause, memory[entity][1] = 2, lasts - 1
+                memory[entity][2] += 1
+            elif is_exact(agent, agents[agent["blocker"]]):
+                cause = 1
+                memory[entity][2] += 1
+        if cause:
+            low, high = exact_turns if cause == 1 else ring_turns
+            draw = (agent["draw"] + memory[entity][2] * GOLDEN) % 1.0
+            angle = -2.0 * math.atan(low + (high - low) * draw)  # to the right: clockwise
+            wish = (
+                wish[0] * math.cos(angle) - wish[1] * math.sin(angle),
+                wish[0] * math.sin(angle) + wish[1] * math.cos(angle),
+            )
+        result[entity] = (wish, cause)
+    return result
