@@ -72,6 +72,8 @@ def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Reco
         with open_run(source) as recording:
             if recording.is_whole and not source.name.endswith(PARTIAL_SUFFIX):
                 raise RecordingError(f"{source}: is whole already ({recording.state.name.lower()}); there is nothing to recover.")
+            if recording.commit.number == 0:
+                raise RecordingError(f"{source}: nothing was committed before its writer was stopped; there is nothing to recover.")
             commit, lost = _readable(recording)
             has_ended = recording.state is not RunState.RUNNING and not lost  # killed between its last commit and its final name
         verdict = {"state": RunState.RECOVERED.name.lower(), "reason": f"recovered from {source.name}", "result": {}, "lost": lost}
