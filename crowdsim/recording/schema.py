@@ -125,7 +125,7 @@ STANDARD_COLUMNS = (
     RecordedColumn("velocity", "float32", "m/s", "velocity of the last step", width=2, exact="float64"),
     RecordedColumn("preferred_velocity", "float32", "m/s", "what the agent would do alone", width=2, exact="float64"),
     RecordedColumn("next_corner", "float64", "m", "point that the agent steers at", width=2),
-    RecordedColumn("state", "uint8", "", "AgentState"),
+    RecordedColumn("activity", "uint8", "", "AgentState"),
     RecordedColumn("path_status", "uint8", "", "PathStatus of the last request"),
     RecordedColumn("path_tick", "int64", "tick", "when that status was set; -1 is never"),
     RecordedColumn("diagnosis", "uint8", "", "Diagnosis of the last avoidance"),

@@ -44,8 +44,8 @@ def test_frames_are_chosen_like_list_items(whole, frames):
 
 def test_columns_are_chosen_by_name(whole):
     with open_run(whole) as run:
-        found = run.trajectories(slice(0, 3), ["state", "velocity", "x"])
-        assert list(found.columns) == ["frame", "id", "x", "velocity_x", "velocity_y", "state"]
+        found = run.trajectories(slice(0, 3), ["activity", "velocity", "x"])
+        assert list(found.columns) == ["frame", "id", "x", "velocity_x", "velocity_y", "activity"]
         assert list(run.trajectories(columns=[]).columns) == ["frame", "id"]
         with pytest.raises(RecordingError, match=r"no column 'speed'\. Recorded are frame, id, x"):
             run.trajectories(columns=["speed"])
