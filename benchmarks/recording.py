@@ -45,7 +45,7 @@ class Walkers:
             "velocity": self.velocity,
             "preferred_velocity": self.preferred,
             "next_corner": self.corner,
-            "state": np.ones(count, dtype=np.uint8),
+            "activity": np.ones(count, dtype=np.uint8),
             "path_status": np.full(count, 2, dtype=np.uint8),
             "path_tick": self.entity % 97,
             "diagnosis": np.where(blocked, 2, 1).astype(np.uint8),

@@ -26,7 +26,7 @@ def export(
     path: Annotated[Path, typer.Argument(help="A recording.")],
     format: Annotated[Format, typer.Option("--format", "-f", help="csv; sqlite (JuPedSim); pedpy (one HDF5 file for each piece of ground).")] = Format.CSV,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The new file; beside the recording if left out.")] = None,
-    columns: Annotated[str, typer.Option("--columns", help="csv: recorded columns to add, as in velocity,state.")] = "",
+    columns: Annotated[str, typer.Option("--columns", help="csv: recorded columns to add, as in velocity,activity.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> int:
     """Write the trajectories of a recording as CSV, as a JuPedSim sqlite file, or as files for PedPy."""

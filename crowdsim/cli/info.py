@@ -85,7 +85,8 @@ def as_text(facts: dict[str, Any]) -> str:
     lines = [
         f"{facts['path']}: {_state_in_words(facts)}",
         f"scenario   {facts['scenario']}, seed {facts['seed']}, run {facts['run_id']}, started {facts['started']}",
-        f"length     {facts['last_tick'] + 1} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s, {facts['frames']} frames, {facts['fps']:g} a second",
+        f"length     {max(facts['last_tick'], 0)} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s, "
+        f"{facts['frames']} frames, {facts['fps']:g} a second",
         f"agents     {facts['agents']}; {facts['rows']:,} rows, {facts['events']:,} events",
     ]
     if verdict.get("result"):

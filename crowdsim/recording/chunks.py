@@ -20,40 +20,24 @@ class GrowingDataset:
 
     Parameters
     ----------
-    parent : h5py.Group
-    name : str
-    dtype : dtype
-        A number or a compound.
-    chunk_rows : int
-    width : int
-        Numbers in a row; 0 is a dataset of one dimension.
+    dataset : h5py.Dataset
+        Without rows; chunked along its first axis, with the filters shuffle and gzip.
     fields : bool
         Keep one array for each field of a compound, to which `append` then takes one argument each.
     """
 
-    def __init__(self, parent: h5py.Group, name: str, dtype: np.dtype[Any], chunk_rows: int, *, width: int = 0, fields: bool = False) -> None:
-        tail = (width,) if width else ()
-        self.dataset = parent.create_dataset(
-            name,
-            shape=(0, *tail),
-            maxshape=(None, *tail),
-            chunks=(chunk_rows, *tail),
-            dtype=dtype,
-            shuffle=True,
-            compression="gzip",
-            compression_opts=1,
-            track_times=False,
-        )
-        self.dtype = dtype
-        self.chunk_rows = chunk_rows
+    def __init__(self, dataset: h5py.Dataset, *, fields: bool = False) -> None:
+        self.dataset = dataset
+        self.dtype: np.dtype[Any] = dataset.dtype
+        self.chunk_rows: int = dataset.chunks[0]
         self.rows = 0
         self.lost_bytes = 0
-        self._tail = tail
-        if fields and dtype.names is not None:
-            assert dtype.fields is not None
-            self._parts = [np.zeros(chunk_rows, dtype=dtype.fields[field][0]) for field in dtype.names]
+        self._tail: tuple[int, ...] = dataset.shape[1:]
+        if fields and self.dtype.names is not None:
+            assert self.dtype.fields is not None
+            self._parts = [np.zeros(self.chunk_rows, dtype=self.dtype.fields[field][0]) for field in self.dtype.names]
         else:
-            self._parts = [np.zeros((chunk_rows, *tail), dtype=dtype)]
+            self._parts = [np.zeros(dataset.chunks, dtype=self.dtype)]
         self._encoder = ChunkEncoder(self._parts)
         self._fill = 0
         self._rest_rows = 0  # rows of the incomplete chunk that are in the file

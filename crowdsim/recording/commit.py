@@ -65,16 +65,18 @@ def _checksum(words: NDArray[np.uint64]) -> int:
     return zlib.crc32(words[:-1].tobytes()) | 1 << 32  # never 0, so that a record of zeros is none
 
 
-def newest(slots: NDArray[np.uint64]) -> Commit | None:
+def newest(slots: NDArray[np.uint64], *, is_closed: bool = False) -> Commit | None:
     """Return the newest whole record of a file, or None if there is none.
 
     Parameters
     ----------
     slots : (2, 16) uint64
         A record that a kill tore has a wrong checksum; then the one before counts.
+    is_closed : bool
+        The writer closed the file. No record is torn then: one with a wrong checksum is damage, and the one before would hide rows.
     """
     found: list[Sequence[int]] = [[int(word) for word in words] for words in slots.astype("<u8") if int(words[-1]) == _checksum(words)]
-    if not found:
+    if not found or (is_closed and len(found) < len(slots)):
         return None
     words = max(found, key=lambda record: record[0])
     commit = Commit(*words[: len(fields(Commit))])

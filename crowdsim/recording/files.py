@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import resource
 import secrets
 from collections.abc import Iterator
@@ -189,4 +190,7 @@ def freeze_file(file: Any) -> None:
 def reason_of(error: BaseException) -> str:
     """Return what the system said, without HDF5's account of its own insides."""
     number = getattr(error, "errno", None)
+    hidden = re.search(r"errno = (\d+)", str(error))  # some calls of HDF5 keep the number in their text only
+    if number is None and hidden:
+        number = int(hidden[1])
     return os.strerror(number) if number else str(error).splitlines()[0][:200]

@@ -280,9 +280,9 @@ class Recording:
 
     def _read_head(self) -> tuple[Commit, Header, Layout]:
         slots = self._checked_dataset("commit", np.dtype("<u8"), (COMMIT_WORDS,), 2)[:2]
-        commit = newest(slots)
+        commit = newest(slots, is_closed=self._snapshot is not None and not self._snapshot.was_open)
         if commit is None or commit.state not in set(RunState):
-            raise ValueError("it has no commit record")
+            raise ValueError("its commit record is damaged")
         content = self._checked_dataset("header", np.dtype("u1"), (), 1)
         if content.shape[0] > MAXIMUM_HEADER_BYTES:
             raise ValueError(f"its header claims {content.shape[0]} bytes")

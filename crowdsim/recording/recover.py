@@ -15,6 +15,7 @@ from crowdsim.recording.commit import Commit
 from crowdsim.recording.files import PARTIAL_SUFFIX, free_bytes, new_file, partials_of
 from crowdsim.recording.plan import plan_datasets
 from crowdsim.recording.reader import Recording, open_run
+from crowdsim.recording.salvage import counts_until, last_whole_tick, readable_rows
 from crowdsim.recording.schema import RunState, digest_text
 from crowdsim.recording.storage import METADATA_RESERVE_BYTES, Storage, clock_ns
 
@@ -72,7 +73,9 @@ def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Reco
         with open_run(source) as recording:
             if recording.is_whole and not source.name.endswith(PARTIAL_SUFFIX):
                 raise RecordingError(f"{source}: is whole already ({recording.state.name.lower()}); there is nothing to recover.")
-            commit, lost = _readable(recording)
+            if recording.commit.number == 0:
+                raise RecordingError(f"{source}: nothing was committed before its writer was stopped; there is nothing to recover.")
+            commit, lost = _what_is_whole(recording)
             has_ended = recording.state is not RunState.RUNNING and not lost  # killed between its last commit and its final name
         verdict = {"state": RunState.RECOVERED.name.lower(), "reason": f"recovered from {source.name}", "result": {}, "lost": lost}
         if has_ended:
@@ -101,7 +104,7 @@ def cut(path: Path, out: Path, last_tick: int, *, force: bool = False) -> Path:
     """
     with new_file(out, force=force) as copy:
         with open_run(path) as recording:
-            commit = _until(recording, last_tick)
+            commit = counts_until(recording, last_tick)
         verdict = {"state": RunState.INTERRUPTED.name.lower(), "reason": f"cut after tick {last_tick}", "result": {}}
         copy_recording(path, copy, state=RunState.INTERRUPTED, verdict=verdict, commit=commit)
     return out
@@ -174,85 +177,20 @@ def _find(path: Path) -> Path:
     raise RecordingError(f"{path}: {len(left)} runs with this name were cut off or are still running. Name one of them:\n{names}")
 
 
+def _what_is_whole(recording: Recording) -> tuple[Commit, str]:
+    """Return how far every dataset can be read, and what has to be given up."""
+    limits, reason = readable_rows(recording)
+    if not reason:
+        return recording.commit, ""
+    last_tick = last_whole_tick(recording, limits)
+    if last_tick < 0:
+        raise RecordingError(f"{recording.path}: nothing of it can be recovered ({reason}).")
+    return counts_until(recording, last_tick, limits), f"ticks after {last_tick} ({reason})"
+
+
 def _default_name(source: Path) -> Path:
     """Return a visible name beside the input: ``.run.h5.<id>.partial.h5`` becomes ``run.recovered.h5``."""
     name = source.name
     if name.startswith(".") and name.endswith(PARTIAL_SUFFIX):
         name = name[1:].rsplit(".", 3)[0]
     return source.with_name(Path(name).stem + RECOVERED_SUFFIX)
-
-
-def _readable(recording: Recording) -> tuple[Commit, str]:
-    """Return how far every dataset can be read, and what had to be given up."""
-    counts, lost = recording.commit, ""
-    safe_tick = counts.last_tick
-    for name, planned in plan_datasets(recording.layout, exact=recording.header.exact).items():
-        rows = int(getattr(counts, planned.counter))
-        good, reason = _readable_rows(recording, name, rows, planned.chunk_rows)
-        if good < rows:
-            safe_tick = min(safe_tick, _last_whole_tick(recording, planned.counter, good))
-            lost = lost or reason
-    if not lost:
-        return counts, ""
-    if safe_tick < 0:
-        raise RecordingError(f"{recording.path}: nothing of it can be recovered ({lost})")
-    return _until(recording, safe_tick), f"ticks after {safe_tick} ({lost})"
-
-
-def _readable_rows(recording: Recording, name: str, rows: int, step: int) -> tuple[int, str]:
-    for start in range(0, rows, step):
-        try:
-            recording.table(name, start, min(start + step, rows))
-        except RecordingError as error:
-            return start, str(error)
-    return rows, ""
-
-
-def _last_whole_tick(recording: Recording, counter: str, good: int) -> int:
-    """Return the last tick whose rows all lie in the first `good` rows of a dataset that `counter` counts; -1 if none or unknown."""
-    try:
-        if counter == "rows":
-            frame = int(np.searchsorted(recording.frame_starts(), good, side="right")) - 1  # the first frame that is not whole
-            return _tick_before(recording, frame)
-        if counter == "frames":
-            return _tick_before(recording, good)
-        names = {"ticks": "ticks", "events": "events", "trace": "trace/index"}
-        return int(recording.table(names[counter], good - 1, good)["tick"][0]) - 1 if counter in names and good else -1
-    except RecordingError:
-        return -1
-
-
-def _tick_before(recording: Recording, frame: int) -> int:
-    """Return the last tick before that of `frame`."""
-    return int(recording.table("frames/tick", frame, frame + 1)[0]) - 1
-
-
-def _until(recording: Recording, last_tick: int) -> Commit:
-    """Return the counts of everything until `last_tick`."""
-    from crowdsim.recording.digest import run_digest
-
-    commit = recording.commit
-    if last_tick >= commit.last_tick:
-        return commit
-
-    def count(name: str, field: str | None) -> int:
-        ticks = recording.table(name)
-        return int(np.searchsorted(ticks[field] if field else ticks, last_tick, side="right"))
-
-    frames, ticks = count("frames/tick", None), count("ticks", "tick")
-    cut_off = replace(
-        commit,
-        frames=frames,
-        rows=int(recording.frame_starts()[frames]),
-        ticks=ticks,
-        events=count("events", "tick"),
-        agents=count("roster", "spawn_tick"),
-        last_tick=last_tick,
-    )
-    if recording.layout.digests:
-        cut_off = replace(cut_off, run_digest=run_digest(recording.table("digests", 0, ticks)))
-    if recording.layout.trace:
-        entries = count("trace/index", "tick")
-        end = recording.table("trace/index", entries, entries + 1)["start"] if entries < commit.trace else [commit.trace_digests]
-        cut_off = replace(cut_off, trace=entries, trace_digests=int(end[0]))
-    return cut_off

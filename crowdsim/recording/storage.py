@@ -2,7 +2,7 @@
 
 Three things make it safe against SIGKILL at any moment:
 
-1. HDF5's SWMR mode writes metadata in an order in which the file can always be read, and every dataset exists before it begins.
+1. HDF5's SWMR mode writes metadata in an order in which the file can always be read, and every dataset exists before it begins (`blank`).
 2. The file is laid out in pages of 4,096 bytes, so that no metadata block that is rewritten crosses a page of memory. The kernel ends a write
    early for SIGKILL, but only between pages. Without pages 806 of 1,666 such torn writes left a file that could not be read; with them there
    was none in 25,552 writes, and all of 2,120 files cut off after any write gave every committed row.
@@ -14,25 +14,22 @@ Nothing here protects against a loss of power: only a finished file is forced to
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import h5py
-import numpy as np
 
 from crowdsim.errors import RecordingError
+from crowdsim.recording.blank import LIBRARY_VERSIONS, blank_recording
 from crowdsim.recording.chunks import GrowingDataset
 from crowdsim.recording.commit import Commit
 from crowdsim.recording.files import free_bytes, freeze_file, reason_of
 from crowdsim.recording.header import Header, Layout, to_json
-from crowdsim.recording.plan import PlannedDataset, plan_datasets
-from crowdsim.recording.schema import COMMIT_WORDS, FORMAT, FORMAT_VERSION
+from crowdsim.recording.plan import plan_datasets
 
-PAGE_BYTES = 4096  # The page of memory of x86-64. Larger would let a kill tear a metadata block, smaller cannot be chosen by the kernel.
 METADATA_RESERVE_BYTES = 2**20  # Headers and chunk indices that are still to be written; a file of 300 commits has 0.1 MB of them.
 ROOM_STEP_BYTES = 2**24  # Larger asks the system less often how much room there is, and notices later that others fill the disk.
 
@@ -67,14 +64,14 @@ class Storage:
         self.reserve_bytes = METADATA_RESERVE_BYTES + len(text) + 2 * sum(planned.chunk_bytes for planned in plan.values())
         self.row_bytes = sum(planned.row_bytes for planned in plan.values() if planned.counter == "rows")  # one agent in one frame
         self._require_a_place()
+        blank = blank_recording(header, text, plan)
         try:
             with self._guard("created"):
-                self._file = h5py.File(path, "x", libver=("v110", "v110"), fs_strategy="page", fs_page_size=PAGE_BYTES, locking="best-effort")
-                self._describe(header, text)
-                self._create(header, plan)
-                self._commits = self._file.create_dataset("commit", shape=(2, COMMIT_WORDS), chunks=(1, COMMIT_WORDS), dtype="<u8", track_times=False)
-                for slot in range(2):
-                    self._commits.id.write_direct_chunk((slot, 0), Commit().pack())
+                with path.open("xb") as file:
+                    file.write(blank)
+                self._file = h5py.File(path, "r+", libver=LIBRARY_VERSIONS, locking="best-effort")
+                self.datasets = {name: GrowingDataset(self._file[name], fields=name == "trajectory") for name in plan}
+                self._commits = self._file["commit"]
                 self._file.swmr_mode = True
         except RecordingError as error:
             if not isinstance(error.__cause__, FileExistsError):
@@ -93,27 +90,6 @@ class Storage:
                 f"{folder}: a recording needs {_megabytes(self.reserve_bytes)} to begin with, but {_megabytes(room)} are free. "
                 "Make room, or choose another disk."
             )
-
-    def _describe(self, header: Header, text: bytes) -> None:
-        attributes = self._file.attrs
-        attributes["format"] = FORMAT
-        attributes["format_version"] = FORMAT_VERSION
-        attributes["run_id"] = header.run_id
-        ground = header.wkt_geometry()
-        if ground:
-            attributes["wkt_geometry"] = ground
-        content = np.frombuffer(text, dtype=np.uint8)
-        self._file.create_dataset("header", data=content, chunks=(min(len(content), 65536),), shuffle=False, compression="gzip", track_times=False)
-
-    def _create(self, header: Header, plan: Mapping[str, PlannedDataset]) -> None:
-        for name, planned in plan.items():
-            made = GrowingDataset(self._file, name, planned.dtype, planned.chunk_rows, width=planned.width, fields=name == "trajectory")
-            attributes = {"unit": planned.unit, "about": planned.about, "columns": json.dumps(planned.columns) if planned.columns else ""}
-            for key, text in attributes.items():
-                if text:
-                    made.dataset.attrs[key] = text
-            self.datasets[name] = made
-        self.datasets["trajectory"].dataset.attrs["fps"] = header.fps
 
     @property
     def lost_bytes(self) -> int:

@@ -84,7 +84,7 @@ def record_in_a_full_disk(out, agents, ticks, limit, *, blind):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     made = None
     try:
-        made = new_writer(out, flush_seconds=0.0 if agents < 100 else 0.05)
+        made = new_writer(out, flush_seconds=0.0)
         Crowd(agents).record(made, ticks)
         made.close({})
         say("finished")

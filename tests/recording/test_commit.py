@@ -33,5 +33,13 @@ def test_a_torn_record_leaves_the_one_before(kept):
     assert newest(slots(torn, Commit(number=5, rows=45).pack())) == Commit(number=5, rows=45)
 
 
+def test_a_closed_file_has_no_torn_record():
+    """Damage to the last record of a finished file must not show an older state as if it were all."""
+    damaged = slots(Commit(number=4).pack(), bytes([1]) + Commit(number=5).pack()[1:])
+    assert newest(damaged).number == 4
+    assert newest(damaged, is_closed=True) is None
+    assert newest(slots(Commit(number=4).pack(), Commit(number=5).pack()), is_closed=True).number == 5
+
+
 def test_zeros_are_no_record():
     assert newest(slots(bytes(128), bytes(128))) is None

@@ -70,9 +70,11 @@ def test_coordinates_are_packed_nearly_as_small_as_by_zlib():
     assert len(encoder.encode()) <= len(zlib.compress(shuffled, 1)) / STORED_ABOVE
 
 
-def grow(path, dtype, chunk_rows, **options):
+def grow(path, dtype, chunk_rows, width=0):
     file = h5py.File(path, "x", libver=("v110", "v110"), fs_strategy="page", fs_page_size=4096)
-    return file, GrowingDataset(file, "data", np.dtype(dtype), chunk_rows, **options)
+    tail = (width,) if width else ()
+    dataset = file.create_dataset("data", (0, *tail), dtype, maxshape=(None, *tail), chunks=(chunk_rows, *tail), shuffle=True, compression="gzip")
+    return file, GrowingDataset(dataset)
 
 
 @pytest.mark.parametrize("seed", range(6))

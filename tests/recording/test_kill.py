@@ -95,11 +95,13 @@ def test_fifty_kills_of_ten_thousand_agents_lose_no_committed_row(tmp_path, seed
 def system_calls(folder, agents, ticks):
     """Return every write to the file of a run as (offset, bytes), in order."""
     log = folder / "calls"
-    command = ["strace", "-f", "-xx", "-s", "100000000", "-e", "trace=pwrite64,ftruncate", "-o", str(log), *child("once", folder, agents, ticks)]
+    command = ["strace", "-f", "-xx", "-s", "100000000", "-e", "trace=write,pwrite64,ftruncate", "-o", str(log), *child("once", folder, agents, ticks)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode != 0:
         pytest.skip(f"strace may not look at processes here: {done.stderr[-200:]}")
-    found = re.findall(r'pwrite64\(\d+, "(.*)", \d+, (\d+)\) += \d+', log.read_text())
+    blank = re.findall(r'write\(\d+, "(\\x89\\x48\\x44\\x46.*)", \d+\) += \d+', log.read_text())
+    assert len(blank) == 1
+    found = [(blank[0], "0"), *re.findall(r'pwrite64\(\d+, "(.*)", \d+, (\d+)\) += \d+', log.read_text())]
     return [(int(offset), bytes.fromhex(text.replace("\\x", ""))) for text, offset in found]
 
 

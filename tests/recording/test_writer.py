@@ -222,7 +222,7 @@ def test_leaving_the_block_without_an_end_interrupts_the_recording(tmp_path):
         assert run.commit.ticks == 5
 
 
-@pytest.mark.parametrize("place", ["agents/state", "ticks", "events", "digests"])
+@pytest.mark.parametrize("place", ["agents/activity", "ticks", "events", "digests"])
 def test_an_exception_in_the_middle_of_a_tick_leaves_whole_ticks(tmp_path, monkeypatch, place):
     """Ctrl-C can strike when some columns have a frame and others do not: the file then holds what the last commit had."""
     writer = new_writer(tmp_path / "run.h5", flush_seconds=0.0)
@@ -350,4 +350,4 @@ def test_units_of_everything_are_in_the_file(tmp_path):
         assert {count.name for count in COUNTS} < set(run.ticks().columns)
     with h5py.File(path, "r") as file:
         assert file["agents/velocity"].attrs["unit"] == "m/s"
-        assert "goto" not in file["agents/state"].attrs["about"]
+        assert file["agents/activity"].attrs["about"] == "AgentState"

@@ -1,0 +1,152 @@
+"""Recover: whole files from what was cut off, and never a change to the input."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+
+from crowdsim.errors import RecordingError
+from crowdsim.recording.digest import run_digest
+from crowdsim.recording.reader import open_run
+from crowdsim.recording.recover import cut, recover
+from crowdsim.recording.schema import RunState
+from tests.recording.crowd import Crowd, new_writer, record
+
+
+def cut_off(out, ticks=30, agents=40, **options):
+    """Return the bytes that a kill after `ticks` ticks leaves, in a file of the name that they would have."""
+    writer = new_writer(out, flush_seconds=0.0, **options)
+    Crowd(agents).record(writer, ticks)
+    partial, data = writer.partial, writer.partial.read_bytes()
+    writer.discard()
+    partial.write_bytes(data)
+    return partial
+
+
+@pytest.mark.parametrize("trace", [False, True])
+def test_every_committed_row_is_in_the_whole_file(tmp_path, trace):
+    partial = cut_off(tmp_path / "run.h5", trace=trace)
+    before = partial.read_bytes()
+    made = recover(partial)
+    assert partial.read_bytes() == before
+    assert made.path == tmp_path / "run.recovered.h5"
+    assert (made.frames, made.last_tick, made.lost) == (15, 29, "")
+    with open_run(partial) as old, open_run(made.path) as new:
+        assert new.state is RunState.RECOVERED
+        assert new.is_whole and not old.is_whole
+        assert "recovered from .run.h5." in new.verdict["reason"]
+        assert new.header == old.header
+        assert new.run_digest == old.run_digest == run_digest(new.table("digests"))
+        for name in old._plan:
+            if name != "verdict":
+                assert new.table(name).tobytes() == old.table(name).tobytes(), name
+    with h5py.File(made.path, "r") as file:  # opens without any help
+        assert len(file["trajectory"]) == len(file["agents/velocity"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [partial.name, "run.recovered.h5"]
+
+
+def test_the_path_that_the_run_was_given_finds_what_it_left(tmp_path):
+    cut_off(tmp_path / "run.h5")
+    assert recover(tmp_path / "run.h5").last_tick == 29
+    cut_off(tmp_path / "run.h5")
+    with pytest.raises(RecordingError, match="2 runs with this name") as found:
+        recover(tmp_path / "run.h5")
+    assert str(found.value).count(".partial.h5") == 2
+    with pytest.raises(RecordingError, match="no run with this name"):
+        recover(tmp_path / "other.h5")
+
+
+def test_recover_replaces_nothing_without_force(tmp_path):
+    partial = cut_off(tmp_path / "run.h5")
+    theirs = record(tmp_path / "run.recovered.h5", ticks=4)
+    with pytest.raises(RecordingError, match="exists already"):
+        recover(partial)
+    assert recover(partial, tmp_path / "mine.h5").path == tmp_path / "mine.h5"
+    assert open_run(theirs).commit.ticks == 4
+    assert recover(partial, force=True).last_tick == 29
+
+
+def test_a_whole_file_needs_no_recovery(tmp_path):
+    path = record(tmp_path / "run.h5")
+    with pytest.raises(RecordingError, match="is whole already"):
+        recover(path)
+    assert [found.name for found in tmp_path.iterdir()] == ["run.h5"]
+
+
+def test_a_file_without_a_commit_holds_nothing(tmp_path):
+    writer = new_writer(tmp_path / "run.h5")
+    with pytest.raises(RecordingError, match="nothing was committed"):
+        recover(writer.partial)
+    writer.discard()
+
+
+def test_a_run_that_had_ended_is_recovered_as_finished(tmp_path):
+    """Killed between its last commit and its final name: nothing is missing but the name."""
+    writer = new_writer(tmp_path / "run.h5")
+    Crowd(20).record(writer, 30)
+    partial, close, data = writer.partial, writer._storage.close, []
+    writer._storage.close = lambda: (data.append(partial.read_bytes()), close())
+    writer.close({"arrived": 20})
+    partial.write_bytes(data[0])
+    made = recover(partial)
+    with open_run(made.path) as run, open_run(tmp_path / "run.h5") as other:
+        assert (run.state, run.verdict) == (RunState.FINISHED, other.verdict)
+        assert run.trajectories().equals(other.trajectories())
+
+
+SPOILED = ["trajectory", "agents/next_corner", "events", "roster", "ticks", "digests", "frames/tick", "frames/start", "trace/index", "trace/digests"]
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_rows_that_a_bad_disk_spoiled_end_the_file_before_them(tmp_path, name):
+    """A chunk in the middle is unreadable: what comes before the first tick that needs it is kept, and the loss is named."""
+    writer = new_writer(tmp_path / "run.h5", flush_seconds=1e9, trace=name.startswith("trace"))
+    crowd = Crowd(500)
+    crowd.last[:] = 10**6
+    table = writer._storage.datasets[name]
+    tick = 0
+    while table.rows <= 2.2 * table.chunk_rows:
+        if name in ("events", "roster"):  # a hundred more in every tick
+            more = np.repeat((crowd.events(0) if name == "events" else crowd.roster(0))[:1], 100)
+            more["tick" if name == "events" else "spawn_tick"] = tick
+            getattr(writer, name)(more)
+        crowd.record(writer, tick + 1, first=tick)
+        tick += 1
+    place = table.dataset.id.get_chunk_info(1)
+    writer.commit()
+    partial, data = writer.partial, bytearray(writer.partial.read_bytes())
+    writer.discard()
+    data[place.byte_offset + 20 : place.byte_offset + place.size - 20] = bytes(place.size - 40)
+    partial.write_bytes(data)
+    made = recover(partial)
+    assert name in made.lost
+    assert "damaged" in made.lost
+    assert 0 < made.last_tick < tick - 1
+    with open_run(made.path) as run, open_run(partial) as old:
+        assert run.commit.ticks == made.last_tick + 1
+        assert run.frames()["tick"].max() <= made.last_tick
+        assert run.events()["tick"].max() <= made.last_tick
+        assert len(run.trajectories()) == run.commit.rows
+        assert run.run_digest == run_digest(run.table("digests"))
+        assert run.commit.ticks < old.commit.ticks
+        assert run.verdict["lost"] == made.lost
+        if name == "trajectory":  # not one frame less than the disk has left
+            starts = old.frame_starts()
+            assert starts[run.commit.frames] <= table.chunk_rows < starts[run.commit.frames + 1]
+
+
+def test_cut_keeps_everything_until_a_tick(tmp_path):
+    whole = record(tmp_path / "run.h5", agents=40, ticks=60, trace=True)
+    path = cut(whole, tmp_path / "begin.h5", 20)
+    with open_run(whole) as old, open_run(path) as new:
+        assert (new.commit.ticks, new.commit.frames, new.commit.last_tick) == (21, 11, 20)
+        assert new.verdict["reason"] == "cut after tick 20"
+        assert new.events().equals(old.events()[old.events()["tick"] <= 20])
+        assert new.trajectories().equals(old.trajectories(slice(0, 11)))
+        assert new.run_digest == run_digest(old.table("digests")[:21])
+        assert (new.table("trace/index") == old.table("trace/index")[: new.commit.trace]).all()
+        assert new.table("trace/index")["tick"].max() == 20
+        assert new.commit.trace_digests == new.table("trace/index")[["start", "count"]][-1]["start"] + 1
+    with pytest.raises(RecordingError, match="exists already"):
+        cut(whole, path, 10)
