@@ -20,7 +20,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
+    "list": Verb("list_scenarios", "list_scenarios", "List the scenarios in a folder."),
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
     "schema": Verb("schema", "schema", "Print the JSON Schema of scenarios, for editors."),

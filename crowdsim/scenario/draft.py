@@ -147,8 +147,6 @@ def _refuse_empty_values(node: Node, path: Path, problems: Problems) -> None:
     if isinstance(node.value, dict):
         items = list(node.value.items())
     elif isinstance(node.value, list):
-        if node.value and not isinstance(node.value[0].value, (list, dict)) and all(item.value is not None for item in node.value):
-            return
         items = list(enumerate(node.value))
     for part, below in items:
         if below.value is None:

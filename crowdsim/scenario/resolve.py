@@ -70,6 +70,7 @@ class GoalTable:
         self.named: dict[str, Goal] = {name: self._goal(name, shape, reader) for name, shape in draft.goals.items()}
         self.inline: dict[str, Goal] = {}
         self._members = self._flattened()
+        self._exits: dict[str, bool] = {}
 
     def _goal(self, name: str, shape: Any, reader: AreaReader) -> Goal:
         path = ("goals", name)
@@ -119,8 +120,10 @@ class GoalTable:
 
     def is_exit(self, name: str) -> bool:
         """Return whether agents leave the world at this goal; for nearest_of, at all of its parts."""
-        parts = self._members.get(name, {name})
-        return bool(parts) and all(part in self.named and self.named[part].kind == "exit" for part in parts)
+        if name not in self._exits:
+            parts = self._members.get(name, {name})
+            self._exits[name] = bool(parts) and all(part in self.named and self.named[part].kind == "exit" for part in parts)
+        return self._exits[name]
 
     def visits(self, shape: Any, path: Path) -> list[tuple[str, float | None]]:
         """Return a sequence of goals as (name, speed), adding points that stand inline."""

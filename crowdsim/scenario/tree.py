@@ -13,6 +13,7 @@ Path = tuple[str | int, ...]  # keys and list indices from the root, for example
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
 _TEXT_SHOWN = 40  # Characters of a user's text that a message repeats.
+PATH_SHOWN = 300  # Characters of a path: a user may have to copy it.
 
 
 class Place(NamedTuple):
@@ -113,10 +114,10 @@ def item_text(path: Iterable[str | int]) -> str:
     return text
 
 
-def clipped(text: str) -> str:
+def clipped(text: str, most: int = _TEXT_SHOWN) -> str:
     """Return a user's text on one line and cut short, fit to be repeated in a message."""
-    line = "".join(character if character.isprintable() else "?" for character in text)
-    return line if len(line) <= _TEXT_SHOWN else line[: _TEXT_SHOWN - 3] + "..."
+    line = "".join(character if character.isprintable() else "?" for character in text[: most + 1])
+    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def described(value: Any) -> str:

@@ -142,10 +142,15 @@ def _error(annotation: object, value: object) -> tuple[str, str, str]:
         (schema.StopShape, 5, "model_type", "expects a mapping with the keys after, when, stuck_for, found the number 5"),
         (schema.StopShape, {"wen": 1}, "extra_forbidden", 'there is no key "wen" here'),
         (schema.Circle, {"radius": 1}, "missing", 'the key "centre" is missing'),
-        (schema.Distribution, {"norml": {}}, "form", "expects a number or a distribution {uniform: ...}, {normal: ...}, {lognormal: ...} or {choice: ...}, found a mapping with the key norml"),
+        (
+            schema.Distribution,
+            {"norml": {}},
+            "form",
+            "expects a number or a distribution {uniform: ...}, {normal: ...}, {lognormal: ...} or {choice: ...}, found a mapping with the key norml",
+        ),
         (dict[str, int], 5, "dict_type", "expects a mapping, found the number 5"),
     ],
-)  # fmt: skip
+)
 def test_each_kind_of_error_has_words_of_its_own(annotation: object, value: object, kind: str, message: str) -> None:
     assert _error(annotation, value)[:2] == (kind, message)
 
@@ -156,9 +161,13 @@ def test_kinds_of_errors_without_words_of_their_own_still_say_what_was_found() -
 
 @pytest.mark.parametrize(
     ("value", "way_out"),
-    [("1,5", "Write 1.5, with a point."), ("5 m", "Write 5, without the unit: lengths are in metres, times in seconds, speeds in metres per second."),
-     ("1.5", "Write 1.5 without quotes."), ("much", "")],
-)  # fmt: skip
+    [
+        ("1,5", "Write 1.5, with a point."),
+        ("5 m", "Write 5, without the unit: lengths are in metres, times in seconds, speeds in metres per second."),
+        ("1.5", "Write 1.5 without quotes."),
+        ("much", ""),
+    ],
+)
 def test_numbers_written_as_texts_get_a_hint(value: str, way_out: str) -> None:
     assert _error(schema.Length, value)[2] == way_out
 

@@ -54,12 +54,44 @@ def test_columns_count_characters_not_bytes() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("12", 12), ("-3", -3), ("+4", 4), ("0", 0), ("1.5", 1.5), (".5", 0.5), ("5.", 5.0), ("1e3", 1000.0), ("1E-2", 0.01), ("-1.5e+2", -150.0), ("1e-05", 1e-05),
-        ("true", True), ("False", False), ("null", None), ("~", None), ("", None),
-        ("yes", "yes"), ("no", "no"), ("on", "on"), ("off", "off"), ("n", "n"), ("2024-01-01", "2024-01-01"), ("1.2.3", "1.2.3"), ("1,5", "1,5"), ("5 m", "5 m"),
-        ("-", "-"), ("+", "+"), (".", "."), ("...", "..."), ("e5", "e5"), ("1e", "1e"), ("nan", "nan"), ("inf", "inf"), ("Infinity", "Infinity"), ("--1", "--1"), ("0x", "0x"),
+        ("12", 12),
+        ("-3", -3),
+        ("+4", 4),
+        ("0", 0),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("1e3", 1000.0),
+        ("1E-2", 0.01),
+        ("-1.5e+2", -150.0),
+        ("1e-05", 1e-05),
+        ("true", True),
+        ("False", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("yes", "yes"),
+        ("no", "no"),
+        ("on", "on"),
+        ("off", "off"),
+        ("n", "n"),
+        ("2024-01-01", "2024-01-01"),
+        ("1.2.3", "1.2.3"),
+        ("1,5", "1,5"),
+        ("5 m", "5 m"),
+        ("-", "-"),
+        ("+", "+"),
+        (".", "."),
+        ("...", "..."),
+        ("e5", "e5"),
+        ("1e", "1e"),
+        ("nan", "nan"),
+        ("inf", "inf"),
+        ("Infinity", "Infinity"),
+        ("--1", "--1"),
+        ("0x", "0x"),
     ],
-)  # fmt: skip
+)
 def test_unquoted_words_mean_what_a_reader_expects(text: str, value: object) -> None:
     found = scalar_value(text)
     assert found == value
@@ -69,11 +101,21 @@ def test_unquoted_words_mean_what_a_reader_expects(text: str, value: object) -> 
 @pytest.mark.parametrize(
     ("text", "way_out"),
     [
-        ("017", "Write 17,"), ("-08", "Write -8,"), ("0o17", "Write 15,"), ("0x1F", "Write 31,"), ("0b101", "Write 5,"), ("1_000", "Write 1000,"),
-        ("1:30", "Write 90 (seconds),"), ("1:00:00.5", "Write 3600.5 (seconds),"), (".nan", "Give a number,"), ("-.inf", "Give a number,"),
-        ("1e999", "The largest"), ("9" * 41, "Write at most 40"), ("1" * 5000, "Write at most 40"),
+        ("017", "Write 17,"),
+        ("-08", "Write -8,"),
+        ("0o17", "Write 15,"),
+        ("0x1F", "Write 31,"),
+        ("0b101", "Write 5,"),
+        ("1_000", "Write 1000,"),
+        ("1:30", "Write 90 (seconds),"),
+        ("1:00:00.5", "Write 3600.5 (seconds),"),
+        (".nan", "Give a number,"),
+        ("-.inf", "Give a number,"),
+        ("1e999", "The largest"),
+        ("9" * 41, "Write at most 40"),
+        ("1" * 5000, "Write at most 40"),
     ],
-)  # fmt: skip
+)
 def test_words_that_could_be_read_in_two_ways_are_refused_with_the_way_to_write_them(text: str, way_out: str) -> None:
     with pytest.raises(ScalarRefused) as caught:
         scalar_value(text)
@@ -198,9 +240,20 @@ def test_items_are_named_as_a_user_writes_them() -> None:
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(None, "nothing"), (True, "the truth value true"), (2.0, "the number 2"), (1e-05, "the number 1e-05"), ("a\nb", 'the text "a?b"'), ("", "an empty text"),
-     ([], "an empty list"), ([1], "a list of 1"), ({}, "an empty mapping"), ({"a": 1}, "a mapping with the key a"), ({"a": 1, "b": 2}, "a mapping with the keys a, b"),
-     ("x" * 100, 'the text "' + "x" * 37 + '..."')],
-)  # fmt: skip
+    [
+        (None, "nothing"),
+        (True, "the truth value true"),
+        (2.0, "the number 2"),
+        (1e-05, "the number 1e-05"),
+        ("a\nb", 'the text "a?b"'),
+        ("", "an empty text"),
+        ([], "an empty list"),
+        ([1], "a list of 1"),
+        ({}, "an empty mapping"),
+        ({"a": 1}, "a mapping with the key a"),
+        ({"a": 1, "b": 2}, "a mapping with the keys a, b"),
+        ("x" * 100, 'the text "' + "x" * 37 + '..."'),
+    ],
+)
 def test_values_are_described_in_words(value: object, words: str) -> None:
     assert described(value) == words
