@@ -20,7 +20,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "list": Verb("list_scenarios", "list_scenarios", "List the scenarios in a folder."),
+    "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
     "schema": Verb("schema", "schema", "Print the JSON Schema of scenarios, for editors."),
@@ -31,4 +31,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command with `arguments` (default: those of the process) and leave with its exit code."""
     from crowdsim.cli.app import build_app
 
-    sys.exit(build_app()(list(sys.argv[1:] if arguments is None else arguments), prog_name="crowdsim"))
+    # No `list(...)` here: once the verb of that name is loaded, its module hides the builtin in this package.
+    sys.exit(build_app()([*(sys.argv[1:] if arguments is None else arguments)], prog_name="crowdsim"))

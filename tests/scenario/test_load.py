@@ -55,13 +55,14 @@ def test_a_scenario_of_two_hundred_lines_is_loaded_in_less_than_50_ms() -> None:
 def test_a_hundred_thousand_positions_are_loaded_in_seconds_and_little_memory() -> None:
     positions = ", ".join(f"[{1 + n % 400 * 0.7:.2f}, {1 + n // 400 * 0.7:.2f}]" for n in range(100_000))
     text = f"version: 1\ngeometry: {{walkable: {{box: [0, 0, 300, 300]}}}}\ngroups: [{{name: a, positions: [{positions}]}}]\n"
-    start = time.perf_counter()
+    start = time.process_time()
     scenario = parse_scenario(text)
     assert scenario.agent_count == 100_000
-    assert time.perf_counter() - start < 30.0  # some 2 s
+    assert time.process_time() - start < 15.0  # some 3 s
+    tenth = text[: len(text) // 10].rpartition(", [")[0] + "]}]\n"
     tracemalloc.start()
-    read_yaml(text, "f")
-    assert tracemalloc.get_traced_memory()[1] < 250e6
+    read_yaml(tenth, "f")
+    assert tracemalloc.get_traced_memory()[1] < 25e6
     tracemalloc.stop()
 
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.errors import ScenarioError
-from crowdsim.scenario import limits
 from crowdsim.scenario.scalars import ScalarRefused, scalar_value
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, described, item_text, plain
 from crowdsim.scenario.yaml_reader import read_yaml
@@ -211,18 +210,18 @@ HOSTILE = {
     "alias bomb": _bomb(),
     "alias chain": "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 500)),
     "mapping chain": "a0: &a0 {b: 1}\n" + "".join(f"a{n}: &a{n} {{<<: *a{n - 1}, c{n}: *a{n - 1}}}\n" for n in range(1, 500)),
-    "many values": "[" + "1," * (limits.MAX_NODES + 10) + "]",
+    "many values": "[" + "1," * 200_010 + "]",
     "long key": "x" * 10_000_000 + ": 1",
     "commas": "," * 1_000_000,
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_texts_are_refused_soon(name: str) -> None:
-    start = time.perf_counter()
-    message = refusal(HOSTILE[name])
-    assert message
-    assert time.perf_counter() - start < 20.0  # "many values" reads to the limit; all others stop at once
+def test_hostile_texts_are_refused_soon(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdsim.scenario.yaml_reader.MAX_NODES", 200_000)
+    start = time.process_time()
+    assert refusal(HOSTILE[name])
+    assert time.process_time() - start < 5.0  # "many values" reads to the limit; all others stop at once
 
 
 def test_an_alias_bomb_takes_no_memory() -> None:
