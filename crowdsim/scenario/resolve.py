@@ -45,7 +45,7 @@ def ticks_in(seconds: ArrayLike, tick: float) -> NDArray[np.int64]:
 
 def resolve_stop(shape: schema.StopShape, tick: float, problems: Problems) -> Stop | None:
     """Return when the run ends, or None after a problem was added."""
-    ticks = int(ticks_in(shape.after, tick))
+    ticks = max(1, int(ticks_in(shape.after, tick)))
     if ticks > MAX_TICKS:
         longest = MAX_TICKS * tick
         problems.add(
@@ -87,6 +87,7 @@ class GoalTable:
         members: dict[str, set[str]] = {}
 
         def visit(name: str, trail: tuple[str, ...]) -> set[str]:
+            """Return what `name` comes down to; `trail` holds the goals that led here."""
             shape = self.shapes.get(name)
             if not isinstance(shape, schema.NearestGoal):
                 return {name} if shape is not None else set()
@@ -114,6 +115,9 @@ class GoalTable:
         """Return whether the file has a goal of this name; add a problem if not."""
         if name in self.named or name in self.known or not self.goals_are_known:
             return True
+        if self.problems.is_full:
+            self.problems.uncollected += 1
+            return False
         way_out = f"{suggestion(name, self.known)} Known are {listed(self.known)}.".strip() if self.known else "Declare it under goals."
         self.problems.add(path, f'there is no goal "{name}"', way_out)
         return False

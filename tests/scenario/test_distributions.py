@@ -106,7 +106,7 @@ def test_a_draw_depends_on_the_key_alone_and_not_on_who_else_is_drawn(distributi
         ("{normal: {mean: 1, sd: 0.5}}", "can be as low as -0.5 m/s, but must be above 0 m/s"),
         ("{normal: {mean: 1, sd: 0.1, low: 1.3, high: 2}}", "the cut-offs 1.3 to 2 m/s keep 0.13% of the draws of mean 1 and sd 0.1"),
         ("{lognormal: {mu: 0, sigma: 0.1, low: 9, high: 10}}", "the cut-offs 9 to 10 m/s keep next to none of the draws of mu 0 and sigma 0.1"),
-        ("{choice: {values: [1, 2], weights: [1]}}", "2 values, but 1 weights"),
+        ("{choice: {values: [1, 2], weights: [1]}}", "2 values, but 1 weight"),
         ("{choice: {values: [1, 2], weights: [0, 0]}}", "all weights are 0"),
         ("{choice: {values: [1, -2]}}", "can be as low as -2 m/s, but must be above 0 m/s"),
     ],

@@ -39,7 +39,14 @@ def test_the_crowd_that_the_page_refuses_is_refused_so() -> None:
 
 
 def test_the_page_names_every_key_goal_area_and_template() -> None:
-    for word in (*schema.ScenarioShape.model_fields, *schema.GOAL_KEYS, *schema.AREA_KEYS, *schema.DISTRIBUTION_KEYS, *schema.GroupShape.model_fields, *TEMPLATES):
+    for word in (
+        *schema.ScenarioShape.model_fields,
+        *schema.GOAL_KEYS,
+        *schema.AREA_KEYS,
+        *schema.DISTRIBUTION_KEYS,
+        *schema.GroupShape.model_fields,
+        *TEMPLATES,
+    ):
         assert re.search(rf"\b{re.escape(word)}\b", PAGE), word
 
 

@@ -20,7 +20,7 @@ from tests.scenario.worlds import SMALL, load
 TEXTS = [SMALL, *(template_text(name) for name in TEMPLATES)]
 
 
-def survives(text: str, **options: Any) -> None:
+def check_survives(text: str, **options: Any) -> None:
     try:
         assert isinstance(load(text, **options), Scenario)
     except ScenarioError as error:
@@ -61,14 +61,14 @@ def edited(text: str, edits: list[tuple[float, str, str]]) -> str:
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(TEXTS), EDITS)
 def test_edited_texts_give_a_scenario_or_messages(text: str, edits: list[tuple[float, str, str]]) -> None:
-    survives(edited(text, edits))
+    check_survives(edited(text, edits))
 
 
 @pytest.mark.full
 @settings(max_examples=20_000, deadline=None)
 @given(st.sampled_from(TEXTS), EDITS)
 def test_edited_texts_give_a_scenario_or_messages_many(text: str, edits: list[tuple[float, str, str]]) -> None:
-    survives(edited(text, edits))
+    check_survives(edited(text, edits))
 
 
 LEAVES = (
@@ -141,20 +141,20 @@ def exchanged(data: st.DataObject) -> str:
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_exchanged_values_give_a_scenario_or_messages(data: st.DataObject) -> None:
-    survives(exchanged(data))
+    check_survives(exchanged(data))
 
 
 @pytest.mark.full
 @settings(max_examples=20_000, deadline=None)
 @given(st.data())
 def test_exchanged_values_give_a_scenario_or_messages_many(data: st.DataObject) -> None:
-    survives(exchanged(data))
+    check_survives(exchanged(data))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_gives_a_scenario_or_messages(text: str) -> None:
-    survives(text)
+    check_survives(text)
 
 
 @settings(max_examples=200, deadline=None)
@@ -167,10 +167,10 @@ def test_any_text_gives_a_scenario_or_messages(text: str) -> None:
     )
 )
 def test_any_setting_gives_a_scenario_or_messages(option: str) -> None:
-    survives(SMALL, sets=[option])
+    check_survives(SMALL, sets=[option])
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="POLYGNMUTIEC ()0123456789.,-eZ", max_size=80))
 def test_any_well_known_text_gives_a_scenario_or_messages(text: str) -> None:
-    survives(SMALL.replace("{name: room, box: [0, 0, 10, 8]}", json.dumps({"wkt": text})))
+    check_survives(SMALL.replace("{name: room, box: [0, 0, 10, 8]}", json.dumps({"wkt": text})))

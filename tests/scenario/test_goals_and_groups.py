@@ -109,6 +109,23 @@ def test_what_might_not_be_meant_is_noted(text: str, note: str) -> None:
     assert found.line > 0
 
 
+@pytest.mark.parametrize(
+    ("groups", "noted"),
+    [
+        ("[{name: x, positions: [[1, 1], [1, 1]]}]", "2 of 2 given positions overlap another"),
+        ("[{name: x, positions: [[1, 1], [1, 1.39], [5, 5]]}]", "2 of 3 given positions overlap another"),
+        (
+            "[{name: x, positions: [[1, 1]]}, {name: y, radius: {uniform: {low: 0.3, high: 0.5}}, agents: [{position: [1.45, 1]}, {position: [4, 4]}]}]",
+            "2 of 3 given positions overlap another",
+        ),
+        ("[{name: x, positions: [[1, 1], [1, 1.4], [5, 5]]}]", ""),
+        ("[{name: x, positions: [[1, 1]]}]", ""),
+    ],
+)
+def test_given_positions_that_overlap_are_noted(groups: str, noted: str) -> None:
+    assert [note.message for note in load(scenario("{}", groups)).notes] == ([noted] if noted else [])
+
+
 def test_nothing_is_noted_where_an_agent_can_get_to_its_goal() -> None:
     geometry = "{walkable: [{box: [0, 0, 10, 8]}, {box: [20, 0, 30, 8]}]}"
     assert load(scenario("{a: {point: [21, 1]}}", "[{name: x, count: 1, goals: a}]", geometry)).notes == ()
