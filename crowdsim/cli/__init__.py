@@ -39,4 +39,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command with `arguments` (default: those of the process) and leave with its exit code."""
     from crowdsim.cli.app import build_app
 
-    sys.exit(build_app()(list(sys.argv[1:] if arguments is None else arguments), prog_name="crowdsim"))
+    # No `list(...)` here: once the verb of that name is loaded, its module hides the builtin in this package.
+    sys.exit(build_app()([*(sys.argv[1:] if arguments is None else arguments)], prog_name="crowdsim"))

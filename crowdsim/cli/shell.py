@@ -94,6 +94,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def verb(*arguments: Any, **options: Any) -> None:
+        """Call the verb and leave with its code."""
         code: int = ExitCode.OK
         try:
             code = function(*arguments, **options) or ExitCode.OK

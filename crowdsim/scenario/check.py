@@ -38,6 +38,7 @@ class GroundCheck:
         self.notes = notes
         self.parts = list(shapely.get_parts(self.ground))
         self.walls = self.ground.boundary
+        self._right: set[int] = set()  # inline goals that are on the ground
         shapely.prepare([self.ground, self.walls, *self.parts])
 
     def goals(self, goals: Sequence[Goal]) -> None:
@@ -97,9 +98,13 @@ class GroundCheck:
                 self._note_cut_off(group, positions, goals, path)
 
     def _inline(self, goals: Sequence[Goal], index: int, path: Path) -> None:
-        if index >= 0 and goals[index].is_inline:
-            point = goals[index].point
-            assert point is not None
+        if index < 0 or index in self._right or not goals[index].is_inline:
+            return
+        point = goals[index].point
+        assert point is not None
+        if shapely.intersects_xy(self.ground, *point):
+            self._right.add(index)
+        else:
             self._point(point, path)
 
     def _step(self, path: Path, step: int) -> Path:
@@ -179,6 +184,28 @@ def _given_positions(group: Group) -> tuple[list[int], NDArray[np.float64]]:
     return rows, np.array([group.listed[row].position for row in rows], dtype=np.float64).reshape(-1, 2)
 
 
+def note_overlaps(groups: Sequence[Group], notes: Problems) -> None:
+    """Note given positions at which bodies overlap; which radius an agent will draw does not matter, only the least is taken."""
+    given = [(group, row, position) for group in groups for row, position in zip(*_given_positions(group), strict=True)]
+    if len(given) < 2:
+        return
+    position = np.array([each[2] for each in given])
+    radius = np.array([((group.listed[row].radius if group.listed else None) or group.radius).low for group, row, _ in given])
+    places, which, counts = np.unique(position, axis=0, return_inverse=True, return_counts=True)
+    which = which.reshape(-1)
+    overlaps = counts[which] > 1
+    if len(places) > 1:
+        widest = np.zeros(len(places))
+        np.maximum.at(widest, which, radius)
+        points = shapely.points(places)
+        pairs, distance = shapely.STRtree(points).query_nearest(points, exclusive=True, all_matches=False, return_distance=True)
+        overlaps |= (distance < (widest[pairs[0]] + widest[pairs[1]]) * (1.0 - 1e-9))[which]
+    if overlaps.any():
+        group, row, at = given[int(np.flatnonzero(overlaps)[0])]
+        message = f"{int(overlaps.sum()):,} of {len(given):,} given positions overlap another"
+        notes.add(("groups",), message, f"The first is {agent_name(group, row)} at {_at(at)}. Such bodies start by being pushed apart.", key=True)
+
+
 def agent_name(group: Group, index: int) -> str:
     """Return how messages name an agent: its id, else its index in its group."""
     if group.listed and group.listed[index].id is not None:
@@ -190,7 +217,7 @@ def _at(point: Sequence[float]) -> str:
     return f"({number_text(float(point[0]))}, {number_text(float(point[1]))})"
 
 
-def note_idle(groups: Sequence[Group], goals: Sequence[Goal], indices: dict[str, int], notes: Problems) -> None:
+def note_idle(groups: Sequence[Group], goals: Sequence[Goal], notes: Problems) -> None:
     """Note goals that nobody goes to and scenarios without agents."""
     used = {visit.goal for group in groups for visits in (group.visits, *(agent.visits or () for agent in group.listed)) for visit in visits}
     used |= {part for index in used if index >= 0 for part in goals[index].parts}

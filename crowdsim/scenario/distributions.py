@@ -113,7 +113,8 @@ def complaint(shape: Any, distribution: Distribution, *, least: float, most: flo
     if distribution.kind == "choice":
         weights = shape.choice.weights
         if weights is not None and len(weights) != len(distribution.values):
-            return f"{len(distribution.values)} values, but {len(weights)} weights", "Give one weight for each value."
+            counts = [f"{len(items)} {word}{'' if len(items) == 1 else 's'}" for items, word in ((distribution.values, "value"), (weights, "weight"))]
+            return ", but ".join(counts), "Give one weight for each value."
         if not sum(distribution.weights) > 0.0:
             return "all weights are 0", "Give at least one value a weight above 0."
     if low > high or (low == high and distribution.kind not in ("number", "choice")):

@@ -147,8 +147,6 @@ def _refuse_empty_values(node: Node, path: Path, problems: Problems) -> None:
     if isinstance(node.value, dict):
         items = list(node.value.items())
     elif isinstance(node.value, list):
-        if node.value and not isinstance(node.value[0].value, (list, dict)) and all(item.value is not None for item in node.value):
-            return
         items = list(enumerate(node.value))
     for part, below in items:
         if below.value is None:
@@ -168,6 +166,9 @@ def _checked(key: str, node: Node, path: Path, problems: Problems) -> Any:
         entries = [entry for entry in error.errors(include_url=False) if not _was_reported(entry)]
         unknown = {entry["loc"] for entry in entries if entry["type"] == "extra_forbidden"}
         for entry in entries:
+            if problems.is_full:
+                problems.uncollected += 1
+                continue
             below, declared, parent = locate(annotation, entry["loc"])
             if entry["type"] == "missing":
                 if any(loc[:-1] == entry["loc"][:-1] and suggestion(str(loc[-1]), [str(below[-1])]) for loc in unknown):

@@ -13,7 +13,8 @@ from crowdsim.scenario.schema import Expects, Unit
 from crowdsim.scenario.tree import Path, clipped, described, listed, number_text, suggestion
 
 _KEY_IN_TEXT = re.compile(r"\{(\w+):")
-_NUMBER_WITH_UNIT = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+)\s*(m/s|m|s|ms|cm|mm|km/h|km|min|h|%|°)\s*\Z")
+_NUMBER_WITH_UNIT = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+)\s*([a-zA-Z/]+)\s*\Z")
+_IN_OUR_UNITS = {"m": 1.0, "s": 1.0, "sec": 1.0, "m/s": 1.0, "cm": 0.01, "mm": 0.001, "km": 1000.0, "ms": 0.001, "min": 60.0, "h": 3600.0, "km/h": 1.0 / 3.6}
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+\Z")
 _TRUTH_WORDS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 
@@ -179,8 +180,9 @@ def _number_hint(value: Any) -> str:
         return ""
     if _DECIMAL_COMMA.match(value):
         return f"Write {value.replace(',', '.')}, with a point."
-    if match := _NUMBER_WITH_UNIT.match(value):
-        return f"Write {match[1]}, without the unit: lengths are in metres, times in seconds, speeds in metres per second."
+    match = _NUMBER_WITH_UNIT.match(value)
+    if match is not None and match[2] in _IN_OUR_UNITS:
+        return f"Write {float(match[1]) * _IN_OUR_UNITS[match[2]]:.6g}, without the unit: lengths are in metres, times in seconds, speeds in metres per second."
     try:
         float(value)
     except ValueError:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crowdsim.scenario.limits import MAX_FILE_BYTES
-from crowdsim.scenario.tree import clipped
+from crowdsim.scenario.tree import PATH_SHOWN, clipped
 
 
 class FileRefused(ValueError):
@@ -42,16 +42,18 @@ def _read_bytes(path: Path) -> bytes:
         raise FileRefused("the file may not be read", "Change its permissions.") from None
     except (OSError, ValueError) as error:
         raise FileRefused(f"the file cannot be opened: {getattr(error, 'strerror', None) or error}") from None
-    with os.fdopen(descriptor, "rb") as stream:
-        mode = os.fstat(stream.fileno()).st_mode
+    try:
+        mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise FileRefused("this is a folder, not a file", "Name a file in it.")
         if not stat.S_ISREG(mode):
             raise FileRefused("this is a device or a pipe, not a file", "Name a regular file.")
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
-        except OSError as error:
-            raise FileRefused(f"the file cannot be read: {error.strerror or error}") from None
+    except OSError as error:
+        raise FileRefused(f"the file cannot be read: {error.strerror or error}") from None
+    finally:
+        os.close(descriptor)
     if len(data) > MAX_FILE_BYTES:
         raise FileRefused(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB", "Simplify its geometry, or split it.")
     return data
@@ -63,7 +65,7 @@ def _neighbours(path: Path) -> str:
         with os.scandir(path.parent) as entries:
             names = sorted(entry.name for entry, _ in zip(entries, range(1000), strict=False) if entry.name.endswith(path.suffix or ".yaml"))
     except (OSError, ValueError):
-        return f'There is no folder "{clipped(str(path.parent))}" either.'
+        return f'There is no folder "{clipped(str(path.parent), PATH_SHOWN)}" either.'
     return f"Beside it there is {', '.join(clipped(name) for name in names[:5])}." if names else ""
 
 
@@ -73,8 +75,8 @@ def _decoded(data: bytes) -> str:
     try:
         text = data[len(mark) :].decode(marks.get(mark, "utf-8"))
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        message = f"this is not text in UTF-8: byte {data[error.start]:#04x} at position {error.start} (line {line})"
+        line = error.object.count(b"\n", 0, error.start) + 1
+        message = f"this is not text in UTF-8: byte {error.object[error.start]:#04x} at position {error.start} (line {line})"
         raise FileRefused(message, "Save it as UTF-8; a binary file is no scenario and no geometry.") from None
     if "\0" in text:
         raise FileRefused("this is a binary file, not text")
@@ -114,6 +116,6 @@ class FileAccess:
         except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
             raise FileRefused(f"the file cannot be found: {error}") from None
         if not inside:
-            message = f"{clipped(str(target))} lies outside the scenario's folder {clipped(str(self.folder.resolve()))}"
+            message = f"{clipped(str(target), PATH_SHOWN)} lies outside the scenario's folder {clipped(str(self.folder.resolve()), PATH_SHOWN)}"
             raise FileRefused(message, f"Move it there, or permit its folder with --allow-dir {target.parent}")
         return read_text(target)

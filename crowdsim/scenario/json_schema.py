@@ -19,7 +19,7 @@ def scenario_schema() -> dict[str, Any]:
         What it refuses is refused by `load_scenario` too; that checks more: names, places and numbers against each other.
     """
     schema = ScenarioShape.model_json_schema()
-    _without_null(schema)
+    _tightened(schema)
     for section in SECTIONS:
         about = schema["properties"][section.name].get("description", "")
         schema["properties"][section.name] = {"description": about, **_section(section)}
@@ -30,11 +30,11 @@ def scenario_schema() -> dict[str, Any]:
     }
 
 
-def _without_null(part: Any) -> None:
-    """Take out, in place, what pydantic says of keys that may be left out: they are never null."""
+def _tightened(part: Any) -> None:
+    """Take out, in place, what pydantic says of keys that may be left out: they are never null. Names that are none are refused."""
     if isinstance(part, list):
         for item in part:
-            _without_null(item)
+            _tightened(item)
     elif isinstance(part, dict):
         choices = part.get("anyOf")
         if isinstance(choices, list) and {"type": "null"} in choices:
@@ -46,10 +46,12 @@ def _without_null(part: Any) -> None:
                 part["anyOf"] = left
         if "default" in part and part["default"] is None:
             del part["default"]
-        elif isinstance(part.get("default"), dict):
+        if "patternProperties" in part:
+            part.setdefault("additionalProperties", False)  # a name that is none is refused
+        if isinstance(part.get("default"), dict):
             part["default"] = {key: value for key, value in part["default"].items() if value is not None}
         for value in part.values():
-            _without_null(value)
+            _tightened(value)
 
 
 def _section(section: Section) -> dict[str, Any]:

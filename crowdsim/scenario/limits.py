@@ -7,10 +7,12 @@ from __future__ import annotations
 
 MAX_FILE_BYTES = 32 * 2**20  # A city plan as WKT is some 10 MB. Everything in a file is held in memory several times over.
 MAX_DEPTH = 32  # Levels of nesting; the deepest sensible scenario has 9. PyYAML's own loader dies in C beyond some 20,000, the GEOS reader at about 100,000.
-MAX_NODES = 1_500_000  # Values in a scenario, those reached through aliases counted each time: 100,000 listed agents have a million; 300 MB while reading.
+MAX_NODES = 1_200_000  # Values in a scenario, those reached through aliases counted each time: 100,000 listed agents have a million; half a GB while reading.
 MAX_KEY_LENGTH = 200  # Characters of a key or a name. A longer one is a forgotten quote.
 MAX_NUMBER_LENGTH = 40  # Characters of a number: 17 digits already say all that a float can hold.
 MAX_PROBLEMS = 100  # Problems that are reported; whoever has more will not read on.
+MAX_COLLECTED = 300  # Problems that are put into words, so that the first of the file are among them; more are only counted.
+MAX_COMPARED = 500  # Known names that a misspelt one is compared with.
 MAX_OVERRIDES = 1_000  # --set options of one command.
 
 MAX_AGENTS = 2_000_000  # Agents of a scenario: some 0.6 kB each while running.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from crowdsim.errors import Problem, ScenarioError
-from crowdsim.scenario.check import GroundCheck, note_idle
+from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
 from crowdsim.scenario.geometry import AreaReader, Geometry, resolve_geometry
@@ -74,7 +76,28 @@ def parse_scenario(
     ScenarioError
         With everything that is wrong, in the order of the text.
     """
-    root, found = read_yaml(text, file)
+    access = FileAccess(Path(folder) if folder is not None else None, tuple(Path(each) for each in allow_dirs))
+    with _uncollected():
+        return _parse(text, file, access, sets)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector out: it would walk over a growing tree without cycles again and again, 60 % of the time of large scenarios."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _parse(text: str, file: str, access: FileAccess, sets: Sequence[str]) -> Scenario:
+    try:
+        root, found = read_yaml(text, file)
+    except ScenarioError as error:
+        raise _told(error.problems, 0, file) from None
     if root is None:
         root = Node(None, Place(file))
     problems = Problems(root)
@@ -82,15 +105,17 @@ def parse_scenario(
     if sets and isinstance(root.value, dict):
         problems.root = root = apply_overrides(root, sets, problems)
     draft = read_draft(root, problems)
-    access = FileAccess(Path(folder) if folder is not None else None, tuple(Path(each) for each in allow_dirs))
     scenario = _resolve(draft, root, access, problems, file) if draft is not None else None
     if problems.found or scenario is None:
-        everything = problems.sorted()
-        if len(everything) > MAX_PROBLEMS:
-            rest = len(everything) - MAX_PROBLEMS
-            everything = [*everything[:MAX_PROBLEMS], Problem("", f"and {rest} more problem{'s' if rest > 1 else ''}", file=file)]
-        raise ScenarioError(everything)
+        raise _told(problems.sorted(), problems.uncollected, file)
     return scenario
+
+
+def _told(problems: Sequence[Problem], uncollected: int, file: str) -> ScenarioError:
+    """Return the error of so many problems; what goes beyond the limit is only counted."""
+    rest = len(problems) - MAX_PROBLEMS + uncollected
+    more = [Problem("", f"and {rest:,} more problem{'s' if rest > 1 else ''}", file=file)] if rest > 0 else []
+    return ScenarioError([*problems[:MAX_PROBLEMS], *more])
 
 
 def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, file: str) -> Scenario | None:
@@ -116,7 +141,8 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         _check_ground(geometry, goals, groups, draft, problems, notes)
     if problems.found or geometry is None or tick is None or stop is None or record is None:
         return None
-    note_idle(groups, goals, _indices(draft), notes)
+    note_idle(groups, goals, notes)
+    note_overlaps(groups, notes)
     return Scenario(
         name=values.get("name") or Path(file).stem or "scenario",
         description=values["description"],

@@ -42,11 +42,16 @@ def apply_overrides(root: Node, sets: Sequence[str], problems: Problems) -> Node
             value, found = read_yaml(text, place.file)
         except ScenarioError as error:
             value, found = None, error.problems
-        problems.found.extend(Problem(problem.item, problem.message, problem.way_out, place.file) for problem in found)
-        if not any(problem.file == place.file for problem in found):
+        item = item_text(int(part) if part.isdecimal() else part for part in parts)
+        problems.found.extend(Problem(_joined(item, problem.item), problem.message, problem.way_out, place.file) for problem in found)
+        if not found:
             node = _placed(value if value is not None else Node(None, place), place)
             root = _with(root, parts, (), node, place, problems) or root
     return root
+
+
+def _joined(above: str, below: str) -> str:
+    return above + below if below.startswith("[") or not below else f"{above}.{below}"
 
 
 def _placed(node: Node, place: Place) -> Node:

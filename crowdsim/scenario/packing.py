@@ -267,8 +267,8 @@ def push_apart_in_area(areas, walls, spots, discs, seed, stream, margin, target,
 
     Parameters
     ----------
-    areas, walls, spots, discs, seed, stream, margin
-        As for `place_in_turn`. Fixed discs stay. Positions and `status` are written.
+    areas, walls, spots, discs, seed, stream, margin : as for `place_in_turn`
+        Fixed discs stay. Positions and `status` are written.
     target : float, m, > 0
         Gap that is aimed at, so that discs come apart in few steps; they rest as soon as they do not overlap.
     steps : int

@@ -20,7 +20,7 @@ GAP_M = 0.01  # Between bodies that are placed one by one; larger makes crowds o
 PACKED_GAP_M = 0.002  # Aimed at when a dense crowd is pushed apart, so that rounding leaves no contact.
 VALID_TRIES = 40  # Spots on free ground that an agent tries before it takes the best and waits to be pushed apart.
 ALL_TRIES = 4_000  # Spots in all: a region of which a thousandth is wide enough for the body is still found.
-STEPS_PER_AGENT, LEAST_STEPS = 300, 1_000_000  # Pushes in all. A plain room needs 2 an agent at 4 a square metre (radius 0.2 m), 10 at 5.
+STEPS_PER_AGENT, LEAST_STEPS = 300, 300_000  # Pushes in all. A plain room needs 2 an agent at 4 a square metre (radius 0.2 m), 10 at 5.
 _NOTHING = np.zeros(0, dtype=np.int32)
 _MOST_CELLS = 4_000_000  # Cells of all grids of the areas together: some 20 MB.
 _MOST_ENTRIES = 50_000_000  # Edges in all lists of one grid: 200 MB. Plans with more get larger cells.

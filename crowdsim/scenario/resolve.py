@@ -45,7 +45,7 @@ def ticks_in(seconds: ArrayLike, tick: float) -> NDArray[np.int64]:
 
 def resolve_stop(shape: schema.StopShape, tick: float, problems: Problems) -> Stop | None:
     """Return when the run ends, or None after a problem was added."""
-    ticks = int(ticks_in(shape.after, tick))
+    ticks = max(1, int(ticks_in(shape.after, tick)))
     if ticks > MAX_TICKS:
         longest = MAX_TICKS * tick
         problems.add(
@@ -70,6 +70,7 @@ class GoalTable:
         self.named: dict[str, Goal] = {name: self._goal(name, shape, reader) for name, shape in draft.goals.items()}
         self.inline: dict[str, Goal] = {}
         self._members = self._flattened()
+        self._exits: dict[str, bool] = {}
 
     def _goal(self, name: str, shape: Any, reader: AreaReader) -> Goal:
         path = ("goals", name)
@@ -86,6 +87,7 @@ class GoalTable:
         members: dict[str, set[str]] = {}
 
         def visit(name: str, trail: tuple[str, ...]) -> set[str]:
+            """Return what `name` comes down to; `trail` holds the goals that led here."""
             shape = self.shapes.get(name)
             if not isinstance(shape, schema.NearestGoal):
                 return {name} if shape is not None else set()
@@ -113,14 +115,19 @@ class GoalTable:
         """Return whether the file has a goal of this name; add a problem if not."""
         if name in self.named or name in self.known or not self.goals_are_known:
             return True
+        if self.problems.is_full:
+            self.problems.uncollected += 1
+            return False
         way_out = f"{suggestion(name, self.known)} Known are {listed(self.known)}.".strip() if self.known else "Declare it under goals."
         self.problems.add(path, f'there is no goal "{name}"', way_out)
         return False
 
     def is_exit(self, name: str) -> bool:
         """Return whether agents leave the world at this goal; for nearest_of, at all of its parts."""
-        parts = self._members.get(name, {name})
-        return bool(parts) and all(part in self.named and self.named[part].kind == "exit" for part in parts)
+        if name not in self._exits:
+            parts = self._members.get(name, {name})
+            self._exits[name] = bool(parts) and all(part in self.named and self.named[part].kind == "exit" for part in parts)
+        return self._exits[name]
 
     def visits(self, shape: Any, path: Path) -> list[tuple[str, float | None]]:
         """Return a sequence of goals as (name, speed), adding points that stand inline."""

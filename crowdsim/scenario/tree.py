@@ -8,11 +8,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from crowdsim.errors import Problem
+from crowdsim.scenario.limits import MAX_COLLECTED, MAX_COMPARED
 
 Path = tuple[str | int, ...]  # keys and list indices from the root, for example ("groups", 2, "radius")
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
 _TEXT_SHOWN = 40  # Characters of a user's text that a message repeats.
+PATH_SHOWN = 300  # Characters of a path: a user may have to copy it.
 
 
 class Place(NamedTuple):
@@ -113,10 +115,10 @@ def item_text(path: Iterable[str | int]) -> str:
     return text
 
 
-def clipped(text: str) -> str:
+def clipped(text: str, most: int = _TEXT_SHOWN) -> str:
     """Return a user's text on one line and cut short, fit to be repeated in a message."""
-    line = "".join(character if character.isprintable() else "?" for character in text)
-    return line if len(line) <= _TEXT_SHOWN else line[: _TEXT_SHOWN - 3] + "..."
+    line = "".join(character if character.isprintable() else "?" for character in text[: most + 1])
+    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def described(value: Any) -> str:
@@ -148,7 +150,7 @@ def number_text(value: float) -> str:
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean "x"?`` for the known word that is nearest to `word`, or an empty string."""
-    words = list(known)
+    words = [name for name, _ in zip(known, range(MAX_COMPARED), strict=False)]
     lowered = {name.lower(): name for name in words}
     near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
     return f'Did you mean "{lowered[near[0]]}"?' if near else ""
@@ -168,14 +170,25 @@ class Problems:
     root : Node
         The whole file, from which the places of items are taken.
     found : list of Problem
+    uncollected : int
+        Problems beyond the limit, which were only counted.
     """
 
     def __init__(self, root: Node) -> None:
         self.root = root
         self.found: list[Problem] = []
+        self.uncollected = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further problems are only counted; then it is of no use to look for words and ways out."""
+        return len(self.found) >= MAX_COLLECTED
 
     def add(self, path: Path, message: str, way_out: str = "", *, key: bool = False, place: Place | None = None) -> None:
         """Add a problem of the item at `path`; it stands at the value (or at its `key`), unless `place` says otherwise."""
+        if self.is_full:
+            self.uncollected += 1
+            return
         where = place or self.root.place_of(path, key=key)
         self.found.append(Problem(item_text(path), message, way_out, where.file, where.line, where.column))
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from crowdsim.errors import Problem, ScenarioError
-from crowdsim.scenario.limits import MAX_DEPTH, MAX_KEY_LENGTH, MAX_NODES
+from crowdsim.scenario.limits import MAX_COLLECTED, MAX_DEPTH, MAX_KEY_LENGTH, MAX_NODES
 from crowdsim.scenario.scalars import ScalarRefused, scalar_value
 from crowdsim.scenario.tree import UNUSABLE, Node, Path, Place, clipped, item_text
 
@@ -155,9 +155,8 @@ class _Composer:
             if isinstance(part.value, dict):
                 top.merged.append(part)
             else:
-                self.problems.append(
-                    Problem(item_text(self._path()), "<< takes a mapping or a list of mappings", "Write << : *name where &name is a mapping.", *node.place)
-                )
+                message = "<< takes a mapping or a list of mappings"
+                self.problems.append(Problem(item_text(self._path()), message, "Write <<: *name, where &name is a mapping.", *node.place))
 
     def _close(self) -> None:
         closed = self.open.pop()
@@ -203,6 +202,8 @@ class _Composer:
 
     def _report(self, event: Any, message: str, way_out: str, path: Path | None = None) -> None:
         self.problems.append(Problem(item_text(self._path() if path is None else path), message, way_out, *self._place(event)))
+        if len(self.problems) >= MAX_COLLECTED:
+            raise ScenarioError(self.problems)
 
     def _fail(self, event: Any, message: str, way_out: str, path: Path | None = None) -> None:
         self._report(event, message, way_out, path)

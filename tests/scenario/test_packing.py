@@ -16,7 +16,7 @@ from tests.reference import packing as naive
 
 L_ROOM = shapely.Polygon([(0, 0), (6, 0), (6, 2.5), (2.5, 2.5), (2.5, 6), (0, 6)], [[(1, 1), (1, 1.5), (1.5, 1.5), (1.5, 1)]])
 SLANTED = shapely.Polygon([(0.3, -1), (5, 3.2), (1.1, 5.5)])
-FAR_ROOM = shapely.transform(L_ROOM, lambda points: points + [395_000.25, 5_268_000.5])
+FAR_ROOM = shapely.transform(L_ROOM, lambda points: np.add(points, (395_000.25, 5_268_000.5)))
 SHAPES = {"L with a hole": (L_ROOM, SLANTED), "all of it": (L_ROOM, L_ROOM), "slanted ground": (SLANTED, L_ROOM), "far from the origin": (FAR_ROOM, FAR_ROOM)}
 REACH = 0.35
 
@@ -117,7 +117,7 @@ def test_spots_leave_out_no_cell_in_which_a_disc_may_stand(name: str) -> None:
 
 
 def _scene(name: str, count: int, seed: int, fixed: int) -> tuple[Any, Any, Any, packing.Discs, naive.Scene]:
-    ground, region = SHAPES[name]
+    ground = SHAPES[name][0]
     random = np.random.default_rng(seed)
     radius = random.uniform(0.12, 0.3, count)
     key = random.integers(0, 2**63, count, dtype=np.uint64)
@@ -140,13 +140,27 @@ def _scene(name: str, count: int, seed: int, fixed: int) -> tuple[Any, Any, Any,
         return [ground_edges[index] for index in walls.wall[walls.start[at] : walls.start[at + 1]]]
 
     scene = naive.Scene(
-        ground=ground_edges, area=region_edges, cells=cells, near=near, grid=tuple(discs.grid[:3]), seed=5, margin=0.01, key=key.tolist(), radius=radius.tolist(),
-        fixed=fixed_rows.tolist(), x=position[:, 0].tolist(), y=position[:, 1].tolist(), status=[0] * count, drawn=[0] * count,
-    )  # fmt: skip
+        ground=ground_edges,
+        area=region_edges,
+        cells=cells,
+        near=near,
+        grid=tuple(discs.grid[:3]),
+        seed=5,
+        margin=0.01,
+        key=key.tolist(),
+        radius=radius.tolist(),
+        fixed=fixed_rows.tolist(),
+        x=position[:, 0].tolist(),
+        y=position[:, 1].tolist(),
+        status=[0] * count,
+        drawn=[0] * count,
+    )
     return areas, walls, spots, discs, scene
 
 
-@pytest.mark.parametrize(("name", "count", "seed", "fixed"), [("all of it", 30, 1, 0), ("L with a hole", 40, 2, 2), ("slanted ground", 55, 3, 1), ("all of it", 90, 4, 3)])
+@pytest.mark.parametrize(
+    ("name", "count", "seed", "fixed"), [("all of it", 30, 1, 0), ("L with a hole", 40, 2, 2), ("slanted ground", 55, 3, 1), ("all of it", 90, 4, 3)]
+)
 def test_placing_and_pushing_agree_with_the_naive_twin(name: str, count: int, seed: int, fixed: int) -> None:
     areas, walls, spots, discs, scene = _scene(name, count, seed, fixed)
     numbers = (np.uint64(5), np.uint64(int(Stream.POSITION)))

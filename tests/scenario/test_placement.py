@@ -17,7 +17,9 @@ ROOM = shapely.box(0, 0, 10, 10)
 PILLARS = ROOM.difference(shapely.union_all([shapely.Point(x, y).buffer(0.6) for x in (3, 7) for y in (3, 7)]))
 
 
-def placed(ground: Any, count: int, radius: Any = 0.2, region: Any = None, seed: int = 1, position: NDArray[np.float64] | None = None) -> tuple[Placed, NDArray[np.float64]]:
+def placed(
+    ground: Any, count: int, radius: Any = 0.2, region: Any = None, seed: int = 1, position: NDArray[np.float64] | None = None
+) -> tuple[Placed, NDArray[np.float64]]:
     radii = np.broadcast_to(np.asarray(radius, dtype=np.float64), count).copy()
     key = np.random.default_rng(7).integers(0, 2**63, count, dtype=np.uint64)
     wanted = np.full((count, 2), np.nan) if position is None else position
@@ -50,16 +52,20 @@ def test_up_to_four_a_square_metre_fit_into_a_plain_room(count: int, seed: int) 
     check(ROOM, found, radii)
 
 
-@pytest.mark.parametrize(("ground", "count", "radius", "region"), [
-    (PILLARS, 300, 0.2, None),
-    (ROOM, 150, 0.2, shapely.box(2, 2, 8, 8)),
-    (ROOM, 40, 0.2, shapely.box(5, -100, 100, 100)),
-    (shapely.Polygon([(0, 0), (60, 60), (60, 60.8), (0, 0.8)]), 100, 0.2, None),
-    (shapely.box(0, 0, 300, 0.5), 300, 0.2, None),
-    (shapely.MultiPolygon([shapely.box(0, 0, 3, 3), shapely.box(100, 100, 103, 103)]), 60, 0.2, None),
-    (shapely.box(395_000.25, 5_268_000.5, 395_010.25, 5_268_010.5), 400, 0.2, None),
-    (shapely.box(-1e7, -1e7, 1e7, 1e7), 50, 0.3, None),
-], ids=["pillars", "region", "region beyond the ground", "slanted corridor", "narrow corridor", "two rooms", "far from the origin", "a very large ground"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ground", "count", "radius", "region"),
+    [
+        (PILLARS, 300, 0.2, None),
+        (ROOM, 150, 0.2, shapely.box(2, 2, 8, 8)),
+        (ROOM, 40, 0.2, shapely.box(5, -100, 100, 100)),
+        (shapely.Polygon([(0, 0), (60, 60), (60, 60.8), (0, 0.8)]), 100, 0.2, None),
+        (shapely.box(0, 0, 300, 0.5), 300, 0.2, None),
+        (shapely.MultiPolygon([shapely.box(0, 0, 3, 3), shapely.box(100, 100, 103, 103)]), 60, 0.2, None),
+        (shapely.box(395_000.25, 5_268_000.5, 395_010.25, 5_268_010.5), 400, 0.2, None),
+        (shapely.box(-1e7, -1e7, 1e7, 1e7), 50, 0.3, None),
+    ],
+    ids=["pillars", "region", "region beyond the ground", "slanted corridor", "narrow corridor", "two rooms", "far from the origin", "a very large ground"],
+)
 def test_all_kinds_of_ground(ground: Any, count: int, radius: float, region: Any) -> None:
     found, radii = placed(ground, count, radius, region)
     check(ground, found, radii, region)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
@@ -113,6 +115,23 @@ def test_more_problems_than_anyone_reads_are_counted() -> None:
     assert found[-1] == "t.yaml: and 50 more problems"
 
 
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        (with_line("groups", "[{name: x, positions: [" + "a, " * 5000 + "a]}]"), "4,901"),
+        (with_line("groups", "[{name: x, agents: [" + "{goals: nowhere}, " * 5000 + "]}]"), "4,900"),
+        (with_line("groups", "[{name: x, agents: [" + "{id: 1}, " * 5000 + "]}]"), "4,899"),
+        (with_line("record", "{columns: [" + "017, " * 5000 + "]}"), "200"),  # reading itself stops
+    ],
+)
+def test_problems_beyond_the_limit_are_counted_without_the_work_of_telling_them(text: str, rest: str) -> None:
+    start = time.process_time()
+    found = problems_of(text)
+    assert time.process_time() - start < 5.0
+    assert len(found) == 101
+    assert found[-1] == f"t.yaml: and {rest} more problems"
+
+
 def _error(annotation: object, value: object) -> tuple[str, str, str]:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(annotation).validate_python(value, strict=True)
@@ -142,10 +161,15 @@ def _error(annotation: object, value: object) -> tuple[str, str, str]:
         (schema.StopShape, 5, "model_type", "expects a mapping with the keys after, when, stuck_for, found the number 5"),
         (schema.StopShape, {"wen": 1}, "extra_forbidden", 'there is no key "wen" here'),
         (schema.Circle, {"radius": 1}, "missing", 'the key "centre" is missing'),
-        (schema.Distribution, {"norml": {}}, "form", "expects a number or a distribution {uniform: ...}, {normal: ...}, {lognormal: ...} or {choice: ...}, found a mapping with the key norml"),
+        (
+            schema.Distribution,
+            {"norml": {}},
+            "form",
+            "expects a number or a distribution {uniform: ...}, {normal: ...}, {lognormal: ...} or {choice: ...}, found a mapping with the key norml",
+        ),
         (dict[str, int], 5, "dict_type", "expects a mapping, found the number 5"),
     ],
-)  # fmt: skip
+)
 def test_each_kind_of_error_has_words_of_its_own(annotation: object, value: object, kind: str, message: str) -> None:
     assert _error(annotation, value)[:2] == (kind, message)
 
@@ -156,9 +180,16 @@ def test_kinds_of_errors_without_words_of_their_own_still_say_what_was_found() -
 
 @pytest.mark.parametrize(
     ("value", "way_out"),
-    [("1,5", "Write 1.5, with a point."), ("5 m", "Write 5, without the unit: lengths are in metres, times in seconds, speeds in metres per second."),
-     ("1.5", "Write 1.5 without quotes."), ("much", "")],
-)  # fmt: skip
+    [
+        ("1,5", "Write 1.5, with a point."),
+        ("5 m", "Write 5, without the unit: lengths are in metres, times in seconds, speeds in metres per second."),
+        ("5cm", "Write 0.05, without the unit: lengths are in metres, times in seconds, speeds in metres per second."),
+        ("36 km/h", "Write 10, without the unit: lengths are in metres, times in seconds, speeds in metres per second."),
+        ("2 apples", ""),
+        ("1.5", "Write 1.5 without quotes."),
+        ("much", ""),
+    ],
+)
 def test_numbers_written_as_texts_get_a_hint(value: str, way_out: str) -> None:
     assert _error(schema.Length, value)[2] == way_out
 

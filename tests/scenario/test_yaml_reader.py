@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.errors import ScenarioError
-from crowdsim.scenario import limits
 from crowdsim.scenario.scalars import ScalarRefused, scalar_value
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, described, item_text, plain
 from crowdsim.scenario.yaml_reader import read_yaml
@@ -54,12 +53,44 @@ def test_columns_count_characters_not_bytes() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("12", 12), ("-3", -3), ("+4", 4), ("0", 0), ("1.5", 1.5), (".5", 0.5), ("5.", 5.0), ("1e3", 1000.0), ("1E-2", 0.01), ("-1.5e+2", -150.0), ("1e-05", 1e-05),
-        ("true", True), ("False", False), ("null", None), ("~", None), ("", None),
-        ("yes", "yes"), ("no", "no"), ("on", "on"), ("off", "off"), ("n", "n"), ("2024-01-01", "2024-01-01"), ("1.2.3", "1.2.3"), ("1,5", "1,5"), ("5 m", "5 m"),
-        ("-", "-"), ("+", "+"), (".", "."), ("...", "..."), ("e5", "e5"), ("1e", "1e"), ("nan", "nan"), ("inf", "inf"), ("Infinity", "Infinity"), ("--1", "--1"), ("0x", "0x"),
+        ("12", 12),
+        ("-3", -3),
+        ("+4", 4),
+        ("0", 0),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("1e3", 1000.0),
+        ("1E-2", 0.01),
+        ("-1.5e+2", -150.0),
+        ("1e-05", 1e-05),
+        ("true", True),
+        ("False", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("yes", "yes"),
+        ("no", "no"),
+        ("on", "on"),
+        ("off", "off"),
+        ("n", "n"),
+        ("2024-01-01", "2024-01-01"),
+        ("1.2.3", "1.2.3"),
+        ("1,5", "1,5"),
+        ("5 m", "5 m"),
+        ("-", "-"),
+        ("+", "+"),
+        (".", "."),
+        ("...", "..."),
+        ("e5", "e5"),
+        ("1e", "1e"),
+        ("nan", "nan"),
+        ("inf", "inf"),
+        ("Infinity", "Infinity"),
+        ("--1", "--1"),
+        ("0x", "0x"),
     ],
-)  # fmt: skip
+)
 def test_unquoted_words_mean_what_a_reader_expects(text: str, value: object) -> None:
     found = scalar_value(text)
     assert found == value
@@ -69,11 +100,21 @@ def test_unquoted_words_mean_what_a_reader_expects(text: str, value: object) -> 
 @pytest.mark.parametrize(
     ("text", "way_out"),
     [
-        ("017", "Write 17,"), ("-08", "Write -8,"), ("0o17", "Write 15,"), ("0x1F", "Write 31,"), ("0b101", "Write 5,"), ("1_000", "Write 1000,"),
-        ("1:30", "Write 90 (seconds),"), ("1:00:00.5", "Write 3600.5 (seconds),"), (".nan", "Give a number,"), ("-.inf", "Give a number,"),
-        ("1e999", "The largest"), ("9" * 41, "Write at most 40"), ("1" * 5000, "Write at most 40"),
+        ("017", "Write 17,"),
+        ("-08", "Write -8,"),
+        ("0o17", "Write 15,"),
+        ("0x1F", "Write 31,"),
+        ("0b101", "Write 5,"),
+        ("1_000", "Write 1000,"),
+        ("1:30", "Write 90 (seconds),"),
+        ("1:00:00.5", "Write 3600.5 (seconds),"),
+        (".nan", "Give a number,"),
+        ("-.inf", "Give a number,"),
+        ("1e999", "The largest"),
+        ("9" * 41, "Write at most 40"),
+        ("1" * 5000, "Write at most 40"),
     ],
-)  # fmt: skip
+)
 def test_words_that_could_be_read_in_two_ways_are_refused_with_the_way_to_write_them(text: str, way_out: str) -> None:
     with pytest.raises(ScalarRefused) as caught:
         scalar_value(text)
@@ -90,7 +131,8 @@ def test_every_number_that_python_writes_is_read_back_exactly(number: float) -> 
     assert scalar_value(repr(number)) == number
 
 
-TEXTS = st.text(st.characters(exclude_characters="\x85\u2028\u2029", exclude_categories=("Cs",)), max_size=8)  # PyYAML folds these three into blanks
+CHARACTERS = st.characters(exclude_characters="\x85\u2028\u2029", exclude_categories=("Cs",))  # PyYAML folds these three into blanks
+TEXTS = st.text(CHARACTERS, max_size=8).filter(lambda text: text[:1] not in "0123456789+-." or not text)  # it leaves 0E0 bare, which is a number in JSON
 LEAVES = st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
 
 
@@ -169,18 +211,18 @@ HOSTILE = {
     "alias bomb": _bomb(),
     "alias chain": "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 500)),
     "mapping chain": "a0: &a0 {b: 1}\n" + "".join(f"a{n}: &a{n} {{<<: *a{n - 1}, c{n}: *a{n - 1}}}\n" for n in range(1, 500)),
-    "many values": "[" + "1," * (limits.MAX_NODES + 10) + "]",
+    "many values": "[" + "1," * 200_010 + "]",
     "long key": "x" * 10_000_000 + ": 1",
     "commas": "," * 1_000_000,
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_texts_are_refused_soon(name: str) -> None:
-    start = time.perf_counter()
-    message = refusal(HOSTILE[name])
-    assert message
-    assert time.perf_counter() - start < 20.0  # "many values" reads to the limit; all others stop at once
+def test_hostile_texts_are_refused_soon(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdsim.scenario.yaml_reader.MAX_NODES", 200_000)
+    start = time.process_time()
+    assert refusal(HOSTILE[name])
+    assert time.process_time() - start < 5.0  # "many values" reads to the limit; all others stop at once
 
 
 def test_an_alias_bomb_takes_no_memory() -> None:
@@ -198,9 +240,20 @@ def test_items_are_named_as_a_user_writes_them() -> None:
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(None, "nothing"), (True, "the truth value true"), (2.0, "the number 2"), (1e-05, "the number 1e-05"), ("a\nb", 'the text "a?b"'), ("", "an empty text"),
-     ([], "an empty list"), ([1], "a list of 1"), ({}, "an empty mapping"), ({"a": 1}, "a mapping with the key a"), ({"a": 1, "b": 2}, "a mapping with the keys a, b"),
-     ("x" * 100, 'the text "' + "x" * 37 + '..."')],
-)  # fmt: skip
+    [
+        (None, "nothing"),
+        (True, "the truth value true"),
+        (2.0, "the number 2"),
+        (1e-05, "the number 1e-05"),
+        ("a\nb", 'the text "a?b"'),
+        ("", "an empty text"),
+        ([], "an empty list"),
+        ([1], "a list of 1"),
+        ({}, "an empty mapping"),
+        ({"a": 1}, "a mapping with the key a"),
+        ({"a": 1, "b": 2}, "a mapping with the keys a, b"),
+        ("x" * 100, 'the text "' + "x" * 37 + '..."'),
+    ],
+)
 def test_values_are_described_in_words(value: object, words: str) -> None:
     assert described(value) == words

@@ -1,0 +1,161 @@
+"""The command line itself: help, errors, exit codes, pipes, and how little it loads."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdsim.cli import VERBS, main, shell
+from crowdsim.errors import CrowdsimError, ExitCode, Problem, RecordingError, ScenarioError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def command(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}
+    return subprocess.run([sys.executable, "-m", "crowdsim.cli", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, **options)
+
+
+def called(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    return int(caught.value.code or 0)
+
+
+def test_help_lists_every_verb_with_a_line() -> None:
+    found = command("--help")
+    assert found.returncode == 0
+    for name, verb in VERBS.items():
+        assert f"  {name} " in found.stdout
+        assert verb.about.split()[0] in found.stdout
+
+
+def test_help_answers_at_once_and_loads_nothing_heavy() -> None:
+    seconds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command("--help")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)  # of the processor: other programs do not count
+    assert min(seconds) < 0.3
+    loaded = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "crowdsim.cli", "--help"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    modules = {line.rpartition("|")[2].strip().split(".")[0] for line in loaded.stderr.splitlines()}
+    assert "typer" in modules
+    assert not modules & {"numba", "numpy", "pandas", "shapely", "h5py", "pydantic", "rich", "yaml", "esper", "matplotlib"}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_explains_itself_without_loading_anything_heavy(name: str) -> None:
+    code = f"""
+import sys
+from crowdsim.cli import main
+try:
+    main([{name!r}, "--help"])
+except SystemExit as leave:
+    assert not leave.code
+assert not {{"numba", "numpy", "pandas", "shapely", "h5py", "rich", "yaml"}} & set(sys.modules)  # typer itself may load pydantic
+"""
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith(f"Usage: crowdsim {name}")
+    assert "--help" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["schem"], 'There is no verb "schem". Did you mean "schema"?'),
+        (["dance"], 'There is no verb "dance". Known are '),
+        (["--colour"], "No such option: --colour"),
+        (["schema", "extra"], "extra"),
+    ],
+)
+def test_wrong_arguments_give_a_message_and_exit_code_2(arguments: list[str], message: str) -> None:
+    found = command(*arguments)
+    assert found.returncode == ExitCode.USAGE
+    assert message in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_the_version_is_printed() -> None:
+    found = command("--version")
+    assert found.returncode == 0
+    assert found.stdout.startswith("crowdsim")
+
+
+def test_our_own_errors_become_messages_with_their_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    import typer
+
+    def verb(error: Exception, json: bool = False) -> None:
+        raise error
+
+    def outcome(error: Exception, **options: Any) -> tuple[int, str, str]:
+        with pytest.raises(typer.Exit) as caught:
+            shell.guarded(verb)(error, **options)
+        printed = capsys.readouterr()
+        return caught.value.exit_code, printed.out, printed.err
+
+    problem = Problem("groups[0].count", "is -1, but must be at least 0", "Give 0 or more.", "a.yaml", 3, 5)
+    assert outcome(ScenarioError(problem)) == (2, "", "a.yaml:3:5: groups[0].count: is -1, but must be at least 0\n    Give 0 or more.\n")
+    assert outcome(ScenarioError([problem, problem]))[2].endswith("\n2 problems\n")
+    assert outcome(RecordingError("cannot be read")) == (4, "", "cannot be read\n")
+    assert outcome(KeyboardInterrupt()) == (130, "", "interrupted\n")
+    code, out, err = outcome(ScenarioError(problem), json=True)
+    assert (code, err) == (2, "")
+    assert '"ok": false' in out
+    assert '"line": 3' in out
+    assert '"message": "no such run"' in outcome(CrowdsimError("no such run"), json=True)[1]
+    with pytest.raises(ZeroDivisionError):  # a fault of the program stays one
+        shell.guarded(verb)(ZeroDivisionError())
+
+
+def test_a_returned_number_is_the_exit_code() -> None:
+    import typer
+
+    with pytest.raises(typer.Exit) as caught:
+        shell.guarded(lambda: ExitCode.NOT_ARRIVED)()
+    assert caught.value.exit_code == 3
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    script = f"{sys.executable} -m crowdsim.cli new | head -c 1"
+    for _ in range(3):
+        found = subprocess.run(["bash", "-o", "pipefail", "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+        assert found.stderr == ""
+
+
+def test_a_terminal_without_unicode_shows_question_marks() -> None:
+    found = command("new", "größe.txt", env={"PYTHONIOENCODING": "ascii"})
+    assert found.returncode == 2
+    assert '"gr??e.txt" does not end in .yaml' in found.stderr
+
+
+def test_tables_are_aligned_and_cut_at_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    found = shell.table(["name", "n", "about"], [["a", 5, "x" * 100], ["longer", 1000, "short"]], right=(1,)).splitlines()
+    assert found[0] == "name       n  about"
+    assert found[2] == "longer  1000  short"
+    assert len(found[1]) == 60
+    assert found[1].endswith("...")
+
+
+def test_numbers_that_json_does_not_know_are_never_printed() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        shell.say_json({"x": float("nan")})
+
+
+def test_main_takes_arguments_and_leaves_with_the_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("new") == 0
+    assert "bottleneck" in capsys.readouterr().out

@@ -1,0 +1,131 @@
+"""The verbs that need only scenarios: schema, parameters, list, new."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crowdsim.cli import main
+from crowdsim.scenario.agents import resolve_agents
+from crowdsim.scenario.load import load_scenario
+from crowdsim.scenario.templates import TEMPLATES, template_text
+from tests.scenario.worlds import SMALL
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    printed = capsys.readouterr()
+    return int(caught.value.code or 0), printed.out, printed.err
+
+
+def test_schema_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "schema")
+    assert code == 0
+    assert json.loads(out)["title"] == "crowdsim scenario, version 1"
+
+
+def test_parameters_shows_default_unit_range_reason_and_source(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "parameters")
+    assert code == 0
+    assert out.splitlines()[:4] == [
+        "avoidance.orca.neighbour_count = 10, in [0, 64]",
+        "    The ten nearest surround a walker. Source: RVO2.",
+        "avoidance.orca.time_horizon = 2 s, in (0, 60]",
+        "    How long a velocity is to stay clear of others.",
+    ]
+    assert "navigation.mesh.share_searches = true, in true | false" in out
+    assert "symmetry.side = right, in left | right | random" in out
+
+
+def test_parameters_can_be_limited_and_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "parameters", "bodies", "--json")
+    assert code == 0
+    assert json.loads(out) == [
+        {"name": "bodies.passes", "default": 3, "unit": "", "range": "[0, 100]", "why": "enough for a walking crowd", "source": "S2 section 8"}
+    ]
+
+
+def test_parameters_that_are_unknown_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "parameters", "avoidanc.orca")
+    assert code == 2
+    assert err == 'No tunable number has a name that begins with "avoidanc.orca". Did you mean "avoidance.orca"?\n'
+    assert json.loads(run(capsys, "parameters", "x", "--json")[1])["ok"] is False
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_new_writes_a_scenario_that_works(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "my own.yaml"
+    code, out, _ = run(capsys, "new", str(path), "--template", name)
+    assert code == 0
+    assert f"crowdsim run {path}" in out
+    scenario = load_scenario(path)
+    assert scenario.name == "my own"
+    assert scenario.description
+    assert scenario.notes == ()
+    assert len(resolve_agents(scenario)) == scenario.agent_count > 0
+    assert path.read_text().startswith("# ")
+
+
+def test_new_lists_the_templates_and_each_is_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "new")
+    assert [line.split()[0] for line in out.splitlines()] == list(TEMPLATES)
+    folder = Path(__file__).resolve().parents[2] / "crowdsim" / "scenario" / "templates"
+    assert sorted(path.stem for path in folder.glob("*.yaml")) == sorted(TEMPLATES)
+
+
+def test_new_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("mine")
+    code, _, err = run(capsys, "new", str(path))
+    assert code == 2
+    assert err == f'"{path}" exists already and is not overwritten. Choose another name.\n'
+    assert path.read_text() == "mine"
+    (tmp_path / "dangling.yaml").symlink_to(tmp_path / "elsewhere.yaml")
+    assert run(capsys, "new", str(tmp_path / "dangling.yaml"))[0] == 2
+    assert not (tmp_path / "elsewhere.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x.txt"], '"x.txt" does not end in .yaml. Write for example "x.yaml".'),
+        (["x.yaml", "-t", "bottelneck"], 'There is no template "bottelneck". Did you mean "bottleneck"? Known are bottleneck, corridor, evacuation, circle.'),
+        (["x.yaml", "-t", "zoo"], 'There is no template "zoo". Known are bottleneck, corridor, evacuation, circle.'),
+        (["no/such/folder/x.yaml"], 'There is no folder "no/such/folder" to write "x.yaml" into. Make it first.'),
+    ],
+)
+def test_new_says_what_is_wrong(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "new", *arguments) == (2, "", message + "\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_list_shows_good_and_broken_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "b.yaml").write_text(SMALL)
+    (tmp_path / "a.yml").write_text(template_text("corridor"))
+    (tmp_path / "broken.yaml").write_text("version: 1\ntik: 1\n")
+    (tmp_path / "other.txt").write_text("not a scenario")
+    code, out, _ = run(capsys, "list", str(tmp_path))
+    assert code == 0
+    assert [line.split(maxsplit=3) for line in out.splitlines()] == [
+        ["file", "agents", "seconds", "about"],
+        ["a.yml", "54", "120", "Counterflow in a corridor of 38 m x 3 m; lanes should form."],
+        ["b.yaml", "26", "60", "A room with a table, a door and a seat."],
+        ["broken.yaml", "-", "-", '3 problems: line 1: the key "geometry" is missing'],
+    ]
+    rows = json.loads(run(capsys, "list", str(tmp_path), "--json")[1])
+    assert [(row["file"], row["name"], row["problems"]) for row in rows] == [("a.yml", "a", 0), ("b.yaml", "small", 0), ("broken.yaml", None, 3)]
+
+
+def test_list_without_scenarios_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "list") == (2, "", 'There is no folder "scenarios". Name one: crowdsim list FOLDER.\n')
+    (tmp_path / "scenarios").mkdir()
+    code, _, err = run(capsys, "list")
+    assert code == 2
+    assert 'has no scenarios (*.yaml, *.yml). "crowdsim new scenarios/my_scenario.yaml" writes one.' in err

@@ -1,0 +1,93 @@
+"""Loading as a whole: fast, lean, and nothing heavy before it is needed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.yaml_reader import read_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def long_scenario() -> str:
+    """Return a scenario of some 200 lines with obstacles, goals, groups and listed agents."""
+    lines = ["version: 1", "geometry:", "  walkable: {box: [0, 0, 100, 50]}", "  obstacles:"]
+    lines += [f"    - {{name: pillar {n}, circle: {{centre: [{5 + 2 * n}, {10 + n % 7}], radius: 0.4, corners: 16}}}}" for n in range(45)]
+    lines += (
+        ["goals:"]
+        + [f"  goal {n}: {{point: [{1 + 2 * n}, 40]}}" for n in range(45)]
+        + ["  any: {nearest_of: [" + ", ".join(f"goal {n}" for n in range(45)) + "]}"]
+    )
+    lines += ["groups:"]
+    for n in range(9):
+        lines += [
+            f"  - name: group {n}",
+            "    count: 30",
+            f"    region: {{box: [{n * 10}, 20, {n * 10 + 9}, 30]}}",
+            f"    goals: [goal {n}, any]",
+            "    speed: {normal: {mean: 1.34, sd: 0.26, low: 0.5, high: 2.2}}",
+        ]
+    lines += ["  - name: listed", "    agents:"] + [
+        f"      - {{id: {n}, position: [{1 + 1.5 * n}, 45], goals: [goal {n % 45}], speed: 1.2}}" for n in range(50)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def test_a_scenario_of_two_hundred_lines_is_loaded_in_less_than_50_ms() -> None:
+    text = long_scenario()
+    assert 190 <= text.count("\n") <= 240
+    parse_scenario(text)  # the models are built at the first use
+    times = []
+    for _ in range(7):
+        start = time.process_time()  # other programs on the machine do not count
+        parse_scenario(text)
+        times.append(time.process_time() - start)
+    assert min(times) < 0.05
+
+
+def test_a_hundred_thousand_positions_are_loaded_in_seconds_and_little_memory() -> None:
+    positions = ", ".join(f"[{1 + n % 400 * 0.7:.2f}, {1 + n // 400 * 0.7:.2f}]" for n in range(100_000))
+    text = f"version: 1\ngeometry: {{walkable: {{box: [0, 0, 300, 300]}}}}\ngroups: [{{name: a, positions: [{positions}]}}]\n"
+    start = time.process_time()
+    scenario = parse_scenario(text)
+    assert scenario.agent_count == 100_000
+    assert time.process_time() - start < 15.0  # some 3 s
+    tenth = text[: len(text) // 10].rpartition(", [")[0] + "]}]\n"
+    tracemalloc.start()
+    read_yaml(tenth, "f")
+    assert tracemalloc.get_traced_memory()[1] < 25e6
+    tracemalloc.stop()
+
+
+def test_reading_a_scenario_needs_no_compiler() -> None:
+    code = """
+import sys
+from tests.scenario.owners import fixed_owners
+from tests.scenario.worlds import SMALL, load
+with fixed_owners():
+    load(SMALL).canonical()
+heavy = {"numba", "pandas", "h5py", "matplotlib", "rich", "esper"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("text", ["version: 1\n" * 2, "version: 1\n"])
+def test_nothing_is_kept_between_loads(text: str) -> None:
+    from crowdsim.errors import ScenarioError
+
+    messages = []
+    for _ in range(2):
+        with pytest.raises(ScenarioError) as caught:
+            parse_scenario(text)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
