@@ -90,12 +90,15 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
     own: list[list[tuple[int, int, NDArray[np.float64]]]] = []
     for number, goal in enumerate(shapes):
         if goal.shape is None:
-            own.append(sorted((piece for part in goal.parts for piece in own[part]), key=lambda piece: piece[0]))
+            own.append([])
         elif goal.shape.geom_type == "Point":
             polygon = locate(mesh, goal.shape.x, goal.shape.y, goal.layer)
             own.append([(int(polygon), number, np.array([[goal.shape.x, goal.shape.y]]))] if polygon >= 0 else [])
         else:
             own.append(_cut_region(mesh, tree, goal, number))
+    for number, goal in enumerate(shapes):
+        if goal.shape is None:
+            own[number] = sorted((piece for part in goal.parts for piece in own[part]), key=lambda piece: piece[0])
     pieces = [piece for goal_pieces in own for piece in goal_pieces]
     vertices = [piece[2] for piece in pieces]
     pole = np.empty((len(pieces), 2))

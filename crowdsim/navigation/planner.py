@@ -115,7 +115,9 @@ def serve_slots(
             if is_active[slot] == 0:
                 request = requests[job]
                 is_shared = 1 if slot >= own_slots else 0
-                begin_search(slots, slot, mesh, goals, request.goal, request.width, request.x, request.y, request.polygon, is_shared)
+                begin_search(
+                    slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
+                )
                 is_active[slot] = 1
             used[slot] += advance_search(slots, slot, mesh, grant[slot] - used[slot])
             if slots.header[slot, STATUS] == PENDING:
@@ -140,6 +142,11 @@ class MeshPlanner:
     mesh : NavMesh
     goals : GoalPieces
     parameters : PlannerParameters, optional
+
+    Attributes
+    ----------
+    widths : (k,) float64, m
+        Every width at which what a body can pass changes, ascending.
     """
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None) -> None:
@@ -157,7 +164,7 @@ class MeshPlanner:
         self._queue = np.zeros(0, dtype=_REQUEST)
         self._asked = 0
         self._rounds = 0
-        self._widths = _class_borders(mesh, goals)
+        self.widths = _class_borders(mesh, goals)
         self._out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
 
     @property
@@ -172,7 +179,7 @@ class MeshPlanner:
 
     def width_class(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return for each radius (m) the number of gaps of the mesh that a body of that radius cannot pass."""
-        return np.searchsorted(self._widths, 2.0 * np.asarray(radius), side="left")
+        return np.searchsorted(self.widths, 2.0 * np.asarray(radius), side="left")
 
     def submit(
         self,
