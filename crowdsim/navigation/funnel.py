@@ -23,6 +23,7 @@ from crowdsim.navigation.goals import target_in_piece
 BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a post, see `lay_out_posts`.
 FLAGS, VERTEX = 7, 3  # Mask of the flags, and how many bits of a post they take.
 NO_POST = -(1 << 40)
+BESIDE_M = 1e-6  # How much farther than a radius a portal may be from a part of the way for its posts to be looked at; they need not press.
 TOUCH_M = 1e-9  # How far a line may reach into a disc and still count as touching it: rounding at coordinates of 1e6 m.
 
 
@@ -139,29 +140,28 @@ def _group_end(posts, place, count):
 
 
 @inlined_kernel
-def _stretch(posts, place, count):
-    """Return the range of the groups in which the vertex of a post stands: the portals that turn round it, and the polygon before."""
-    vertex = (posts[place] if posts[place] >= 0 else ~posts[place]) >> VERTEX
-    start, end = _group_start(posts, place), _group_end(posts, place, count)
-    while start > 0:
-        group = _group_start(posts, start - 1)
-        if not _holds(posts, group, start, vertex):
-            break
-        start = group
-    while end < count:
-        after = _group_end(posts, end, count)
-        if not _holds(posts, end, after, vertex):
-            break
-        end = after
-    return start, end
+def _window(mesh, posts, count, begin, end, px, py, qx, qy, within):
+    """Return the range of the groups whose posts may press into a straight part of the way, from (px, py) to (qx, qy).
+
+    It touches the discs of the posts at `begin` and `end`. Their groups and those between belong to it, and on either side those that a disc on the part
+    reaches into over their portals: a body comes past the posts in another order than their portals when it bends round one at the far end of a portal.
+    """
+    first, last = _group_start(posts, min(begin, end)), _group_end(posts, min(max(begin, end), count - 1), count)
+    while first > 1 and _is_portal_beside(mesh, posts, first, px, py, qx, qy, within):
+        first = _group_start(posts, first - 1)
+    while last < count and _is_portal_beside(mesh, posts, last, px, py, qx, qy, within):
+        last = _group_end(posts, last, count)
+    return first, last
 
 
 @inlined_kernel
-def _holds(posts, first, last, vertex):
-    for place in range(first, last):
-        if (posts[place] if posts[place] >= 0 else ~posts[place]) >> VERTEX == vertex:
-            return True
-    return False
+def _is_portal_beside(mesh, posts, place, px, py, qx, qy, within):
+    """Return whether the group that ends before `place` ends with a portal, and this comes within a distance of segment pq."""
+    left, right = posts[place - 2], posts[place - 1]
+    if left < 0 or left & BRUSH or right >= 0:
+        return False
+    a, b = left >> VERTEX, ~right >> VERTEX
+    return segments_apart(px, py, qx, qy, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]) <= within
 
 
 @inlined_kernel
@@ -263,26 +263,28 @@ def _choose_sides(mesh, posts, first, last, ax, ay, bx, by):
 
 
 @inlined_kernel
-def _disc_at(mesh, posts, count, i, bends, found, x, y, tx, ty, radius):
-    """Return disc i of a way as (x, y, side, post, first and last place of its stretch); -1 is its begin, `found` its end."""
+def _disc_at(mesh, posts, i, bends, found, x, y, tx, ty, radius):
+    """Return disc i of a way as (x, y, side); -1 is its begin, `found` its end."""
     if i < 0:
-        return x, y, 0.0, NO_POST, 0, 0
+        return x, y, 0.0
     if i >= found:
-        return tx, ty, 0.0, NO_POST, count, count
-    cx, cy, side = post_disc(mesh, posts[bends[i]], radius)
-    first, last = _stretch(posts, bends[i], count)
-    return cx, cy, side, posts[bends[i]], first, last
+        return tx, ty, 0.0
+    return post_disc(mesh, posts[bends[i]], radius)
 
 
 @inlined_kernel
-def _deepest_post(mesh, posts, first, last, ax, ay, a_side, apex, bx, by, b_side, end, radius):
-    """Find the post among ``posts[first:last]`` that presses deepest into the straight line from disc a to disc b; -1 if none does."""
+def _deepest_post(mesh, posts, count, begin, end, ax, ay, a_side, bx, by, b_side, apex, stop, radius):
+    """Find the post that presses deepest into the straight line from disc a to disc b; -1 if none does.
+
+    `begin` and `end` are the places of their posts, 0 and `count` at the ends of the way; `apex` and `stop` the posts themselves, which do not count.
+    """
     ux, uy, reach = tangent(ax, ay, a_side, bx, by, b_side)
     sx, sy = ax + a_side * uy, ay - a_side * ux  # the rim on the right of a disc that is on the left
+    first, last = _window(mesh, posts, count, begin, end, sx, sy, sx + reach * ux, sy + reach * uy, radius + BESIDE_M)
     found, deepest = -1, TOUCH_M
     for place in range(first, last):
         post = posts[place]
-        if post | FLAGS == apex | FLAGS or post | FLAGS == end | FLAGS or (post >= 0 and post & EITHER):
+        if post | FLAGS == apex | FLAGS or post | FLAGS == stop | FLAGS or (post >= 0 and post & EITHER):
             continue
         cx, cy, side = post_disc(mesh, post, radius)
         along = (cx - sx) * ux + (cy - sy) * uy
@@ -328,9 +330,11 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end, parts):
         changed = False
         i = -1
         while i < min(found, parts - 1):
-            ax, ay, a_side, a, first, _ = _disc_at(mesh, posts, count, i, bends, found, x, y, tx, ty, radius)
-            bx, by, b_side, b, _, last = _disc_at(mesh, posts, count, i + 1, bends, found, x, y, tx, ty, radius)
-            place = _deepest_post(mesh, posts, first, last, ax, ay, a_side, a, bx, by, b_side, end if i + 1 == found else b, radius)
+            ax, ay, a_side = _disc_at(mesh, posts, i, bends, found, x, y, tx, ty, radius)
+            bx, by, b_side = _disc_at(mesh, posts, i + 1, bends, found, x, y, tx, ty, radius)
+            begin, apex = (bends[i], posts[bends[i]]) if i >= 0 else (0, NO_POST)
+            stop, last = (bends[i + 1], posts[bends[i + 1]]) if i + 1 < found else (count, end)
+            place = _deepest_post(mesh, posts, count, begin, stop, ax, ay, a_side, bx, by, b_side, apex, last, radius)
             if place >= 0 and found < bends.size:
                 for k in range(found, i + 1, -1):
                     bends[k] = bends[k - 1]
@@ -341,9 +345,9 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end, parts):
                 i += 1
         i = 0
         while i < min(found, parts):
-            ax, ay, a_side, _, _, _ = _disc_at(mesh, posts, count, i - 1, bends, found, x, y, tx, ty, radius)
-            bx, by, b_side, _, _, _ = _disc_at(mesh, posts, count, i, bends, found, x, y, tx, ty, radius)
-            cx, cy, c_side, _, _, _ = _disc_at(mesh, posts, count, i + 1, bends, found, x, y, tx, ty, radius)
+            ax, ay, a_side = _disc_at(mesh, posts, i - 1, bends, found, x, y, tx, ty, radius)
+            bx, by, b_side = _disc_at(mesh, posts, i, bends, found, x, y, tx, ty, radius)
+            cx, cy, c_side = _disc_at(mesh, posts, i + 1, bends, found, x, y, tx, ty, radius)
             ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
             vx, vy, _ = tangent(bx, by, b_side, cx, cy, c_side)
             turn = ux * vy - uy * vx
@@ -361,11 +365,20 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end, parts):
     return found
 
 
-@lean_kernel
-def _add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, count, stack):
-    """Append the wall vertices that a body brushes on the straight line from a to b though they are beside the corridor; return the new count.
+@inlined_kernel
+def _holds(posts, first, last, vertex):
+    for place in range(first, last):
+        if (posts[place] if posts[place] >= 0 else ~posts[place]) >> VERTEX == vertex:
+            return True
+    return False
 
-    A way is a radius away from such vertices by itself, except where it begins or ends nearer than that to the edge behind which they stand.
+
+@lean_kernel
+def _add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, first, last, count, stack):
+    """Append the wall vertices that a body brushes on its way from a to b though they are beside the corridor; return the new count.
+
+    A way is a radius away from such vertices by itself, except where it begins or ends nearer than that to the edge behind which they stand. The flood
+    begins at `polygon`; vertices among ``posts[first:last]`` are known. The line is that of a point, and a body passes within a radius of it.
     """
     known = count
     stack[0] = polygon
@@ -376,19 +389,15 @@ def _add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, count, stack):
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
             px, py = mesh.vertex[a, 0], mesh.vertex[a, 1]
-            if current != polygon and mesh.is_wall_vertex[a] == 1 and count < posts.size and distance_to_segment(px, py, ax, ay, bx, by) < 2.0 * radius:
-                is_new = True
-                for place in range(count):
-                    if (posts[place] if posts[place] >= 0 else ~posts[place]) >> VERTEX == a:
-                        is_new = False
-                        break
-                if is_new:
+            is_free = current != polygon and mesh.is_wall_vertex[a] == 1 and count < posts.size
+            if is_free and distance_to_segment(px, py, ax, ay, bx, by) < 2.0 * radius:
+                if not (_holds(posts, first, last, a) or _holds(posts, known, count, a)):
                     posts[count] = 8 * a + BRUSH + EITHER + (FIRST if count == known else 0)
                     count += 1
             twin = mesh.edge_twin[edge]
             if twin < 0 or visited == stack.size:
                 continue
-            if segments_apart(ax, ay, bx, by, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) >= radius:
+            if segments_apart(ax, ay, bx, by, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) >= 2.0 * radius:
                 continue
             other = mesh.edge_polygon[twin]
             is_new = True
@@ -456,11 +465,15 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, s
         bx, by, _ = post_disc(mesh, posts[bends[0]], 0.0)
     settle_first_sides(mesh, posts, count, x, y, bx, by)
     settle_last_sides(mesh, posts, count, ax, ay, tx, ty)
-    known = count
-    count = _add_bystanders(mesh, goals.piece_polygon[piece], ax, ay, tx, ty, radius, posts, count, stack)
-    _choose_sides(mesh, posts, known, count, ax, ay, tx, ty)
-    known = count
-    count = _add_bystanders(mesh, polygon, x, y, bx, by, radius, posts, count, stack)
+    beside = 2.0 * radius + BESIDE_M
+    known, first, last = count, 0, count
+    if count > 0 and found > 0:
+        first, _ = _window(mesh, posts, count, bends[found - 1], count, ax, ay, tx, ty, beside)
+        _, last = _window(mesh, posts, count, 0, bends[0], x, y, bx, by, beside)
+    total = _add_bystanders(mesh, goals.piece_polygon[piece], ax, ay, tx, ty, radius, posts, first, count, count, stack)
+    _choose_sides(mesh, posts, known, total, ax, ay, tx, ty)
+    known = total
+    count = _add_bystanders(mesh, polygon, x, y, bx, by, radius, posts, 0, last, total, stack)
     _choose_sides(mesh, posts, known, count, x, y, bx, by)
     moved = _move_to_front(posts, known, count)
     for i in range(found):
