@@ -112,7 +112,7 @@ def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, stack
         return x, y, known_clear - distance
     steps = 1
     if radius > 0.0:
-        steps = min(64, max(1, np.int64(np.ceil(distance / (STEP_OF_RADIUS * radius)))))
+        steps = int(min(64.0, max(1.0, np.ceil(distance / (STEP_OF_RADIUS * radius)))))
     clear = known_clear
     for step in range(1, steps + 1):
         # Aim at the end of the step from where the body is, so that what a wall took away is not made up for by a jump.

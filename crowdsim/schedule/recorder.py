@@ -80,6 +80,7 @@ class Recorder:
         self.writer.roster(rows)
         self.writer.events(events)
         self.frame(0, agents)
+        self.writer.commit()
 
     def frame(self, tick: int, agents: AgentColumns) -> None:
         """Keep a frame if this tick has one."""

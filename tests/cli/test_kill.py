@@ -32,7 +32,11 @@ def check_kills(scenario, sets, moments, longest, folder, seed):
         process.send_signal(signal.SIGKILL)
         process.communicate()
         partial = next(iter([*place.glob(".*.partial.h5"), *place.glob("*.h5")]))
-        assert crowdsim(["recover", partial, "--out", place / "recovered.h5"]).returncode == 0
+        done = crowdsim(["recover", partial, "--out", place / "recovered.h5"])
+        if done.returncode == 4 and "nothing was committed" in done.stderr:  # killed while the file was being laid out
+            kept.append(0)
+            continue
+        assert done.returncode == 0, done.stderr
         with library.open_run(place / "recovered.h5") as run:
             count, frames = run.commit.rows, run.commit.frames
             assert count == rows_of[frames]

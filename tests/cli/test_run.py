@@ -81,7 +81,7 @@ def test_two_runs_on_one_name_both_keep_their_results(small, tmp_path):
     before = out.read_bytes()
     done = crowdsim(["run", small, "-o", out, "--seed", "2"])
     assert done.returncode == 5 and out.read_bytes() == before
-    kept = [path for path in tmp_path.glob("a.*.h5")]
+    kept = list(tmp_path.glob("a.*.h5"))
     assert len(kept) == 1 and str(kept[0]) in done.stderr
     assert crowdsim(["run", small, "-o", out, "--seed", "2", "-q", "--force"]).returncode == 0 and out.read_bytes() != before
 
