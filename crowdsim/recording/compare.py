@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.reader import Recording
@@ -46,8 +48,10 @@ class Difference:
         The two digests; 0 where there are none.
     system : str
         The system after which the column differed first; empty if the recordings are not traced.
+    rows : tuple of int
+        Traced: first row of the world in the block of the first difference, and the row behind its last; (0, 0) if unknown.
     entities : tuple of int
-        Traced: the agents of the block in which the first difference lies, so far as the frames tell.
+        Traced: the agents in these rows, if the next frame has everybody who was in the world then.
     values : tuple of ValueDifference
         Recorded values that differ, in the frame of that tick or the next one that both recordings have.
     values_tick : int
@@ -60,6 +64,7 @@ class Difference:
     recorded: int = 0
     fresh: int = 0
     system: str = ""
+    rows: tuple[int, int] = (0, 0)
     entities: tuple[int, ...] = ()
     values: tuple[ValueDifference, ...] = ()
     values_tick: int = -1
@@ -67,7 +72,9 @@ class Difference:
     def __str__(self) -> str:
         lines = [f"tick {self.tick}: {self.what}"]
         if self.system:
-            lines.append(f"    first after system {self.system}" + (f", among agents {self.entities[0]} to {self.entities[-1]}" if self.entities else ""))
+            rows = f", in rows {self.rows[0]} to {self.rows[1] - 1}" if self.rows[1] else ""
+            agents = f" (agents {self.entities[0]} to {self.entities[-1]})" if self.entities else ""
+            lines.append(f"    first after system {self.system}{rows}{agents}")
         at = f"at tick {self.values_tick}"
         lines += [f"    agent {value.entity}, {value.column} {at}: recorded {value.recorded!r}, now {value.fresh!r}" for value in self.values]
         return "\n".join(lines)
@@ -141,30 +148,38 @@ def _with_trace(recorded: Recording, fresh: Recording, found: Difference) -> Dif
     if not (recorded.layout.trace and fresh.layout.trace):
         return found
     entries = [_trace_of(recording, found.tick) for recording in (recorded, fresh)]
-    for (name, digests), (other_name, others) in zip(*entries, strict=False):
-        system, column = name
-        if name != other_name or len(digests) != len(others):
-            what = f"{found.what}; system {system} wrote {column} for {len(digests)} blocks, now {other_name[0]} {other_name[1]} for {len(others)}"
-            return Difference(found.tick, found.column, what, found.recorded, found.fresh, system)
-        blocks = np.flatnonzero(digests != others)
+    for one, other in zip(*entries, strict=False):
+        if (one.system, one.column, one.rows) != (other.system, other.column, other.rows):
+            what = f"{found.what}; system {one.system} wrote {one.column} of {one.rows} agents, now {other.system} {other.column} of {other.rows}"
+            return replace(found, what=what, system=one.system)
+        blocks = np.flatnonzero(one.digests != other.digests)
         if len(blocks):
             first = int(blocks[0]) * TRACE_BLOCK_ROWS
-            agents = _entities_at(recorded, found.tick)[first : first + TRACE_BLOCK_ROWS]
-            what = found.what if column == found.column else f"{column}, then {found.what}"
-            return Difference(found.tick, found.column, what, found.recorded, found.fresh, system, agents)
+            last = min(first + TRACE_BLOCK_ROWS, one.rows)
+            agents = _entities_at(recorded, found.tick, one.rows)[first:last]
+            what = found.what if one.column == found.column else f"{one.column}, then {found.what}"
+            return replace(found, what=what, system=one.system, rows=(first, last), entities=agents)
     return found
 
 
-def _trace_of(recording: Recording, tick: int) -> list[tuple[tuple[str, str], np.ndarray]]:
-    """Return (system, column) and the digests of its blocks for everything traced in a tick, in the order of the tick."""
+@dataclass(frozen=True)
+class _Traced:
+    system: str
+    column: str
+    rows: int
+    digests: NDArray[np.uint64]
+
+
+def _trace_of(recording: Recording, tick: int) -> list[_Traced]:
+    """Return the digests of everything traced in a tick, in the order of the tick."""
     index = recording.table("trace/index")
     systems, columns = recording.layout.systems, recording.layout.digests
     found = []
     for entry in index[np.searchsorted(index["tick"], tick) : np.searchsorted(index["tick"], tick, side="right")]:
-        number, column, start, count = (int(entry[field]) for field in ("system", "column", "start", "count"))
-        if not (0 <= number < len(systems) and 0 <= column < len(columns)):
-            raise RecordingError(f"{recording.path}: is damaged (the trace of tick {tick} names system {number}, column {column})")
-        found.append(((systems[number], columns[column]), recording.table("trace/digests", start, start + count)))
+        system, column, rows, start, count = (int(entry[field]) for field in ("system", "column", "rows", "start", "count"))
+        if not (0 <= system < len(systems) and 0 <= column < len(columns) and 0 <= start <= start + count <= recording.commit.trace_digests):
+            raise RecordingError(f"{recording.path}: is damaged (the trace of tick {tick} names system {system}, column {column})")
+        found.append(_Traced(systems[system], columns[column], rows, recording.table("trace/digests", start, start + count)))
     return found
 
 
@@ -173,13 +188,14 @@ def _frame_from(recording: Recording, tick: int) -> int:
     return int(np.searchsorted(recording.table("frames/tick"), tick))
 
 
-def _entities_at(recording: Recording, tick: int) -> tuple[int, ...]:
-    """Return who is in the first frame that shows `tick` or a later one."""
+def _entities_at(recording: Recording, tick: int, rows: int) -> tuple[int, ...]:
+    """Return who is in the first frame that shows `tick` or a later one, if these are as many as `rows`: a recording can keep some agents only."""
     frame = _frame_from(recording, tick)
     if frame == recording.commit.frames:
         return ()
     starts = recording.frame_starts()
-    return tuple(int(entity) for entity in recording.rows(int(starts[frame]), int(starts[frame + 1]), [])["id"])
+    found = recording.rows(int(starts[frame]), int(starts[frame + 1]), [])["id"]
+    return tuple(found.tolist()) if len(found) == rows else ()
 
 
 def _with_values(recorded: Recording, fresh: Recording, found: Difference) -> Difference:
@@ -195,10 +211,10 @@ def _with_values(recorded: Recording, fresh: Recording, found: Difference) -> Di
         starts = recording.frame_starts()
         rows.append(recording.rows(int(starts[frame]), int(starts[frame + 1])))
     values = _differing_values(rows[0], rows[1])
-    return Difference(**(vars(found) | {"values": values, "values_tick": ticks[0] if values else -1}))
+    return replace(found, values=values, values_tick=ticks[0] if values else -1)
 
 
-def _differing_values(recorded: dict[str, np.ndarray], fresh: dict[str, np.ndarray]) -> tuple[ValueDifference, ...]:
+def _differing_values(recorded: dict[str, NDArray[Any]], fresh: dict[str, NDArray[Any]]) -> tuple[ValueDifference, ...]:
     common, one, other = np.intersect1d(recorded["id"], fresh["id"], assume_unique=True, return_indices=True)
     found: list[ValueDifference] = []
     for column in recorded:

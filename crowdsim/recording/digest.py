@@ -8,6 +8,7 @@ Equal digests say that two arrays are equal but for a chance of 2**-64; they pro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,7 @@ def block_xxh64(words, words_per_block, seed, out):
         out[block] = xxh64(words[block * words_per_block : min((block + 1) * words_per_block, words.size)], empty, seed)
 
 
+@cache
 def _seed(dtype: np.dtype[Any]) -> np.uint64:
     return np.uint64(ord(dtype.kind) << 8 | dtype.itemsize)
 

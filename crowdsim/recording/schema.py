@@ -50,7 +50,7 @@ ROSTER_UNITS = {
 
 COMMIT_WORDS = 16  # of a commit record; the fields of `commit.Commit`, then zeros, the last a checksum
 
-TRACE_DTYPE = np.dtype([("tick", "<i8"), ("system", "<i8"), ("column", "<i8"), ("start", "<i8"), ("count", "<i8")])
+TRACE_DTYPE = np.dtype([("tick", "<i8"), ("system", "<i8"), ("column", "<i8"), ("rows", "<i8"), ("start", "<i8"), ("count", "<i8")])
 TRACE_BLOCK_ROWS = 64  # Agents a digest of a traced run covers. Smaller names fewer suspects and makes larger files.
 
 

@@ -112,8 +112,12 @@ class Storage:
 
     def append(self, name: str, count: int, *values: Any) -> None:
         """Add rows to a dataset; see `GrowingDataset.append`. They count once they are committed."""
-        with self._guard("written"):
+        if self._file is None:
+            raise self._closed()
+        try:  # not `_guard`: this is called a dozen times for a frame
             self.datasets[name].append(count, *values)
+        except (OSError, RuntimeError) as error:
+            raise self._failed("written", error) from error
 
     def commit(self, commit: Commit) -> None:
         """Write everything that was appended, and then the record that says so."""
@@ -147,19 +151,26 @@ class Storage:
     @contextlib.contextmanager
     def _guard(self, doing: str) -> Iterator[None]:
         if self._file is None and doing != "created":
-            raise RecordingError(f"{self.path}: the recording is closed already")
+            raise self._closed()
         try:
             yield
         except (OSError, RuntimeError) as error:
-            size, free = 0, 0
-            with contextlib.suppress(OSError):
-                size, free = self.path.stat().st_size, free_bytes(self.path.parent)
-            self.freeze()
-            kept = self.committed
-            text = f"{self.path}: the recording could not be {doing} ({reason_of(error)}). {size:,} bytes were written, {_megabytes(free)} are free."
-            if kept.number:
-                text += f" {kept.frames} frames until tick {kept.last_tick} are safe: `crowdsim recover {self.path}` makes a whole file of them."
-            raise RecordingError(text) from error
+            raise self._failed(doing, error) from error
+
+    def _closed(self) -> RecordingError:
+        return RecordingError(f"{self.path}: the recording is closed already")
+
+    def _failed(self, doing: str, error: BaseException) -> RecordingError:
+        """Leave the file as it is and return what to tell the user."""
+        size, free = 0, 0
+        with contextlib.suppress(OSError):
+            size, free = self.path.stat().st_size, free_bytes(self.path.parent)
+        self.freeze()
+        kept = self.committed
+        text = f"{self.path}: the recording could not be {doing} ({reason_of(error)}). {size:,} bytes were written, {_megabytes(free)} are free."
+        if kept.number:
+            text += f" {kept.frames} frames until tick {kept.last_tick} are safe: `crowdsim recover {self.path}` makes a whole file of them."
+        return RecordingError(text)
 
 
 def _megabytes(count: int) -> str:

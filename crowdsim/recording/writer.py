@@ -215,7 +215,7 @@ class RecordingWriter:
         names = self.layout.digests
         for name, array in columns.items():
             values = block_digests(array, TRACE_BLOCK_ROWS)
-            entry = np.array([(tick, system, names.index(name), self._now.trace_digests, len(values))], dtype=TRACE_DTYPE)
+            entry = np.array([(tick, system, names.index(name), len(array), self._now.trace_digests, len(values))], dtype=TRACE_DTYPE)
             self._require_room(values.nbytes + TICK_BYTES)
             self._is_halfway = True
             self._storage.append("trace/index", 1, entry)
@@ -352,5 +352,5 @@ class RecordingWriter:
         kept = self.abandon("the disk is full")
         raise RecordingError(
             f"{kept.path}: the disk is full ({free / 1e6:,.1f} MB free, {written:,} bytes written), so the run was stopped. The recording is whole until "
-            f"tick {self._now.last_tick} ({self._now.frames} frames) and marked as interrupted. Make room, or record fewer frames (`record.every`)."
+            f"tick {self._now.last_tick} ({self._now.frames} frames) and marked as interrupted. Make room, or record fewer frames a second (`record.rate`)."
         )

@@ -64,7 +64,23 @@ def test_traced_runs_name_the_system_and_the_block_of_agents(tmp_path):
     assert (found.tick, found.column, found.system) == (AT, "position", "Integrate")
     entity, *_ = Crowd(200).at(AT + 1)
     assert found.entities == tuple(entity[64:128])
-    assert "first after system Integrate, among agents 65 to 128" in str(found)
+    assert "first after system Integrate, in rows 64 to 127 (agents 65 to 128)" in str(found)
+
+
+def test_a_recording_of_some_agents_names_rows_instead_of_guessing_agents(tmp_path):
+    class Half(Disturbed):
+        def record(self, writer, ticks):
+            original = writer.frame
+            writer.frame = lambda frame, tick, entity, x, y, z, columns: original(
+                frame, tick, entity[::2], x[::2], y[::2], z, {name: array[::2] for name, array in columns.items()}
+            )
+            return super().record(writer, ticks)
+
+    one, other = run_of(Crowd(200), tmp_path / "a.h5", trace=True), run_of(Half(200), tmp_path / "b.h5", trace=True)
+    assert difference(one, other).entities != ()
+    found = difference(other, one)
+    assert (found.rows, found.entities) == ((64, 128), ())
+    assert "in rows 64 to 127\n" in str(found)
 
 
 def test_one_traced_recording_alone_names_no_system(tmp_path):
