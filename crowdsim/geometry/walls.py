@@ -44,7 +44,8 @@ def no_walls(zones: int = 1) -> Walls:
     """Return walls of open ground with `zones` zones."""
     empty = np.zeros(0, dtype=np.int32)
     points = np.zeros((0, 2))
-    return Walls(points, points.copy(), empty, empty.copy(), np.zeros(0, dtype=np.bool_), empty.copy(), np.zeros(zones + 1, dtype=np.int64), empty.copy(), np.inf)
+    none = np.zeros(0, dtype=np.bool_)
+    return Walls(points, points.copy(), empty, empty.copy(), none, empty.copy(), np.zeros(zones + 1, dtype=np.int64), empty.copy(), np.inf)
 
 
 def walls_from_rings(rings: list[NDArray[np.float64]]) -> Walls:
