@@ -22,11 +22,11 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.gaps import FOOT_SPACING_M, find_feet
 from crowdsim.geometry.plane import in_circle_for_sure, turns_left_for_sure
 from crowdsim.kernels import kernel
 
-FOOT_SPACING_M = 1e-6  # Feet nearer to each other or to a corner than this are one: radii are known far less exactly, and triangles stay well shaped.
-EMPTY_DISC_SLACK = 1e-9  # A diametral disc is empty if no wall comes nearer to its centre than (1 - slack) times its radius; covers a foot's rounding.
+EMPTY_DISC_SLACK = 1e-9  # A diametral disc counts as empty if no wall comes nearer to its centre than (1 - slack) times its radius; for rounding of the foot.
 
 
 @dataclass(frozen=True)
@@ -194,27 +194,67 @@ def _add_feet(
     start, end = triangles[owner, side], triangles[owner, (side + 1) % 3]
     wall = ~is_open(vertices[start], vertices[end], openings)
     owner, side, start, end = owner[wall], side[wall], start[wall], end[wall]
-    if not len(start):
+    is_wall = np.zeros(triangles.shape, dtype=np.uint8)
+    is_wall[owner, side] = 1
+    sticks_out = np.zeros(len(vertices), dtype=np.uint8)
+    sticks_out[np.concatenate([start, end])[_sticks_out(vertices, start, end)]] = 1
+    slot, along = _gap_feet(vertices, triangles, neighbours, is_wall, sticks_out, widest_gap)
+    if not len(slot):
         return vertices, triangles, neighbours
-    edge, along = wall_gap_feet(vertices, start, end, widest_gap)
-    if not len(edge):
-        return vertices, triangles, neighbours
-    points = vertices[start[edge]] + along[:, None] * (vertices[end[edge]] - vertices[start[edge]])
+    begin, finish = triangles[slot // 3, slot % 3], triangles[slot // 3, (slot % 3 + 1) % 3]
+    points = vertices[begin] + along[:, None] * (vertices[finish] - vertices[begin])
     all_vertices = np.concatenate([vertices, points])
     new_triangles = triangles.tolist()
-    place: dict[int, tuple[int, int]] = {}  # boundary edge -> the triangle that has it now, as feet are put in one after the other
-    for number, e in enumerate(edge.tolist()):
+    place: dict[int, tuple[int, int]] = {}  # wall -> the triangle that has its last part, and where this part begins, as feet are put in one after the other
+    for number, wall_slot in enumerate(slot.tolist()):
         foot = len(vertices) + number
-        a = place.get(e, (owner[e], start[e]))[1]
-        t = place.get(e, (owner[e], start[e]))[0]
+        t, a = place.get(wall_slot, (wall_slot // 3, int(begin[number])))
         corners = new_triangles[t]
         i = corners.index(a)
         b, apex = corners[(i + 1) % 3], corners[(i + 2) % 3]
-        new_triangles[t] = [int(a), foot, apex]
+        new_triangles[t] = [a, foot, apex]
         new_triangles.append([foot, b, apex])
-        place[e] = (len(new_triangles) - 1, foot)
+        place[wall_slot] = (len(new_triangles) - 1, foot)
     grown = np.array(new_triangles, dtype=np.int32)
     return all_vertices, grown, neighbours_of(grown)
+
+
+def _gap_feet(
+    vertices: NDArray[np.float64],
+    triangles: NDArray[np.int32],
+    neighbours: NDArray[np.int32],
+    is_wall: NDArray[np.uint8],
+    sticks_out: NDArray[np.uint8],
+    widest_gap: float,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the walls with feet of gaps and where on them, ascending; of feet that are too near to each other the first."""
+    size = 4 * len(triangles)
+    while True:
+        slot, along, height = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
+        found = find_feet(vertices, triangles, neighbours, is_wall, sticks_out, widest_gap, slot, along, height)
+        if found <= size:
+            break
+        size = found
+    order = np.lexsort((along[:found], slot[:found]))
+    slot, along, height = slot[order], along[order], height[order]
+    start, end = vertices[triangles[slot // 3, slot % 3]], vertices[triangles[slot // 3, (slot % 3 + 1) % 3]]
+    length = np.hypot(*(end - start).T)
+    into = np.stack([start[:, 1] - end[:, 1], end[:, 0] - start[:, 0]], axis=1) / length[:, None]
+    centre = start + along[:, None] * (end - start) + 0.5 * height[:, None] * into
+    owner, side = np.nonzero(is_wall)
+    tree = shapely.STRtree(shapely.linestrings(np.stack([vertices[triangles[owner, side]], vertices[triangles[owner, (side + 1) % 3]]], axis=1)))
+    (which, _), clearance = tree.query_nearest(shapely.points(centre), return_distance=True, all_matches=False)
+    empty = np.zeros(found, dtype=np.bool_)
+    empty[which] = clearance >= 0.5 * height[which] * (1.0 - EMPTY_DISC_SLACK)
+    slot, along, spacing = slot[empty], along[empty], FOOT_SPACING_M / length[empty]
+    keep = np.ones(len(slot), dtype=np.bool_)
+    last = -1
+    for i in range(len(slot)):
+        if last >= 0 and slot[last] == slot[i] and along[i] - along[last] < spacing[i]:
+            keep[i] = False
+        else:
+            last = i
+    return slot[keep], along[keep]
 
 
 def is_open(start: NDArray[np.float64], end: NDArray[np.float64], openings: Any) -> NDArray[np.bool_]:
@@ -223,57 +263,6 @@ def is_open(start: NDArray[np.float64], end: NDArray[np.float64], openings: Any)
         return np.zeros(len(start), dtype=np.bool_)
     shapely.prepare(openings)
     return shapely.dwithin(shapely.points(0.5 * (start + end)), openings, 1e-6)
-
-
-def wall_gap_feet(
-    vertices: NDArray[np.float64], start: NDArray[np.int32], end: NDArray[np.int32], widest_gap: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Find the feet, inside walls, of the gaps between a corner and a wall.
-
-    Parameters
-    ----------
-    vertices : (nv, 2) float64, m
-    start, end : (m,) int32
-        Walls with free ground on the left.
-    widest_gap : float, m
-
-    Returns
-    -------
-    edge : (k,) int64
-        Wall that carries the foot, ascending.
-    along : (k,) float64, 0..1
-        Where on it, ascending within a wall.
-    """
-    a, b = vertices[start], vertices[end]
-    segments = shapely.linestrings(np.stack([a, b], axis=1))
-    tree = shapely.STRtree(segments)
-    corner = np.unique(np.concatenate([start, end])[_sticks_out(vertices, start, end)])
-    which, edge = tree.query(shapely.points(vertices[corner]), predicate="dwithin", distance=widest_gap)
-    point, d = vertices[corner[which]], b[edge] - a[edge]
-    length = np.hypot(d[:, 0], d[:, 1])
-    offset = point - a[edge]
-    along = (offset[:, 0] * d[:, 0] + offset[:, 1] * d[:, 1]) / (length * length)
-    height = (d[:, 0] * offset[:, 1] - d[:, 1] * offset[:, 0]) / length
-    inside = (along * length > FOOT_SPACING_M) & ((1.0 - along) * length > FOOT_SPACING_M) & (height > FOOT_SPACING_M) & (height <= widest_gap)
-    edge, along, height, point = edge[inside], along[inside], height[inside], point[inside]
-    foot = a[edge] + along[:, None] * (b[edge] - a[edge])
-    centre = 0.5 * (foot + point)
-    hit, nearest = tree.query_nearest(shapely.points(centre), return_distance=True, all_matches=False)
-    clearance = np.full(len(centre), np.inf)
-    clearance[hit[0]] = nearest
-    empty = clearance >= 0.5 * height * (1.0 - EMPTY_DISC_SLACK)
-    edge, along = edge[empty], along[empty]
-    order = np.lexsort((along, edge))
-    edge, along = edge[order].astype(np.int64), along[order]
-    length = np.hypot(*(b[edge] - a[edge]).T)
-    keep = np.ones(len(edge), dtype=np.bool_)
-    last = -1
-    for i in range(len(edge)):
-        if last >= 0 and edge[last] == edge[i] and (along[i] - along[last]) * length[i] < FOOT_SPACING_M:
-            keep[i] = False
-        else:
-            last = i
-    return edge[keep], along[keep]
 
 
 def _sticks_out(vertices: NDArray[np.float64], start: NDArray[np.int32], end: NDArray[np.int32]) -> NDArray[np.bool_]:

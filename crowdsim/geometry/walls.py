@@ -23,8 +23,8 @@ class Walls(NamedTuple):
         Floor on which the wall stands.
     zone_start : (z + 1,) int64
     zone_wall : (k,) int32
-        Walls that an agent in zone z can come near are ``zone_wall[zone_start[z]:zone_start[z + 1]]``, ascending. A zone is a polygon of the
-        mesh (or 0 for everything where there is no mesh).
+        Walls that an agent in zone z can come near are ``zone_wall[zone_start[z]:zone_start[z + 1]]``, ascending. A zone is a polygon of the mesh
+        (or 0 for everything where there is no mesh).
     reach : float, m
         The lists hold every wall of the same surface within this distance of any point of the zone.
     """
@@ -44,8 +44,8 @@ def no_walls(zones: int = 1) -> Walls:
     """Return walls of open ground with `zones` zones."""
     empty = np.zeros(0, dtype=np.int32)
     points = np.zeros((0, 2))
-    corners = np.zeros(0, dtype=np.bool_)
-    return Walls(points, points.copy(), empty, empty.copy(), corners, empty.copy(), np.zeros(zones + 1, dtype=np.int64), empty.copy(), np.inf)
+    none = np.zeros(0, dtype=np.bool_)
+    return Walls(points, points.copy(), empty, empty.copy(), none, empty.copy(), np.zeros(zones + 1, dtype=np.int64), empty.copy(), np.inf)
 
 
 def walls_from_rings(rings: list[NDArray[np.float64]]) -> Walls:

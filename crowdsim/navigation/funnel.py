@@ -1,7 +1,6 @@
 """The funnel algorithm for bodies of any radius: the shortest way through a corridor, with corners rounded at the radius.
 
-A corridor is laid out as the row of its *posts*: the vertices on the left and on the right of the way, in the order in which it passes them. Most are
-ends of portals. The others, of the polygons between, are never met by a point, but a body may *brush* them.
+A corridor is laid out as the row of its posts (`crowdsim.navigation.posts`): the vertices that the way passes on their left or on their right.
 
 First the simple stupid funnel (S1, March 2010; S3 section 4.2) pulls the string of a point taut between the portals; that settles on which side of
 every post the way passes. Then the posts swell to discs of the body's radius: the string bends round those that press into it, along arcs, and leaves
@@ -16,14 +15,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import angle_between, distance_to_segment, orientation, segments_apart
+from crowdsim.geometry.plane import angle_between, orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals import target_in_piece
+from crowdsim.navigation.posts import (
+    BESIDE_M,
+    BRUSH,
+    EITHER,
+    FLAGS,
+    VERTEX,
+    add_bystanders,
+    bits_of,
+    choose_sides,
+    move_to_front,
+    post_disc,
+    posts_beside,
+    settle_first_sides,
+    settle_last_sides,
+)
 
-BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a post, see `lay_out_posts`.
-FLAGS, VERTEX = 7, 3  # Mask of the flags, and how many bits of a post they take.
 NO_POST = -(1 << 40)
-BESIDE_M = 1e-6  # How much farther than a radius a portal may be from a part of the way for its posts to be looked at; they need not press.
 TOUCH_M = 1e-9  # How far a line may reach into a disc and still count as touching it: rounding at coordinates of 1e6 m.
 
 
@@ -46,126 +57,7 @@ def tangent(ax, ay, a_side, bx, by, b_side):
 
 
 @inlined_kernel
-def lay_out_posts(mesh, cells, start, length, polygon, first, last, posts, at):
-    """Write the posts of a corridor from portal `first` to before portal `last`.
-
-    Parameters
-    ----------
-    mesh : NavMesh
-    cells : (m,) int32
-        Corridor store: the corridor is ``cells[start:start + length]``, its next portal last.
-    start, length : int
-    polygon : int
-        Where the way begins; only looked at if the corridor is empty.
-    first, last : int
-        Portals counted from the next one; `last` may be ``length + 1``, which adds the goal's polygon.
-    posts : (k,) int32
-        Receives for each vertex v on the left of the way ``8 v``, on the right ``~(8 v)``; plus, inside the brackets, BRUSH if it can only be brushed,
-        EITHER if its side depends on the line that passes it, and FIRST if it begins the group of posts of one polygon and the portal that leads out of
-        it: within a group the order along the way is not known. Written from ``posts[at]`` on, as far as there is room.
-    at : int
-
-    Returns
-    -------
-    int
-        End of what was written; ``posts.size + 1`` if there was no room for all.
-    """
-    for portal in range(first, last):
-        edge = cells[start + length - 1 - portal] if portal < length else -1
-        entry = mesh.edge_twin[cells[start + length - portal]] if portal > 0 else -1
-        current = polygon
-        if edge >= 0:
-            current = mesh.edge_polygon[edge]
-        elif entry >= 0:
-            current = mesh.edge_polygon[entry]
-        low, high = mesh.polygon_start[current], mesh.polygon_start[current + 1]
-        if at + (high - low) + 2 > posts.size:
-            return posts.size + 1
-        group = at
-        if entry >= 0 and edge >= 0:
-            side = edge + 1 if edge + 1 < high else low
-            while side != entry:
-                side = side + 1 if side + 1 < high else low
-                if side != entry:
-                    posts[at] = 8 * mesh.edge_vertex[side] + BRUSH
-                    at += 1
-            side = entry + 1 if entry + 1 < high else low
-            while side != edge:
-                side = side + 1 if side + 1 < high else low
-                if side != edge:
-                    posts[at] = ~(8 * mesh.edge_vertex[side] + BRUSH)
-                    at += 1
-        else:
-            for side in range(low, high):
-                v = mesh.edge_vertex[side]
-                if edge >= 0 and (v == mesh.edge_vertex[edge] or v == mesh.edge_end[edge]):
-                    continue
-                if entry >= 0 and (v == mesh.edge_vertex[entry] or v == mesh.edge_end[entry]):
-                    continue
-                posts[at] = 8 * v + BRUSH + EITHER
-                at += 1
-        if edge >= 0:
-            posts[at], posts[at + 1] = 8 * mesh.edge_end[edge], ~(8 * mesh.edge_vertex[edge])
-            at += 2
-        if at > group:
-            posts[group] = posts[group] | FIRST if posts[group] >= 0 else ~(~posts[group] | FIRST)
-    return at
-
-
-@inlined_kernel
-def post_disc(mesh, post, radius):
-    """Return the disc of a post as (x, y, side); a vertex in the middle of free ground has none, that is side 0."""
-    vertex = (post if post >= 0 else ~post) >> VERTEX
-    side = 0.0
-    if mesh.is_wall_vertex[vertex] == 1:
-        side = radius if post >= 0 else -radius
-    return mesh.vertex[vertex, 0], mesh.vertex[vertex, 1], side
-
-
-@inlined_kernel
-def _group_start(posts, place):
-    """Return where the group of a post begins."""
-    while place > 0 and (posts[place] if posts[place] >= 0 else ~posts[place]) & FIRST == 0:
-        place -= 1
-    return place
-
-
-@inlined_kernel
-def _group_end(posts, place, count):
-    """Return where the group of a post ends."""
-    place += 1
-    while place < count and (posts[place] if posts[place] >= 0 else ~posts[place]) & FIRST == 0:
-        place += 1
-    return place
-
-
-@inlined_kernel
-def _window(mesh, posts, count, begin, end, px, py, qx, qy, within):
-    """Return the range of the groups whose posts may press into a straight part of the way, from (px, py) to (qx, qy).
-
-    It touches the discs of the posts at `begin` and `end`. Their groups and those between belong to it, and on either side those that a disc on the part
-    reaches into over their portals: a body comes past the posts in another order than their portals when it bends round one at the far end of a portal.
-    """
-    first, last = _group_start(posts, min(begin, end)), _group_end(posts, min(max(begin, end), count - 1), count)
-    while first > 1 and _is_portal_beside(mesh, posts, first, px, py, qx, qy, within):
-        first = _group_start(posts, first - 1)
-    while last < count and _is_portal_beside(mesh, posts, last, px, py, qx, qy, within):
-        last = _group_end(posts, last, count)
-    return first, last
-
-
-@inlined_kernel
-def _is_portal_beside(mesh, posts, place, px, py, qx, qy, within):
-    """Return whether the group that ends before `place` ends with a portal, and this comes within a distance of segment pq."""
-    left, right = posts[place - 2], posts[place - 1]
-    if left < 0 or left & BRUSH or right >= 0:
-        return False
-    a, b = left >> VERTEX, ~right >> VERTEX
-    return segments_apart(px, py, qx, qy, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]) <= within
-
-
-@inlined_kernel
-def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, stack, nearest):
+def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, flood):
     """Pull the string of a point taut past a row of posts: the simple stupid funnel.
 
     Parameters
@@ -185,8 +77,7 @@ def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, st
         Receives the places of the posts that the string bends round.
     limit : int
         Stop after that many bends.
-    stack, nearest
-        Scratch of `wall_distance`.
+    flood : Flood
 
     Returns
     -------
@@ -203,7 +94,7 @@ def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, st
         bend = -1
         for place in range(first, count):
             post = posts[place]
-            bits = post if post >= 0 else ~post
+            bits = bits_of(post)
             if bits & BRUSH or bits >> VERTEX == apex:
                 continue
             px, py = mesh.vertex[bits >> VERTEX, 0], mesh.vertex[bits >> VERTEX, 1]
@@ -221,7 +112,7 @@ def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, st
         if bend < 0:
             if piece < 0:
                 return found, ax, ay
-            tx, ty = target_in_piece(mesh, goals, piece, ax, ay, radius, stack, nearest)
+            tx, ty = target_in_piece(mesh, goals, piece, ax, ay, radius, flood)
             if left >= 0 and orientation(ax, ay, lx, ly, tx, ty) > 0.0:
                 bend = left
             elif right >= 0 and orientation(ax, ay, rx, ry, tx, ty) < 0.0:
@@ -232,34 +123,10 @@ def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, st
         found += 1
         # The string bends here (S1): start again behind the portal of this post. A left post stands before the right one of its portal.
         post = posts[bend]
-        apex = (post if post >= 0 else ~post) >> VERTEX
+        apex = bits_of(post) >> VERTEX
         ax, ay = mesh.vertex[apex, 0], mesh.vertex[apex, 1]
         first = bend + 2 if post >= 0 else bend + 1
     return found, ax, ay
-
-
-@inlined_kernel
-def settle_first_sides(mesh, posts, count, x, y, bx, by):
-    """Settle on which side of the string, which begins as the line from (x, y) to b, the posts of the first polygon stand."""
-    if count > 0:
-        _choose_sides(mesh, posts, 0, _group_end(posts, 0, count), x, y, bx, by)
-
-
-@inlined_kernel
-def settle_last_sides(mesh, posts, count, ax, ay, tx, ty):
-    """Settle on which side of the string, which ends as the line from a to (tx, ty), the posts of the last polygon stand."""
-    _choose_sides(mesh, posts, 0, count, ax, ay, tx, ty)
-
-
-@inlined_kernel
-def _choose_sides(mesh, posts, first, last, ax, ay, bx, by):
-    """Settle for the posts that may be on either side of the straight line from a to b."""
-    for place in range(first, last):
-        post = posts[place]
-        if post >= 0 and post & EITHER:
-            vertex = post >> VERTEX
-            post &= ~EITHER
-            posts[place] = post if orientation(ax, ay, bx, by, mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]) >= 0.0 else ~post
 
 
 @inlined_kernel
@@ -280,7 +147,7 @@ def _deepest_post(mesh, posts, count, begin, end, ax, ay, a_side, bx, by, b_side
     """
     ux, uy, reach = tangent(ax, ay, a_side, bx, by, b_side)
     sx, sy = ax + a_side * uy, ay - a_side * ux  # the rim on the right of a disc that is on the left
-    first, last = _window(mesh, posts, count, begin, end, sx, sy, sx + reach * ux, sy + reach * uy, radius + BESIDE_M)
+    first, last = posts_beside(mesh, posts, count, begin, end, sx, sy, sx + reach * ux, sy + reach * uy, radius + BESIDE_M)
     found, deepest = -1, TOUCH_M
     for place in range(first, last):
         post = posts[place]
@@ -365,66 +232,8 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end, parts):
     return found
 
 
-@inlined_kernel
-def _holds(posts, first, last, vertex):
-    for place in range(first, last):
-        if (posts[place] if posts[place] >= 0 else ~posts[place]) >> VERTEX == vertex:
-            return True
-    return False
-
-
 @lean_kernel
-def _add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, first, last, count, stack):
-    """Append the wall vertices that a body brushes on its way from a to b though they are beside the corridor; return the new count.
-
-    A way is a radius away from such vertices by itself, except where it begins or ends nearer than that to the edge behind which they stand. The flood
-    begins at `polygon`; vertices among ``posts[first:last]`` are known. The line is that of a point, and a body passes within a radius of it.
-    """
-    known = count
-    stack[0] = polygon
-    visited, done = 1, 0
-    while done < visited:
-        current = stack[done]
-        done += 1
-        for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
-            a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            px, py = mesh.vertex[a, 0], mesh.vertex[a, 1]
-            is_free = current != polygon and mesh.is_wall_vertex[a] == 1 and count < posts.size
-            if is_free and distance_to_segment(px, py, ax, ay, bx, by) < 2.0 * radius:
-                if not (_holds(posts, first, last, a) or _holds(posts, known, count, a)):
-                    posts[count] = 8 * a + BRUSH + EITHER + (FIRST if count == known else 0)
-                    count += 1
-            twin = mesh.edge_twin[edge]
-            if twin < 0 or visited == stack.size:
-                continue
-            if segments_apart(ax, ay, bx, by, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) >= 2.0 * radius:
-                continue
-            other = mesh.edge_polygon[twin]
-            is_new = True
-            for slot in range(visited):
-                if stack[slot] == other:
-                    is_new = False
-                    break
-            if is_new:
-                stack[visited] = other
-                visited += 1
-    return count
-
-
-@lean_kernel
-def _move_to_front(posts, first, count):
-    """Move ``posts[first:count]`` before the others; return how many they are."""
-    moved = count - first
-    for _ in range(moved):
-        last = posts[count - 1]
-        for place in range(count - 1, 0, -1):
-            posts[place] = posts[place - 1]
-        posts[0] = last
-    return moved
-
-
-@lean_kernel
-def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, stack, nearest):
+def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, flood):
     """Find all bends of the shortest way past a row of posts.
 
     Parameters
@@ -444,8 +253,7 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, s
     radius : float, m
     bends : (k,) int32
         Receives the places of the posts that the way bends round.
-    stack, nearest
-        Scratch of `wall_distance`.
+    flood : Flood
 
     Returns
     -------
@@ -454,7 +262,7 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, s
     tx, ty : float, m
         Where the way ends.
     """
-    found, tx, ty = pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, bends.size, stack, nearest)
+    found, tx, ty = pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, bends.size, flood)
     if radius <= 0.0:
         return found, tx, ty
     ax, ay = x, y
@@ -468,14 +276,14 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, s
     beside = 2.0 * radius + BESIDE_M
     known, first, last = count, 0, count
     if count > 0 and found > 0:
-        first, _ = _window(mesh, posts, count, bends[found - 1], count, ax, ay, tx, ty, beside)
-        _, last = _window(mesh, posts, count, 0, bends[0], x, y, bx, by, beside)
-    total = _add_bystanders(mesh, goals.piece_polygon[piece], ax, ay, tx, ty, radius, posts, first, count, count, stack)
-    _choose_sides(mesh, posts, known, total, ax, ay, tx, ty)
+        first, _ = posts_beside(mesh, posts, count, bends[found - 1], count, ax, ay, tx, ty, beside)
+        _, last = posts_beside(mesh, posts, count, 0, bends[0], x, y, bx, by, beside)
+    total = add_bystanders(mesh, goals.piece_polygon[piece], ax, ay, tx, ty, radius, posts, first, count, count, flood)
+    choose_sides(mesh, posts, known, total, ax, ay, tx, ty)
     known = total
-    count = _add_bystanders(mesh, polygon, x, y, bx, by, radius, posts, 0, last, total, stack)
-    _choose_sides(mesh, posts, known, count, x, y, bx, by)
-    moved = _move_to_front(posts, known, count)
+    count = add_bystanders(mesh, polygon, x, y, bx, by, radius, posts, 0, last, total, flood)
+    choose_sides(mesh, posts, known, count, x, y, bx, by)
+    moved = move_to_front(posts, known, count)
     for i in range(found):
         bends[i] += moved
     return swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, NO_POST, bends.size), tx, ty

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment, orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh, locate, wall_distance
+from crowdsim.navigation.mesh import NavMesh, locate, make_flood, wall_distance
 
 SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: a hundredth of a millimetre squared holds nobody.
 
@@ -139,11 +139,11 @@ def find_pole(mesh: NavMesh, polygon: int, corners: NDArray[np.float64]) -> tupl
 
     A lattice of 8 x 8 points between the corners, refined five times around the best: within some per cent of the piece's size.
     """
-    stack, nearest = np.empty(256, dtype=np.int64), np.empty(1, dtype=np.int64)
+    flood = make_flood(mesh.polygon_count)
     reach = 20.0
 
     def clearance(point: NDArray[np.float64]) -> float:
-        return float(wall_distance(mesh, polygon, point[0], point[1], reach, stack, nearest)[0])
+        return float(wall_distance(mesh, polygon, point[0], point[1], reach, flood))
 
     best = corners.mean(axis=0)
     best_room = clearance(best)
@@ -191,7 +191,7 @@ def nearest_in_piece(goals, piece, x, y):
 
 
 @inlined_kernel
-def target_in_piece(mesh, goals, piece, x, y, radius, stack, nearest):
+def target_in_piece(mesh, goals, piece, x, y, radius, flood):
     """Return the point of a piece that a body at (x, y) heads for, as (x, y).
 
     The nearest point of the piece where the body's centre can be: from the nearest point at all, along the line to the piece's pole, until the
@@ -202,12 +202,12 @@ def target_in_piece(mesh, goals, piece, x, y, radius, stack, nearest):
     if goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1:
         return tx, ty
     polygon = goals.piece_polygon[piece]
-    if wall_distance(mesh, polygon, tx, ty, radius, stack, nearest)[0] >= radius:
+    if wall_distance(mesh, polygon, tx, ty, radius, flood) >= radius:
         return tx, ty
     low, high = 0.0, 1.0
     for _ in range(12):
         middle = 0.5 * (low + high)
-        if wall_distance(mesh, polygon, tx + middle * (px - tx), ty + middle * (py - ty), radius, stack, nearest)[0] >= radius:
+        if wall_distance(mesh, polygon, tx + middle * (px - tx), ty + middle * (py - ty), radius, flood) >= radius:
             high = middle
         else:
             low = middle

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.funnel import find_bends, lay_out_posts, lay_string
+from crowdsim.navigation.funnel import find_bends, lay_string
+from crowdsim.navigation.mesh import make_flood
+from crowdsim.navigation.posts import lay_out_posts
 
 MOST_POSTS = 1 << 16  # Posts of one corridor; ways over some 20,000 portals are measured as infinite.
 
@@ -32,12 +34,12 @@ def measure_corridors(mesh, goals, cells, block, ahead, polygon, piece, position
     """
     _measure_rows(
         mesh, goals, cells, block, ahead, polygon, piece, position, radius, out, np.empty(MOST_POSTS, dtype=np.int32),
-        np.empty(MOST_POSTS, dtype=np.int32), np.empty((2 * MOST_POSTS + 2, 2)), np.empty(256, dtype=np.int64), np.empty(1, dtype=np.int64),
+        np.empty(MOST_POSTS, dtype=np.int32), np.empty((2 * MOST_POSTS + 2, 2)), make_flood(mesh.polygon_start.size - 1),
     )
 
 
 @lean_kernel
-def _measure_rows(mesh, goals, cells, block, ahead, polygon, piece, position, radius, out, posts, bends, points, stack, nearest):
+def _measure_rows(mesh, goals, cells, block, ahead, polygon, piece, position, radius, out, posts, bends, points, flood):
     for row in range(block.size):
         out[row] = np.inf
         if piece[row] < 0:
@@ -46,5 +48,5 @@ def _measure_rows(mesh, goals, cells, block, ahead, polygon, piece, position, ra
         if count > posts.size:
             continue
         x, y = position[row, 0], position[row, 1]
-        found, tx, ty = find_bends(mesh, goals, posts, count, polygon[row], piece[row], x, y, radius[row], bends, stack, nearest)
+        found, tx, ty = find_bends(mesh, goals, posts, count, polygon[row], piece[row], x, y, radius[row], bends, flood)
         out[row] = lay_string(mesh, posts, bends, found, x, y, tx, ty, radius[row], points)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import distance_to_segment, orientation
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 
 LOCATE_TOLERANCE_M = 1e-6  # A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well below a millimetre.
 
@@ -145,11 +145,39 @@ def locate_many(start, stop, mesh, position, layer, out):
         out[row] = locate(mesh, position[row, 0], position[row, 1], layer[row])
 
 
+class Flood(NamedTuple):
+    """Scratch of kernels that flood the mesh from polygon to polygon; made by `make_flood`, and never shared between threads.
+
+    Attributes
+    ----------
+    queue : (np,) int32
+        Polygons in the order in which they were reached.
+    stamp : (np,) int64
+        The flood that reached a polygon last, so that nothing has to be cleared between two.
+    serial : (1,) int64
+        Number of the current flood.
+    nearest : (1,) int64
+        Boundary half-edge that `wall_distance` found; -1 if none.
+    """
+
+    queue: NDArray[np.int32]
+    stamp: NDArray[np.int64]
+    serial: NDArray[np.int64]
+    nearest: NDArray[np.int64]
+
+
+@kernel
+def make_flood(polygons):
+    """Return scratch for floods of a mesh with that many polygons."""
+    return Flood(np.empty(polygons, dtype=np.int32), np.zeros(polygons, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64))
+
+
 @lean_kernel
-def wall_distance(mesh, polygon, x, y, limit, stack, nearest):
+def wall_distance(mesh, polygon, x, y, limit, flood):
     """Find the nearest wall that a disc reaches from a point without crossing another.
 
-    The mesh is flooded from the point's polygon over portals nearer than `limit`, so that walls of the next room or the next floor do not count.
+    The mesh is flooded from the point's polygon over portals nearer than the nearest wall so far, so that walls of the next room or the next floor do
+    not count.
 
     Parameters
     ----------
@@ -159,53 +187,48 @@ def wall_distance(mesh, polygon, x, y, limit, stack, nearest):
     x, y : float, m
     limit : float, m
         Walls farther than this are not looked for.
-    stack : (k,) int64
-        Scratch; its length bounds the polygons that are visited.
-    nearest : (1,) int64
-        Receives the boundary half-edge that is nearest, -1 if none is within `limit`.
+    flood : Flood
+        ``flood.nearest[0]`` receives the boundary half-edge that is nearest, -1 if none is within `limit`.
 
     Returns
     -------
-    distance : float, m
-        To the nearest wall; `limit` if none is nearer.
-    bound : float, m
-        Some distance in which there is certainly no other wall than those that were seen; at least `limit` if the flood was not cut short.
+    float, m
+        Distance to the nearest wall; `limit` if none is nearer.
+
+    Notes
+    -----
+    Twin: `tests/reference/mesh.py`.
     """
-    stack[0] = polygon
-    visited, done = 1, 0
-    best, bound = limit, np.inf
-    nearest[0] = -1
-    while done < visited:
-        current = stack[done]
+    flood.serial[0] += 1
+    serial = flood.serial[0]
+    flood.queue[0] = polygon
+    flood.stamp[polygon] = serial
+    reached, done = 1, 0
+    best = limit
+    flood.nearest[0] = -1
+    while done < reached:
+        current = flood.queue[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
-            wall = mesh.edge_wall[edge]
-            if twin < 0 and wall < 0:
+            if twin < 0:
+                if mesh.edge_wall[edge] < 0:
+                    continue
+            elif flood.stamp[mesh.edge_polygon[twin]] == serial:
                 continue
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
             d = distance_to_segment(x, y, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1])
+            if d >= best:
+                continue
             if twin < 0:
-                if d < best:
-                    best = d
-                    nearest[0] = edge
-                continue
-            if d >= limit:
-                bound = min(bound, d)
-                continue
-            other = mesh.edge_polygon[twin]
-            known = False
-            for slot in range(visited):
-                if stack[slot] == other:
-                    known = True
-                    break
-            if not known:
-                if visited < stack.size:
-                    stack[visited] = other
-                    visited += 1
-                else:
-                    bound = min(bound, d)
-    return best, min(bound, best) if nearest[0] >= 0 else bound
+                best = d
+                flood.nearest[0] = edge
+            else:
+                other = mesh.edge_polygon[twin]
+                flood.stamp[other] = serial
+                flood.queue[reached] = other
+                reached += 1
+    return best
 
 
 @lean_kernel

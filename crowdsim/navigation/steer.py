@@ -9,23 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.navigation.funnel import (
-    NO_POST,
-    lay_out_posts,
-    post_disc,
-    pull_string,
-    settle_first_sides,
-    settle_last_sides,
-    swell,
-    tangent,
-)
+from crowdsim.navigation.funnel import NO_POST, pull_string, swell, tangent
+from crowdsim.navigation.mesh import make_flood
+from crowdsim.navigation.posts import lay_out_posts, post_disc, settle_first_sides, settle_last_sides
 
 LOOKAHEAD = 6  # Portals that are laid out at first; doubled until two bends are found. Most corners are nearer, and each portal costs some 10 ns.
 MOST_POSTS = 4096  # Posts that a corner can depend on; a straight stretch over more than some 1,500 portals is followed piece by piece.
 
 
 @inlined_kernel
-def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, posts, bends, stack, nearest):
+def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, posts, bends, flood):
     """Find where a body in a corridor steers.
 
     Parameters
@@ -44,8 +37,7 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
     radius : float, m
     posts, bends : (k,) int32
         Scratch.
-    stack, nearest
-        Scratch of `wall_distance`.
+    flood : Flood
 
     Returns
     -------
@@ -63,7 +55,7 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
         if count > posts.size:
             count, is_whole = posts.size, False
             look = ahead
-        found, tx, ty = pull_string(mesh, goals, posts, count, piece if is_whole else -1, x, y, radius, bends, 2, stack, nearest)
+        found, tx, ty = pull_string(mesh, goals, posts, count, piece if is_whole else -1, x, y, radius, bends, 2, flood)
         if found == 2 or is_whole or look == ahead:
             break
         look = min(ahead, 2 * look)
@@ -121,21 +113,21 @@ def steer_many(
     """
     _steer_rows(
         start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, out_velocity, out_corner,
-        np.empty(MOST_POSTS, dtype=np.int32), np.empty(MOST_POSTS, dtype=np.int32), np.empty(64, dtype=np.int64), np.empty(1, dtype=np.int64),
+        np.empty(MOST_POSTS, dtype=np.int32), np.empty(MOST_POSTS, dtype=np.int32), make_flood(mesh.polygon_start.size - 1),
     )
 
 
 @lean_kernel
 def _steer_rows(
     start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, out_velocity, out_corner,
-    posts, bends, stack, nearest,
+    posts, bends, flood,
 ):
     for row in range(start, stop):
         if wants[row] == 0:
             continue
         x, y = position[row, 0], position[row, 1]
         cx, cy, ux, uy, is_goal = next_corner(
-            mesh, goals, cells, block[row], ahead[row], polygon[row], piece[row], x, y, radius[row], posts, bends, stack, nearest
+            mesh, goals, cells, block[row], ahead[row], polygon[row], piece[row], x, y, radius[row], posts, bends, flood
         )
         pace = speed[row]
         if is_goal and goals.vertex_start[piece[row] + 1] - goals.vertex_start[piece[row]] == 1:

@@ -11,7 +11,7 @@ import numpy as np
 from crowdsim.geometry.plane import nearest_on_segment, orientation
 from crowdsim.kernels import kernel, lean_kernel
 from crowdsim.navigation.corridors import cross
-from crowdsim.navigation.mesh import wall_distance
+from crowdsim.navigation.mesh import make_flood, wall_distance
 
 MOST_CROSSINGS = 4096  # Polygons that one displacement may cross; a path of that many is a loop by rounding at a vertex, which then ends the step there.
 MOST_SLIDES = 8  # Walls that a point may slide along in one step; in a corner of two it bounces to and fro between them with shrinking steps.
@@ -84,7 +84,7 @@ def walk_point(mesh, state, crossed, x, y, to_x, to_y):
 
 
 @lean_kernel
-def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, stack, nearest):
+def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood):
     """Move a disc on the mesh towards a point, keeping its radius from walls.
 
     Parameters
@@ -97,8 +97,7 @@ def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, stack
     radius : float, m
     known_clear : float, m
         A distance within which there is certainly no wall.
-    stack, nearest
-        Scratch of `wall_distance`.
+    flood : Flood
 
     Returns
     -------
@@ -122,19 +121,18 @@ def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, stack
         x, y = walk_point(mesh, state, crossed, x, y, goal_x, goal_y)
         is_clear = False
         for push in range(MOST_PUSHES + 1):
-            distance, bound = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, stack, nearest)
-            clear = min(distance, bound)
-            if distance >= radius - CLEAR_M:
+            clear = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, flood)
+            if clear >= radius - CLEAR_M:
                 is_clear = True
                 break
             if push == MOST_PUSHES:
                 break
             state[2] = 1
-            a, b = mesh.edge_vertex[nearest[0]], mesh.edge_end[nearest[0]]
+            a, b = mesh.edge_vertex[flood.nearest[0]], mesh.edge_end[flood.nearest[0]]
             ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
             cx, cy = nearest_on_segment(x, y, ax, ay, bx, by)
             nx, ny = x - cx, y - cy
-            if distance <= 1e-9:  # on the wall: its own normal, into free ground
+            if clear <= 1e-9:  # on the wall: its own normal, into free ground
                 nx, ny = ay - by, bx - ax
             length = np.hypot(nx, ny)
             x, y = walk_point(mesh, state, crossed, x, y, cx + nx / length * radius, cy + ny / length * radius)
@@ -142,26 +140,25 @@ def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, stack
             continue
         # No place for the body there, as in a sharp corner: as far on the straight line as it can, at worst where it was.
         state[0], state[1] = old_polygon, old_crossed
-        x, y, clear = _as_far_as_clear(mesh, state, crossed, old_x, old_y, goal_x, goal_y, radius, stack, nearest)
+        x, y, clear = _as_far_as_clear(mesh, state, crossed, old_x, old_y, goal_x, goal_y, radius, flood)
         break
     return x, y, clear
 
 
 @lean_kernel
-def _as_far_as_clear(mesh, state, crossed, x, y, to_x, to_y, radius, stack, nearest):
+def _as_far_as_clear(mesh, state, crossed, x, y, to_x, to_y, radius, flood):
     """Go from a clear place towards another by halving; return where it ends and the distance without walls there."""
-    distance, bound = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, stack, nearest)
-    clear = min(distance, bound)
-    needed = min(radius - CLEAR_M, distance)  # a body that already is too near may not get nearer
+    clear = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, flood)
+    needed = min(radius - CLEAR_M, clear)  # a body that already is too near may not get nearer
     share = 1.0
     for _ in range(8):
         share *= 0.5
         old_polygon, old_crossed = state[0], state[1]
         goal_x, goal_y = x + share * (to_x - x), y + share * (to_y - y)
         new_x, new_y = walk_point(mesh, state, crossed, x, y, goal_x, goal_y)
-        distance, bound = wall_distance(mesh, state[0], new_x, new_y, radius + LOOKOUT_M, stack, nearest)
+        distance = wall_distance(mesh, state[0], new_x, new_y, radius + LOOKOUT_M, flood)
         if distance >= needed:
-            x, y, clear = new_x, new_y, min(distance, bound)
+            x, y, clear = new_x, new_y, distance
         else:
             state[0], state[1] = old_polygon, old_crossed
     return x, y, clear
@@ -201,14 +198,14 @@ def walk_many(
     """
     _walk_rows(
         start, stop, mesh, cells, block, capacity, ahead, polygon, position, target, radius, known_clear, out_position, out_polygon, out_ahead,
-        out_clear, out_touched, np.empty(64, dtype=np.int64), np.empty(256, dtype=np.int64), np.empty(1, dtype=np.int64), np.empty(3, dtype=np.int64),
+        out_clear, out_touched, np.empty(256, dtype=np.int64), make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64),
     )
 
 
 @lean_kernel
 def _walk_rows(
     start, stop, mesh, cells, block, capacity, ahead, polygon, position, target, radius, known_clear, out_position, out_polygon, out_ahead, out_clear,
-    out_touched, stack, crossed, nearest, state,
+    out_touched, crossed, flood, state,
 ):
     for row in range(start, stop):
         x, y = position[row, 0], position[row, 1]
@@ -217,7 +214,7 @@ def _walk_rows(
             out_polygon[row], out_ahead[row], out_clear[row], out_touched[row] = polygon[row], ahead[row], known_clear[row], 0
             continue
         state[0], state[1], state[2] = polygon[row], 0, 0
-        x, y, clear = walk_body(mesh, state, crossed, x, y, target[row, 0], target[row, 1], radius[row], known_clear[row], stack, nearest)
+        x, y, clear = walk_body(mesh, state, crossed, x, y, target[row, 0], target[row, 1], radius[row], known_clear[row], flood)
         length = ahead[row] if state[1] <= crossed.size else -1
         if capacity[row] > 0:
             for k in range(state[1]):

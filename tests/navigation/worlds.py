@@ -7,9 +7,10 @@ import shapely
 from shapely import affinity
 
 from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.funnel import find_bends, lay_out_posts, lay_string
+from crowdsim.navigation.funnel import find_bends, lay_string
 from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.mesh import locate
+from crowdsim.navigation.mesh import locate, make_flood
+from crowdsim.navigation.posts import lay_out_posts
 from crowdsim.navigation.search import FOUND, START_POLYGON, STATUS, advance_search, begin_search, copy_corridor, corridor_size, make_slots
 
 SIZE = 12.0
@@ -54,7 +55,7 @@ class OnePlanner:
     def __init__(self, mesh) -> None:
         self.mesh = mesh
         self.slots = make_slots(1, mesh.edge_count)
-        self.stack, self.nearest = np.empty(256, dtype=np.int64), np.empty(1, dtype=np.int64)
+        self.flood = make_flood(mesh.polygon_count)
 
     @classmethod
     def on(cls, ground, **parameters):
@@ -91,7 +92,7 @@ class OnePlanner:
         polygon = int(self.slots.header[0, START_POLYGON])
         count = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
         bends = np.zeros(len(posts), dtype=np.int32)
-        found, tx, ty = find_bends(mesh, goals, posts, count, polygon, piece, start[0], start[1], radius, bends, self.stack, self.nearest)
+        found, tx, ty = find_bends(mesh, goals, posts, count, polygon, piece, start[0], start[1], radius, bends, self.flood)
         points = np.zeros((2 * found + 2, 2))
         length = lay_string(mesh, posts, bends, found, start[0], start[1], tx, ty, radius, points)
         vertex = posts[bends[:found]]

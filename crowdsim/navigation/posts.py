@@ -1,0 +1,217 @@
+"""The posts of a corridor: the vertices that a way passes, each on its left or on its right, in the order of the portals.
+
+Most posts are ends of portals. The others, of the polygons between, are never met by a point, but a body may *brush* them.
+"""
+
+from __future__ import annotations
+
+from crowdsim.geometry.plane import distance_to_segment, orientation, segments_apart
+from crowdsim.kernels import inlined_kernel, lean_kernel
+
+BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a post, see `lay_out_posts`.
+FLAGS, VERTEX = 7, 3  # Mask of the flags, and how many bits of a post they take.
+BESIDE_M = 1e-6  # How much farther than a radius a portal may be from a part of the way for its posts to be looked at; they need not press.
+
+
+@inlined_kernel
+def lay_out_posts(mesh, cells, start, length, polygon, first, last, posts, at):
+    """Write the posts of a corridor from portal `first` to before portal `last`.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    cells : (m,) int32
+        Corridor store: the corridor is ``cells[start:start + length]``, its next portal last.
+    start, length : int
+    polygon : int
+        Where the way begins; only looked at if the corridor is empty.
+    first, last : int
+        Portals counted from the next one; `last` may be ``length + 1``, which adds the goal's polygon.
+    posts : (k,) int32
+        Receives for each vertex v on the left of the way ``8 v``, on the right ``~(8 v)``; plus, inside the brackets, BRUSH if it can only be brushed,
+        EITHER if its side depends on the line that passes it, and FIRST if it begins the group of posts of one polygon and the portal that leads out of
+        it: within a group the order along the way is not known. Written from ``posts[at]`` on, as far as there is room.
+    at : int
+
+    Returns
+    -------
+    int
+        End of what was written; ``posts.size + 1`` if there was no room for all.
+    """
+    for portal in range(first, last):
+        edge = cells[start + length - 1 - portal] if portal < length else -1
+        entry = mesh.edge_twin[cells[start + length - portal]] if portal > 0 else -1
+        current = polygon
+        if edge >= 0:
+            current = mesh.edge_polygon[edge]
+        elif entry >= 0:
+            current = mesh.edge_polygon[entry]
+        low, high = mesh.polygon_start[current], mesh.polygon_start[current + 1]
+        if at + (high - low) + 2 > posts.size:
+            return posts.size + 1
+        group = at
+        if entry >= 0 and edge >= 0:
+            side = edge + 1 if edge + 1 < high else low
+            while side != entry:
+                side = side + 1 if side + 1 < high else low
+                if side != entry:
+                    posts[at] = 8 * mesh.edge_vertex[side] + BRUSH
+                    at += 1
+            side = entry + 1 if entry + 1 < high else low
+            while side != edge:
+                side = side + 1 if side + 1 < high else low
+                if side != edge:
+                    posts[at] = ~(8 * mesh.edge_vertex[side] + BRUSH)
+                    at += 1
+        else:
+            for side in range(low, high):
+                v = mesh.edge_vertex[side]
+                if edge >= 0 and (v == mesh.edge_vertex[edge] or v == mesh.edge_end[edge]):
+                    continue
+                if entry >= 0 and (v == mesh.edge_vertex[entry] or v == mesh.edge_end[entry]):
+                    continue
+                posts[at] = 8 * v + BRUSH + EITHER
+                at += 1
+        if edge >= 0:
+            posts[at], posts[at + 1] = 8 * mesh.edge_end[edge], ~(8 * mesh.edge_vertex[edge])
+            at += 2
+        if at > group:
+            posts[group] = posts[group] | FIRST if posts[group] >= 0 else ~(~posts[group] | FIRST)
+    return at
+
+
+@inlined_kernel
+def bits_of(post):
+    """Return the vertex and the flags of a post, whatever its side."""
+    return post if post >= 0 else ~post
+
+
+@inlined_kernel
+def post_disc(mesh, post, radius):
+    """Return the disc of a post as (x, y, side); a vertex in the middle of free ground has none, that is side 0."""
+    vertex = bits_of(post) >> VERTEX
+    side = 0.0
+    if mesh.is_wall_vertex[vertex] == 1:
+        side = radius if post >= 0 else -radius
+    return mesh.vertex[vertex, 0], mesh.vertex[vertex, 1], side
+
+
+@inlined_kernel
+def _group_start(posts, place):
+    """Return where the group of a post begins."""
+    while place > 0 and bits_of(posts[place]) & FIRST == 0:
+        place -= 1
+    return place
+
+
+@inlined_kernel
+def _group_end(posts, place, count):
+    """Return where the group of a post ends."""
+    place += 1
+    while place < count and bits_of(posts[place]) & FIRST == 0:
+        place += 1
+    return place
+
+
+@inlined_kernel
+def posts_beside(mesh, posts, count, begin, end, px, py, qx, qy, within):
+    """Return the range of the groups whose posts may press into a straight part of the way, from (px, py) to (qx, qy).
+
+    It touches the discs of the posts at `begin` and `end`. Their groups and those between belong to it, and on either side those that a disc on the part
+    reaches into over their portals: a body comes past the posts in another order than their portals when it bends round one at the far end of a portal.
+    """
+    first, last = _group_start(posts, min(begin, end)), _group_end(posts, min(max(begin, end), count - 1), count)
+    while first > 1 and _is_portal_beside(mesh, posts, first, px, py, qx, qy, within):
+        first = _group_start(posts, first - 1)
+    while last < count and _is_portal_beside(mesh, posts, last, px, py, qx, qy, within):
+        last = _group_end(posts, last, count)
+    return first, last
+
+
+@inlined_kernel
+def _is_portal_beside(mesh, posts, place, px, py, qx, qy, within):
+    """Return whether the group that ends before `place` ends with a portal, and this comes within a distance of segment pq."""
+    left, right = posts[place - 2], posts[place - 1]
+    if left < 0 or left & BRUSH or right >= 0:
+        return False
+    a, b = left >> VERTEX, ~right >> VERTEX
+    return segments_apart(px, py, qx, qy, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]) <= within
+
+
+@inlined_kernel
+def settle_first_sides(mesh, posts, count, x, y, bx, by):
+    """Settle on which side of the string, which begins as the line from (x, y) to b, the posts of the first polygon stand."""
+    if count > 0:
+        choose_sides(mesh, posts, 0, _group_end(posts, 0, count), x, y, bx, by)
+
+
+@inlined_kernel
+def settle_last_sides(mesh, posts, count, ax, ay, tx, ty):
+    """Settle on which side of the string, which ends as the line from a to (tx, ty), the posts of the last polygon stand."""
+    choose_sides(mesh, posts, 0, count, ax, ay, tx, ty)
+
+
+@inlined_kernel
+def choose_sides(mesh, posts, first, last, ax, ay, bx, by):
+    """Settle for the posts that may be on either side of the straight line from a to b."""
+    for place in range(first, last):
+        post = posts[place]
+        if post >= 0 and post & EITHER:
+            vertex = post >> VERTEX
+            post &= ~EITHER
+            posts[place] = post if orientation(ax, ay, bx, by, mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]) >= 0.0 else ~post
+
+
+@inlined_kernel
+def _holds(posts, first, last, vertex):
+    """Return whether ``posts[first:last]`` has a vertex."""
+    for place in range(first, last):  # noqa: SIM110 (kernels have no any())
+        if bits_of(posts[place]) >> VERTEX == vertex:
+            return True
+    return False
+
+
+@lean_kernel
+def add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, first, last, count, flood):
+    """Append the wall vertices that a body brushes on its way from a to b though they are beside the corridor; return the new count.
+
+    A way is a radius away from such vertices by itself, except where it begins or ends nearer than that to the edge behind which they stand. The flood
+    begins at `polygon`; vertices among ``posts[first:last]`` are known. The line is that of a point, and a body passes within a radius of it.
+    """
+    known = count
+    flood.serial[0] += 1
+    serial = flood.serial[0]
+    flood.queue[0] = polygon
+    flood.stamp[polygon] = serial
+    reached, done = 1, 0
+    while done < reached:
+        current = flood.queue[done]
+        done += 1
+        for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+            a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+            px, py = mesh.vertex[a, 0], mesh.vertex[a, 1]
+            is_free = current != polygon and mesh.is_wall_vertex[a] == 1 and count < posts.size
+            is_free = is_free and distance_to_segment(px, py, ax, ay, bx, by) < 2.0 * radius
+            if is_free and not (_holds(posts, first, last, a) or _holds(posts, known, count, a)):
+                posts[count] = 8 * a + BRUSH + EITHER + (FIRST if count == known else 0)
+                count += 1
+            twin = mesh.edge_twin[edge]
+            if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == serial:
+                continue
+            if segments_apart(ax, ay, bx, by, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) < 2.0 * radius:
+                flood.stamp[mesh.edge_polygon[twin]] = serial
+                flood.queue[reached] = mesh.edge_polygon[twin]
+                reached += 1
+    return count
+
+
+@lean_kernel
+def move_to_front(posts, first, count):
+    """Move ``posts[first:count]`` before the others; return how many they are."""
+    moved = count - first
+    for _ in range(moved):
+        last = posts[count - 1]
+        for place in range(count - 1, 0, -1):
+            posts[place] = posts[place - 1]
+        posts[0] = last
+    return moved

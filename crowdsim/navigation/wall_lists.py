@@ -1,0 +1,170 @@
+"""The walls of a mesh, and for each polygon the list of those that are near."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.geometry.plane import segments_apart
+from crowdsim.geometry.walls import Walls
+from crowdsim.kernels import kernel, lean_kernel
+
+STRAIGHT_M = 1e-7  # How far the vertices of one wall may lie off the line between its ends: feet do by rounding; far below what a body keeps clear.
+
+
+def make_walls(
+    points: NDArray[np.float64],
+    polygon_start: NDArray[np.int32],
+    edge_vertex: NDArray[np.int32],
+    edge_end: NDArray[np.int32],
+    edge_polygon: NDArray[np.int32],
+    edge_twin: NDArray[np.int32],
+    wall_edges: NDArray[np.int64],
+    layer: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], Walls]:
+    """Join boundary edges that run on straight into walls; return the wall of each half-edge, and the walls without lists."""
+    following = np.where(np.arange(len(edge_vertex)) + 1 == polygon_start[edge_polygon + 1], polygon_start[edge_polygon], np.arange(len(edge_vertex)) + 1)
+    is_wall = np.zeros(len(edge_vertex), dtype=bool)
+    is_wall[wall_edges] = True
+    after: dict[int, int] = {}
+    before: dict[int, int] = {}
+    for e in wall_edges.tolist():
+        other = int(following[e])
+        while edge_twin[other] >= 0:  # turn round the end vertex, through the polygons that meet there
+            other = int(following[edge_twin[other]])
+        if is_wall[other]:
+            after[e], before[other] = other, e
+    xy = points[:, :2]
+    edge_wall = np.full(len(edge_vertex), -1, dtype=np.int32)
+    chains: list[list[int]] = []
+    # Chains begin at corners; where a wall closes without one, as a circle of many vertices does, anywhere.
+    corners = [e for e in wall_edges.tolist() if e not in before or not _is_straight(xy[edge_vertex[before[e]]], xy[[edge_end[before[e]], edge_end[e]]])]
+    for e in corners + wall_edges.tolist():
+        while edge_wall[e] < 0:
+            chain = [e]
+            while (other := after.get(chain[-1], e)) != e and edge_wall[other] < 0 and _is_straight(xy[edge_vertex[e]], xy[edge_end[[*chain, other]]]):
+                chain.append(other)
+            edge_wall[chain] = len(chains)
+            chains.append(chain)
+            e = after.get(chain[-1], e)
+    start = xy[[edge_vertex[chain[0]] for chain in chains]].reshape(-1, 2)
+    end = xy[[edge_end[chain[-1]] for chain in chains]].reshape(-1, 2)
+    following_wall = np.array([edge_wall[after[chain[-1]]] if chain[-1] in after else -1 for chain in chains], dtype=np.int32)
+    previous_wall = np.array([edge_wall[before[chain[0]]] if chain[0] in before else -1 for chain in chains], dtype=np.int32)
+    into = start - start[previous_wall] if len(chains) else start
+    out = end - start
+    corner = (previous_wall < 0) | (into[:, 0] * out[:, 1] - into[:, 1] * out[:, 0] <= 0.0)
+    wall_layer = layer[[edge_polygon[chain[0]] for chain in chains]].astype(np.int32)
+    none = np.zeros(0, dtype=np.int32)
+    walls = Walls(
+        np.ascontiguousarray(start), np.ascontiguousarray(end), previous_wall, following_wall, corner, wall_layer, np.zeros(1, dtype=np.int64), none, 0.0
+    )
+    return edge_wall, walls
+
+
+def _is_straight(start: NDArray[np.float64], points: NDArray[np.float64]) -> bool:
+    """Return whether points, shape (k, 2), go straight on from `start` to the last of them, to `STRAIGHT_M`."""
+    offset = points - start
+    d = offset[-1]
+    length = float(np.hypot(d[0], d[1]))
+    if not length > 0.0:
+        return False
+    steps = np.diff(offset, axis=0, prepend=0.0) @ d
+    return bool(np.all(steps > 0.0) and np.all(np.abs(d[0] * offset[:, 1] - d[1] * offset[:, 0]) <= STRAIGHT_M * length))
+
+
+@lean_kernel
+def _edge_to_polygon(mesh, edge, polygon):
+    """Return the distance (m) between an edge and a polygon's outline."""
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    best = np.inf
+    for other in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        c, d = mesh.edge_vertex[other], mesh.edge_end[other]
+        best = min(
+            best,
+            segments_apart(
+                mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1],
+                mesh.vertex[c, 0], mesh.vertex[c, 1], mesh.vertex[d, 0], mesh.vertex[d, 1],
+            ),
+        )
+    return best
+
+
+@lean_kernel
+def _measure_discs(mesh, centre, radius):
+    """Set for each polygon the middle of its vertices and the distance (m) of the farthest from it."""
+    for polygon in range(radius.size):
+        first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+        x, y = 0.0, 0.0
+        for edge in range(first, last):
+            x += mesh.vertex[mesh.edge_vertex[edge], 0] / (last - first)
+            y += mesh.vertex[mesh.edge_vertex[edge], 1] / (last - first)
+        centre[polygon, 0], centre[polygon, 1], radius[polygon] = x, y, 0.0
+        for edge in range(first, last):
+            radius[polygon] = max(radius[polygon], np.hypot(mesh.vertex[mesh.edge_vertex[edge], 0] - x, mesh.vertex[mesh.edge_vertex[edge], 1] - y))
+
+
+@lean_kernel
+def _is_within(mesh, edge, polygon, reach, centre, radius):
+    """Return whether an edge comes within `reach` of a polygon; exact only where their middles do not tell."""
+    middle = np.hypot(mesh.portal_point[edge, 0] - centre[polygon, 0], mesh.portal_point[edge, 1] - centre[polygon, 1])
+    if middle <= reach:
+        return True
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    half = 0.5 * np.hypot(mesh.vertex[a, 0] - mesh.vertex[b, 0], mesh.vertex[a, 1] - mesh.vertex[b, 1])
+    return middle <= (reach + half + radius[polygon]) * (1.0 + 1e-9) and _edge_to_polygon(mesh, edge, polygon) <= reach
+
+
+@kernel
+def flood_wall_lists(mesh, wall_count, reach):
+    """List for each polygon the walls within `reach` that can be got at without going through a wall.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    wall_count : int
+    reach : float, m
+
+    Returns
+    -------
+    zone_start : (np + 1,) int64
+    zone_wall : (k,) int32
+        The walls of polygon p are ``zone_wall[zone_start[p]:zone_start[p + 1]]``, ascending. Twin: `tests/reference/mesh.py`.
+    """
+    count = mesh.polygon_start.size - 1
+    centre, radius = np.empty((count, 2)), np.empty(count)
+    _measure_discs(mesh, centre, radius)
+    zone_start = np.zeros(count + 1, dtype=np.int64)
+    seen = np.full(count, -1, dtype=np.int64)
+    listed = np.full(wall_count, -1, dtype=np.int64)
+    stack = np.empty(count, dtype=np.int64)
+    found = np.empty(wall_count, dtype=np.int32)
+    out = np.empty(64, dtype=np.int32)
+    for zone in range(count):
+        stack[0] = zone
+        seen[zone] = zone
+        done, visited, walls = 0, 1, 0
+        while done < visited:
+            current = stack[done]
+            done += 1
+            for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+                twin, wall = mesh.edge_twin[edge], mesh.edge_wall[edge]
+                if twin < 0:
+                    if wall >= 0 and listed[wall] != zone and (current == zone or _is_within(mesh, edge, zone, reach, centre, radius)):
+                        listed[wall] = zone
+                        found[walls] = wall
+                        walls += 1
+                    continue
+                other = mesh.edge_polygon[twin]
+                if seen[other] != zone and (current == zone or _is_within(mesh, edge, zone, reach, centre, radius)):
+                    seen[other] = zone
+                    stack[visited] = other
+                    visited += 1
+        used = zone_start[zone]
+        if used + walls > out.size:
+            grown = np.empty(2 * (used + walls), dtype=np.int32)
+            grown[:used] = out[:used]
+            out = grown
+        out[used : used + walls] = np.sort(found[:walls])
+        zone_start[zone + 1] = used + walls
+    return zone_start, out[: zone_start[count]].copy()
