@@ -200,7 +200,8 @@ def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out
 
     Notes
     -----
-    About 110 ns for neighbours, 15 for half-planes and 60 for the linear programs an agent at 1 a square metre; see benchmarks/avoidance.py. Twin: `tests/reference/orca.py`.
+    About 110 ns for neighbours, 15 for half-planes and 60 for the linear programs an agent at 1 a square metre; see
+    benchmarks/avoidance.py. Twin: `tests/reference/orca.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
     others, lines = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)

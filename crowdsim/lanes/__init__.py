@@ -29,7 +29,7 @@ Indices are uint64. Nothing is checked: arrays must reach 16 entries beyond the 
 
 import numba
 
-if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+if numba.config.DISABLE_JIT:
     from crowdsim.lanes.plain import (
         append_set,
         bit_count,
@@ -49,7 +49,7 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         total,
     )
 else:
-    from crowdsim.lanes.compiled import (  # type: ignore[assignment]
+    from crowdsim.lanes.compiled import (
         append_set,
         bit_count,
         bits,

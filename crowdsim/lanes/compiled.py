@@ -205,7 +205,7 @@ def _append_row(typing, array, at, base, table, row):
 @inlined_kernel
 def append_set(array, at, base, byte):
     """Write ``base + k`` for each bit k of `byte` to `array` from `at` on; see `crowdsim.lanes`. Twin: `crowdsim.lanes.plain.append_set`."""
-    _append_row(array, at, base, _SET_BITS, byte)  # type: ignore[call-arg]
+    _append_row(array, at, base, _SET_BITS, byte)
 
 
 def _operator(function: Any, kinds: dict[Lanes, Lanes], emit: Callable[[Any, Lanes, Any, Any], Any]) -> None:

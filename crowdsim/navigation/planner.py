@@ -300,10 +300,10 @@ class MeshPlanner:
         if not len(idle) or not len(alone):
             return
         batch = min(OWN_BATCH, -(-len(alone) // len(idle)))
-        for i, slot in enumerate(idle):
+        for i, own in enumerate(idle.tolist()):
             mine = alone[i * batch : (i + 1) * batch]
-            jobs[slot, : len(mine)] = offset + mine
-            job_count[slot] = len(mine)
+            jobs[own, : len(mine)] = offset + mine
+            job_count[own] = len(mine)
 
     def _slot_for(self, key: int, number: int, job_count: NDArray[np.int64]) -> int:
         """Return the shared slot for a key, -1 if its requests are better off alone for now."""

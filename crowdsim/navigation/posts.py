@@ -165,7 +165,7 @@ def choose_sides(mesh, posts, first, last, ax, ay, bx, by):
 @inlined_kernel
 def _holds(posts, first, last, vertex):
     """Return whether ``posts[first:last]`` has a vertex."""
-    for place in range(first, last):  # noqa: SIM110 (kernels have no any())
+    for place in range(first, last):
         if bits_of(posts[place]) >> VERTEX == vertex:
             return True
     return False

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
 from crowdsim.navigation.goals import GoalPieces
-from crowdsim.navigation.mesh import NavMesh, wall_distance
+from crowdsim.navigation.mesh import NavMesh, make_flood, wall_distance
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.search import FOUND
 from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE
@@ -77,12 +77,12 @@ def examine(built: Built) -> tuple[list[Problem], Facts]:
 def agents_in_walls(built: Built) -> list[Problem]:
     """Return a problem for each agent that starts nearer to a wall than its radius (less 1 cm)."""
     mesh, agents = built.world.mesh, built.agents
-    stack, nearest = np.empty(256, dtype=np.int64), np.empty(1, dtype=np.int64)
+    flood = make_flood(mesh.polygon_count)
     problems = []
     for row in range(len(agents)):
         radius = float(agents.radius[row])
         x, y = agents.position[row]
-        distance, _ = wall_distance(mesh, built.polygon[row], x, y, radius, stack, nearest)
+        distance = float(wall_distance(mesh, built.polygon[row], x, y, radius, flood))
         if distance < radius - IN_WALL_M:
             problems.append(
                 _problem(

@@ -39,6 +39,8 @@ class Record(System):
     ----------
     fold : int
         Digest of the run so far.
+    last : (k,) uint64
+        Digests of the columns after the last tick, in the order of `DIGEST_COLUMNS`.
     """
 
     reads = DIGEST_COLUMNS
@@ -47,19 +49,20 @@ class Record(System):
         super().__init__(world)
         self.recorder = recorder
         self.fold = 0
+        self.last: NDArray[np.uint64] = np.zeros(len(DIGEST_COLUMNS), dtype=np.uint64)
 
     def process(self, tick: Tick) -> None:
         """Digest and keep."""
         agents = self.world.agents
-        tick.digests = column_digests({name: getattr(agents, name) for name in DIGEST_COLUMNS})
+        tick.digests = self.last = column_digests({name: getattr(agents, name) for name in DIGEST_COLUMNS})
         self.fold = run_digest(tick.digests.reshape(1, -1), self.fold)
         if self.recorder is not None:
             self.recorder.frame(tick.number, agents)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the digest so far."""
-        return {"fold": np.array([self.fold], dtype=np.uint64)}
+        return {"fold": np.array([self.fold], dtype=np.uint64), "last": self.last.copy()}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
-        self.fold = int(state["fold"][0])
+        self.fold, self.last = int(state["fold"][0]), state["last"].copy()
