@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import textwrap
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -89,8 +90,7 @@ def as_text(facts: dict[str, Any]) -> str:
         f"{facts['frames']} frames, {facts['fps']:g} a second",
         f"agents     {facts['agents']}; {facts['rows']:,} rows, {facts['events']:,} events",
     ]
-    if verdict.get("result"):
-        lines.append("verdict    " + ", ".join(f"{key} {value}" for key, value in verdict["result"].items()))
+    lines += _verdict_lines(verdict.get("result") or {})
     marks = [word for word, is_so in (("exact", facts["exact"]), ("traced", facts["traced"]), ("not reproducible", not facts["reproducible"])) if is_so]
     lines.append(f"digest     {facts['run_digest']}" + (f" ({', '.join(marks)})" if marks else ""))
     each = f", {facts['bytes_per_agent_and_frame']:g} bytes for an agent in a frame" if facts["bytes_per_agent_and_frame"] else ""
@@ -101,6 +101,15 @@ def as_text(facts: dict[str, Any]) -> str:
     lines.append(f"made with  {', '.join(f'{name} {version}' for name, version in facts['versions'].items())}")
     lines.append(f"on         {facts['cpu']}, {facts['threads']} thread{'s' if facts['threads'] != 1 else ''}")
     return "\n".join(lines)
+
+
+def _verdict_lines(result: dict[str, Any]) -> list[str]:
+    """Return the plain values of a verdict in lines of a screen; tables in it are for programs."""
+    words = []
+    for key, value in result.items():
+        if isinstance(value, (str, int, float)) and value != "":
+            words.append(f"{key} {f'{value:.6g}' if isinstance(value, float) else value}")
+    return textwrap.wrap(", ".join(words), width=110, initial_indent="verdict    ", subsequent_indent="           ")
 
 
 def _state_in_words(facts: dict[str, Any]) -> str:

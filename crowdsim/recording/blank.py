@@ -60,6 +60,8 @@ def _create_dataset(file: h5py.File, name: str, planned: PlannedDataset) -> None
         track_times=False,
     )
     attributes = {"unit": planned.unit, "about": planned.about, "columns": json.dumps(planned.columns) if planned.columns else ""}
+    if planned.resolution:
+        dataset.attrs["resolution"] = planned.resolution
     for key, text in attributes.items():
         if text:
             dataset.attrs[key] = text

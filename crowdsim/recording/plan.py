@@ -34,6 +34,8 @@ class PlannedDataset:
     about : str
     columns : tuple of str
         Names of the numbers in a row, where they have names.
+    resolution : float
+        Values are multiples of it; 0 is as they are.
     """
 
     dtype: np.dtype[Any]
@@ -43,6 +45,7 @@ class PlannedDataset:
     width: int = 0
     about: str = ""
     columns: tuple[str, ...] = ()
+    resolution: float = 0.0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -79,7 +82,8 @@ def plan_datasets(layout: Layout, *, exact: bool) -> dict[str, PlannedDataset]:
     plan = {"trajectory": PlannedDataset(TRAJECTORY_DTYPE, "rows", AGENT_CHUNK_ROWS, _units(TRAJECTORY_UNITS))}
     for column in layout.columns:
         width = column.width if column.width > 1 else 0
-        plan[f"agents/{column.name}"] = PlannedDataset(column.stored_dtype(exact), "rows", AGENT_CHUNK_ROWS, column.unit, width, column.about)
+        dtype, resolution = column.stored_dtype(exact), 0.0 if exact else column.resolution
+        plan[f"agents/{column.name}"] = PlannedDataset(dtype, "rows", AGENT_CHUNK_ROWS, column.unit, width, column.about, resolution=resolution)
     plan["frames/start"] = PlannedDataset(integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*")
     plan["frames/tick"] = PlannedDataset(integer, "frames", unit="tick", about="tick that each frame shows")
     plan["events"] = PlannedDataset(EVENT_DTYPE, "events", unit=_units(EVENT_UNITS))

@@ -141,9 +141,7 @@ def copy_recording(
         text = json.dumps(content, ensure_ascii=False).encode()
         storage = Storage(target, recording.header, recording.layout)
         try:
-            for name, planned in plan_datasets(recording.layout, exact=recording.header.exact).items():
-                if name != "verdict":
-                    _copy_dataset(recording, storage, name, int(getattr(counts, planned.counter)))
+            copy_rows(recording, storage, counts)
             storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
             ending = int(recording.commit.state if state is None else state)
             storage.commit(replace(counts, number=1, state=ending, verdict_bytes=len(text), clock_ns=clock_ns()))
@@ -154,14 +152,20 @@ def copy_recording(
             raise
 
 
-def _copy_dataset(recording: Recording, storage: Storage, name: str, rows: int) -> None:
-    dataset = storage.datasets[name]
-    for start in range(0, rows, dataset.chunk_rows):
-        table = recording.table(name, start, min(start + dataset.chunk_rows, rows))
-        if name == "trajectory":
-            storage.append(name, len(table), *(table[field] for field in table.dtype.names or ()))
-        else:
-            storage.append(name, len(table), table)
+def copy_rows(recording: Recording, storage: Storage, counts: Commit) -> None:
+    """Append the rows of a recording that `counts` counts, all but the verdict, to a file with the same datasets, a chunk at a time.
+
+    Parameters
+    ----------
+    recording : Recording
+    storage : Storage
+    counts : Commit
+    """
+    for name, planned in plan_datasets(recording.layout, exact=recording.header.exact).items():
+        rows = int(getattr(counts, planned.counter)) if name != "verdict" else 0
+        for start in range(0, rows, planned.chunk_rows):
+            table = recording.table(name, start, min(start + planned.chunk_rows, rows))
+            storage.append(name, len(table), *([table[field] for field in table.dtype.names or ()] if name == "trajectory" else [table]))
 
 
 def _find(path: Path) -> Path:

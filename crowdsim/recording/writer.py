@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
 from crowdsim.recording.digest import block_digests, run_digest
+from crowdsim.recording.encode import round_to_multiples
 from crowdsim.recording.files import Kept, give_name, partial_name
 from crowdsim.recording.header import Header, Layout, plain
 from crowdsim.recording.schema import EVENT_DTYPE, ROSTER_DTYPE, TRACE_BLOCK_ROWS, TRACE_DTYPE, RecordedColumn, RecordedCount, RunState, digest_text
 from crowdsim.recording.storage import Storage, clock_ns
+
+if TYPE_CHECKING:
+    from crowdsim.recording.reader import Recording
 
 BLOCK_FRAMES = 40  # Frames between commits. A commit costs 0.1 ms and one incomplete chunk a dataset; fewer waste space, more are lost in a kill.
 BLOCK_CHUNKS = 8  # A commit waits until this many chunks of rows are full, so that incomplete ones waste less than a twelfth of the file.
@@ -90,6 +94,7 @@ class RecordingWriter:
         self._committed_at = time.monotonic()
         self._rows_per_commit = BLOCK_CHUNKS * self._storage.datasets["trajectory"].chunk_rows
         self._tick_row = np.zeros(1, dtype=self._storage.datasets["ticks"].dtype)
+        self._scratch = np.empty(0)
         self._fold = 0
         self._closed = False
         self._is_halfway = False  # an exception between here and there (Ctrl-C, a wrong array) leaves columns of different lengths in memory
@@ -98,6 +103,40 @@ class RecordingWriter:
     def committed(self) -> Commit:
         """What a kill at this moment would leave."""
         return self._storage.committed
+
+    def begin_with(self, recording: Recording, last_tick: int) -> None:
+        """Put the ticks of an earlier recording first, for a run that goes on from a checkpoint of it.
+
+        The finished file has the same rows and the same run digest as that of a run which was never stopped.
+
+        Parameters
+        ----------
+        recording : Recording
+            With the same columns, counts and systems.
+        last_tick : int
+            The newest tick that is taken over; the next one to be recorded is the one after it.
+
+        Raises
+        ------
+        RecordingError
+            If the earlier recording has other columns, does not reach `last_tick`, or is damaged.
+        """
+        from crowdsim.recording.recover import copy_rows
+        from crowdsim.recording.salvage import counts_until
+
+        if self._now != Commit():
+            raise ValueError("begin_with comes before everything else")
+        if (recording.layout, recording.header.exact) != (self.layout, self.header.exact):
+            raise RecordingError(f"{recording.path}: keeps other columns, counts or systems than this run will, so the run cannot go on from it.")
+        if recording.commit.last_tick < last_tick:
+            raise RecordingError(f"{recording.path}: ends with tick {recording.commit.last_tick}, before the checkpoint at tick {last_tick}.")
+        counts = counts_until(recording, last_tick)
+        self._is_halfway = True
+        copy_rows(recording, self._storage, counts)
+        self._now = replace(counts, number=0, state=int(RunState.RUNNING), verdict_bytes=0, clock_ns=0)
+        self._fold = counts.run_digest
+        self._is_halfway = False
+        self.commit()
 
     def roster(self, agents: NDArray[Any]) -> None:
         """Keep facts about agents that do not change; called after each batch of spawns.
@@ -154,7 +193,7 @@ class RecordingWriter:
         append("frames/tick", 1, tick)
         append("trajectory", count, frame, entity, np.asarray(x), np.asarray(y), z)
         for column, array in zip(self.layout.columns, arrays, strict=True):
-            append(f"agents/{column.name}", count, array)
+            append(f"agents/{column.name}", count, self._rounded(column, array))
         self._now = replace(self._now, frames=frame + 1, rows=self._now.rows + count, last_tick=max(self._now.last_tick, tick))
         self._is_halfway = False
 
@@ -338,6 +377,16 @@ class RecordingWriter:
             shape = (len(entity),) if column.width == 1 else (len(entity), column.width)
             if array.shape != shape:
                 raise ValueError(f"frame {frame}: column {column.name!r} has shape {array.shape}, but {shape} is recorded")
+
+    def _rounded(self, column: RecordedColumn, array: NDArray[Any]) -> NDArray[Any]:
+        if not column.resolution or self.header.exact:
+            return array
+        values = np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
+        if len(self._scratch) < len(values):
+            self._scratch = np.empty(2 * len(values))
+        out = self._scratch[: len(values)]
+        round_to_multiples(values, column.resolution, out)
+        return out.reshape(array.shape)
 
     def _refuse_if_closed(self) -> None:
         if self._closed:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crowdsim.recording.chunks import GrowingDataset
-from crowdsim.recording.encode import STORED_ABOVE, TRIAL_EVERY, ChunkEncoder, shuffle, shuffle_words
+from crowdsim.recording.encode import STORED_ABOVE, TRIAL_EVERY, ChunkEncoder, round_to_multiples, shuffle, shuffle_words
 from crowdsim.recording.schema import TRAJECTORY_DTYPE
 from tests.reference import encode as twin
 
@@ -30,6 +30,23 @@ def test_shuffle_agrees_with_reference(dtype, tail, rows):
     planes = np.zeros((array.itemsize, array.size), dtype=np.uint8)
     shuffle(array, planes)
     assert planes.tobytes() == twin.shuffle_words(array.tobytes(), array.itemsize)
+
+
+@pytest.mark.parametrize("step", [2.0**-14, 0.25, 8.0])
+def test_rounding_agrees_with_reference(step):
+    rng = np.random.default_rng(5)
+    values = np.concatenate((rng.normal(0.0, 2.0, 500), rng.uniform(4e6, 5e6, 100), rng.integers(-9, 9, 50) * 0.125, [0.0, np.inf, -np.inf]))
+    out = np.empty_like(values)
+    round_to_multiples(values, step, out)
+    assert out.tolist() == twin.round_to_multiples(values.tolist(), step)
+    round_to_multiples(np.array([np.nan]), step, out[:1])
+    assert np.isnan(out[0])
+
+
+def test_rounding_by_hand():
+    out = np.empty(5)
+    round_to_multiples(np.array([0.3, 0.375, -0.3, 2.0, -0.1]), 0.25, out)
+    assert out.tolist() == [0.25, 0.5, -0.25, 2.0, 0.0]
 
 
 def test_shuffle_words_puts_the_lowest_bytes_first():
@@ -62,7 +79,7 @@ def test_planes_that_do_not_shrink_are_stored_and_noticed_again_when_they_do():
 
 
 def test_coordinates_are_packed_nearly_as_small_as_by_zlib():
-    """What the stored planes give up: at most a tenth of them."""
+    """What the stored planes give up: at most a fifth of them."""
     places = np.random.default_rng(1).uniform(0.0, 100.0, 16384)
     encoder = ChunkEncoder([places])
     encoder.encode()

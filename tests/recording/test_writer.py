@@ -63,18 +63,23 @@ def test_a_finished_file_is_what_plain_h5py_expects(tmp_path):
         assert used == [h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE]
 
 
-def test_columns_are_rounded_to_their_declared_type_unless_exact(tmp_path):
-    velocity = np.array([[0.1, 1.0 / 3.0]])
+def test_columns_are_rounded_to_their_resolution_unless_exact(tmp_path):
+    velocity, corner = np.array([[0.1, 1.0 / 3.0]]), np.array([[4.0e6 + 1.0 / 3.0, -7.7]])
     for exact in (False, True):
-        writer = module.RecordingWriter(tmp_path / f"{exact}.h5", header(exact=exact), [STANDARD_COLUMNS[0]], [])
-        writer.frame(0, 0, np.array([1]), [1.0 / 3.0], [2.0 / 3.0], 0.0, {"velocity": velocity})
+        writer = module.RecordingWriter(tmp_path / f"{exact}.h5", header(exact=exact), [STANDARD_COLUMNS[0], STANDARD_COLUMNS[2]], [])
+        writer.frame(0, 0, np.array([1]), [1.0 / 3.0], [2.0 / 3.0], 0.0, {"velocity": velocity, "next_corner": corner})
         path = writer.close({}).path
         with open_run(path) as run:
             shown = run.trajectories()
-            assert shown["x"][0] == 1.0 / 3.0
-            found = shown[["velocity_x", "velocity_y"]].to_numpy()
+            assert shown["x"][0] == 1.0 / 3.0  # places are always exact
+            found, corners = shown[["velocity_x", "velocity_y"]].to_numpy(), shown[["next_corner_x", "next_corner_y"]].to_numpy()
             assert found.dtype == (np.float64 if exact else np.float32)
-            assert (found == (velocity if exact else velocity.astype(np.float32))).all()
+            assert (found == velocity).all() == (corners == corner).all() == exact
+            assert np.abs(found - velocity).max() <= 2.0**-15
+            assert np.abs(corners - corner).max() <= 2.0**-11
+            assert corners.dtype == np.float64
+        with h5py.File(path, "r") as file:
+            assert file["agents/velocity"].attrs.get("resolution", 0.0) == (0.0 if exact else 2.0**-14)
 
 
 def test_a_run_without_agents_or_without_frames_is_a_recording(tmp_path):
@@ -324,6 +329,40 @@ def test_memory_does_not_grow_with_the_run(tmp_path):
 
 def resident_bytes():
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize(("reached", "last_tick"), [(60, 33), (60, 34), (60, -1), (34, 33)])
+def test_a_run_that_goes_on_has_the_recording_of_one_that_was_never_stopped(tmp_path, reached, last_tick):
+    whole = record(tmp_path / "whole.h5", agents=60, ticks=60, trace=True)
+    earlier = new_writer(tmp_path / "earlier.h5", trace=True, flush_seconds=0.0)
+    Crowd(60).record(earlier, reached)  # and was cut off there
+    writer = new_writer(tmp_path / "run.h5", trace=True)
+    with open_run(earlier.partial) as run:
+        writer.begin_with(run, last_tick)
+    earlier.discard()
+    assert writer.committed.last_tick == last_tick  # safe at once
+    Crowd(60).record(writer, 60, first=last_tick + 1)
+    with open_run(writer.close({"arrived": 0}).path) as run, open_run(whole) as expected:
+        for name in expected._plan:
+            if name != "timings":
+                assert run.table(name).tobytes() == expected.table(name).tobytes(), name
+        assert run.run_digest == expected.run_digest
+
+
+def test_a_run_goes_on_only_from_a_recording_that_fits(tmp_path):
+    path = record(tmp_path / "run.h5", ticks=20)
+    with open_run(path) as run:
+        writer = new_writer(tmp_path / "a.h5", columns=STANDARD_COLUMNS[:3])
+        with pytest.raises(RecordingError, match="other columns"):
+            writer.begin_with(run, 10)
+        writer.discard()
+        writer = new_writer(tmp_path / "a.h5")
+        with pytest.raises(RecordingError, match="ends with tick 19, before the checkpoint at tick 30"):
+            writer.begin_with(run, 30)
+        writer.begin_with(run, 10)
+        with pytest.raises(ValueError, match="before everything else"):
+            writer.begin_with(run, 10)
+        writer.discard()
 
 
 def test_event_kinds_have_the_numbers_of_the_format():
