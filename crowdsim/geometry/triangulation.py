@@ -26,7 +26,8 @@ from crowdsim.geometry.gaps import FOOT_SPACING_M, find_feet
 from crowdsim.geometry.plane import in_circle_for_sure, turns_left_for_sure
 from crowdsim.kernels import kernel
 
-EMPTY_DISC_SLACK = 1e-9  # A diametral disc counts as empty if no wall comes nearer to its centre than (1 - slack) times its radius; for rounding of the foot.
+EMPTY_DISC_SLACK = 1e-9  # A diametral disc counts as empty if no wall comes nearer to its centre than (1 - slack) times its radius,
+ROUNDING = 1e-15  # and this part of the coordinates, whose last digit is 2e-16 of them: 5 nanometres at UTM coordinates. Too many feet do no harm.
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ def _gap_feet(
     tree = shapely.STRtree(shapely.linestrings(np.stack([vertices[triangles[owner, side]], vertices[triangles[owner, (side + 1) % 3]]], axis=1)))
     (which, _), clearance = tree.query_nearest(shapely.points(centre), return_distance=True, all_matches=False)
     empty = np.zeros(found, dtype=np.bool_)
-    empty[which] = clearance >= 0.5 * height[which] * (1.0 - EMPTY_DISC_SLACK)
+    empty[which] = clearance >= 0.5 * height[which] * (1.0 - EMPTY_DISC_SLACK) - ROUNDING * np.abs(vertices).max()
     slot, along, spacing = slot[empty], along[empty], FOOT_SPACING_M / length[empty]
     keep = np.ones(len(slot), dtype=np.bool_)
     last = -1

@@ -1,6 +1,8 @@
-"""Random walkable ground, and one planner for one question, as the tests of this folder need them."""
+"""Walkable ground of all sorts, and one planner for one question, as the tests of this folder need them."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import shapely
@@ -9,11 +11,12 @@ from shapely import affinity
 from crowdsim.navigation.build import MeshParameters, build_mesh
 from crowdsim.navigation.funnel import find_bends, lay_string
 from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.mesh import locate, make_flood
-from crowdsim.navigation.posts import lay_out_posts
+from crowdsim.navigation.mesh import locate, locate_many, make_flood
+from crowdsim.navigation.posts import VERTEX, lay_out_posts
 from crowdsim.navigation.search import FOUND, START_POLYGON, STATUS, advance_search, begin_search, copy_corridor, corridor_size, make_slots
 
 SIZE = 12.0
+UTM = (400_000.0, 5_000_000.0)
 
 
 def random_ground(seed: int):
@@ -34,19 +37,82 @@ def random_ground(seed: int):
     return shapely.set_precision(ground, 2.0**-20)
 
 
+def simple_polygon(seed: int):
+    """Return ground without holes: rooms and crooked corridors, grown together; between any two points there is one way only, up to bending."""
+    rng = np.random.default_rng(seed)
+    line = [rng.uniform(0.0, SIZE, 2) for _ in range(int(rng.integers(5, 12)))]
+    parts = [shapely.LineString([a, b]).buffer(rng.uniform(0.4, 1.0), cap_style="square", join_style="mitre") for a, b in itertools.pairwise(line)]
+    parts += [affinity.rotate(shapely.box(*(p - rng.uniform(0.5, 1.5, 2)), *(p + rng.uniform(0.5, 1.5, 2))), rng.uniform(0.0, 90.0)) for p in line]
+    return shapely.set_precision(shapely.Polygon(shapely.union_all(parts).exterior), 2.0**-20)
+
+
+def pillar_hall(columns: int, gap: float = 1.0, pillar: float = 0.5):
+    """Return a square hall with regular rows of square pillars: full of ties."""
+    pitch = gap + pillar
+    size = columns * pitch + gap
+    starts = gap + pitch * np.arange(columns)
+    boxes = [shapely.box(x, y, x + pillar, y + pillar) for x in starts for y in starts]
+    return shapely.box(0.0, 0.0, size, size).difference(shapely.union_all(boxes))
+
+
+def rooms(seed: int, count: int = 4, wall: float = 0.1):
+    """Return `count` x `count` rooms of 4 m with doors of 0.3 to 1.5 m somewhere in their walls; a tenth of the walls have none."""
+    rng = np.random.default_rng(seed)
+    size = 4.0 * count
+    walls = []
+    for line in range(1, count):
+        for cell in range(count):
+            for is_upright in (True, False):
+                at, low = 4.0 * line, 4.0 * cell
+                width = rng.uniform(0.3, 1.5)
+                door = rng.uniform(low + wall, low + 4.0 - wall - width)
+                spans = [(low, low + 4.0)] if rng.random() < 0.1 else [(low, door), (door + width, low + 4.0)]
+                for a, b in spans:
+                    box = (at - wall / 2, a - wall / 2 * (a == low), at + wall / 2, b + wall / 2 * (b == low + 4.0))
+                    walls.append(shapely.box(*box) if is_upright else shapely.box(box[1], box[0], box[3], box[2]))
+    return shapely.set_precision(shapely.box(0.0, 0.0, size, size).difference(shapely.union_all(walls)), 2.0**-20)
+
+
+def round_polygon(sides: int, radius: float, centre=(0.0, 0.0), wiggle: float = 0.0, seed: int = 0):
+    """Return a regular polygon, or one whose vertices lie up to a share `wiggle` of the radius nearer or farther."""
+    rng = np.random.default_rng(seed)
+    angle = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
+    reach = radius * (1.0 + wiggle * rng.uniform(-1.0, 1.0, sides))
+    return shapely.Polygon(np.c_[centre[0] + reach * np.cos(angle), centre[1] + reach * np.sin(angle)])
+
+
+def outlines(mesh):
+    """Return the polygons of a mesh as shapely polygons."""
+    return [shapely.Polygon(mesh.vertex[mesh.edge_vertex[a:b], :2]) for a, b in zip(mesh.polygon_start[:-1], mesh.polygon_start[1:], strict=True)]
+
+
 def free_points(ground, radius: float, count: int, rng: np.random.Generator):
     """Return up to `count` points that keep `radius` (and 0.1 mm) from walls, and the part of the eroded ground that each is in."""
     eroded = ground.buffer(-radius, quad_segs=512) if radius > 0.0 else ground
     parts = [part for part in shapely.get_parts(eroded) if part.area > 1e-9]
     candidates = rng.uniform(ground.bounds[:2], ground.bounds[2:], (200 * count, 2))
     points = shapely.points(candidates)
-    clear = shapely.distance(ground.boundary, points) > radius + 1e-4
+    walls = ground.boundary
+    shapely.prepare(walls)
+    clear = ~shapely.dwithin(walls, points, radius + 1e-4)
     part_of = np.full(len(candidates), -1)
     for number, part in enumerate(parts):
         shapely.prepare(part)
         part_of[shapely.contains(part, points)] = number
     chosen = np.flatnonzero(clear & (part_of >= 0))[:count]
     return candidates[chosen], part_of[chosen]
+
+
+def located(mesh, points, layer: int = -1):
+    """Return the polygons under points."""
+    out = np.empty(len(points), dtype=np.int64)
+    locate_many(0, len(points), mesh, np.ascontiguousarray(points), np.full(len(points), layer, dtype=np.int32), out)
+    return out
+
+
+def point_goals(mesh, points, reach: float = 0.0):
+    """Return goals that are points."""
+    return cut_goals(mesh, [GoalShape(shapely.Point(point), reach=reach) for point in points])
 
 
 class OnePlanner:
@@ -62,10 +128,11 @@ class OnePlanner:
         """Return a planner on the mesh of some ground."""
         return cls(build_mesh(ground, parameters=MeshParameters(**parameters)).mesh)
 
-    def search(self, start, goals, radius: float, slice_size: int = 1 << 40, polygon: int = -1) -> int:
+    def search(self, start, goals, radius: float, slice_size: int = 1 << 40, polygon: int = -1, goal: int = 0, is_shared: int = 0) -> int:
         """Run a search in slices; return its status."""
-        polygon = polygon if polygon >= 0 else locate(self.mesh, start[0], start[1], -1)
-        begin_search(self.slots, 0, self.mesh, goals, 0, 2.0 * radius, start[0], start[1], polygon, 0)
+        x, y = float(start[0]), float(start[1])
+        polygon = polygon if polygon >= 0 else locate(self.mesh, x, y, -1)
+        begin_search(self.slots, 0, self.mesh, goals, goal, 2.0 * radius, x, y, polygon, is_shared)
         while self.slots.header[0, STATUS] == 1:
             advance_search(self.slots, 0, self.mesh, slice_size)
         return int(self.slots.header[0, STATUS])
@@ -78,7 +145,7 @@ class OnePlanner:
 
     def path(self, start, goal, radius: float, slice_size: int = 1 << 40):
         """Return (status, points, vertex of the bend at each point or -1, length); points is None unless found."""
-        goals = cut_goals(self.mesh, [GoalShape(shapely.Point(goal))])
+        goals = point_goals(self.mesh, [goal])
         status = self.search(start, goals, radius, slice_size)
         if status != FOUND:
             return status, None, None, np.inf
@@ -86,7 +153,7 @@ class OnePlanner:
 
     def string(self, start, goals, radius: float):
         """Pull the string through the found corridor; return points, bend vertices, length."""
-        mesh = self.mesh
+        mesh, start = self.mesh, (float(start[0]), float(start[1]))
         cells, piece = self.corridor()
         posts = np.zeros(64 * (len(cells) + 2), dtype=np.int32)
         polygon = int(self.slots.header[0, START_POLYGON])
@@ -97,7 +164,7 @@ class OnePlanner:
         length = lay_string(mesh, posts, bends, found, start[0], start[1], tx, ty, radius, points)
         vertex = posts[bends[:found]]
         corner = np.full(2 * found + 2, -1)
-        corner[1:-1] = np.repeat(np.where(vertex < 0, ~vertex, vertex) >> 3, 2)
+        corner[1:-1] = np.repeat(np.where(vertex < 0, ~vertex, vertex) >> VERTEX, 2)
         return points, corner, length
 
 
@@ -111,5 +178,6 @@ def with_arcs(points, corner, mesh, steps: int = 120):
             a, b = points[i] - centre, points[i + 1] - centre
             angle = np.arctan2(a[0] * b[1] - a[1] * b[0], a @ b)
             for t in np.linspace(0.0, angle, steps)[1:-1]:
-                line.append(centre + (a[0] * np.cos(t) - a[1] * np.sin(t), a[0] * np.sin(t) + a[1] * np.cos(t)))
+                turned = np.array([a[0] * np.cos(t) - a[1] * np.sin(t), a[0] * np.sin(t) + a[1] * np.cos(t)])
+                line.append(centre + turned)
     return np.array(line)

@@ -1,0 +1,159 @@
+"""What finding and following ways costs: paths a second, and nanoseconds for each part.
+
+    python benchmarks/paths.py [--plan plan.wkt] [--detour nav_test.json] [--agents 10000]
+
+Without a plan, a hall of 50 x 50 m with 300 pillars is made. With --detour, the polygons and the 1,000 queries of the file are used for the first
+lines: Detour itself answers 187,000 to 240,000 of them a second in C++. Each figure is the best of several runs, which take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import shapely
+
+from crowdsim.kernels import lean_kernel
+from crowdsim.navigation.build import build_mesh, mesh_from_polygons
+from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.measure import measure_corridors
+from crowdsim.navigation.mesh import locate_many
+from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
+from crowdsim.navigation.search import EXPANSIONS, advance_search, begin_search, make_slots
+from crowdsim.navigation.steer import steer_many
+from crowdsim.navigation.walk import walk_many
+from crowdsim.threads import Team
+
+RADIUS_M, SPEED_M_S, TICK_S, REPEATS = 0.2, 1.3, 0.05, 7
+
+
+def pillar_hall(size: float = 50.0, pillars: int = 300):
+    """Return a hall with randomly turned square pillars."""
+    rng = np.random.default_rng(1)
+    boxes = []
+    for _ in range(pillars):
+        x, y = rng.uniform(1.0, size - 1.0, 2)
+        boxes.append(shapely.affinity.rotate(shapely.box(x - 0.3, y - 0.3, x + 0.3, y + 0.3), rng.uniform(0.0, 90.0)))
+    ground = shapely.box(0.0, 0.0, size, size).difference(shapely.union_all(boxes))
+    return max(shapely.get_parts(ground), key=lambda part: part.area)
+
+
+def best_of(work, repeats: int = REPEATS):
+    """Return the least time (s) of some runs; the first, which may compile, does not count."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+@lean_kernel
+def search_all(slots, mesh, goals, starts, polygons, width):
+    """Search from each start to the goal of the same number; return the expansions."""
+    total = 0
+    for i in range(polygons.size):
+        begin_search(slots, 0, mesh, goals, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
+        advance_search(slots, 0, mesh, 1 << 40)
+        total += slots.header[0, EXPANSIONS]
+    return total
+
+
+def time_paths(name, mesh, goals, starts, polygons, radius):
+    """Print the times of searching, of the planner, and of the funnel; return the answers of the planner."""
+    count = len(polygons)
+    slots = make_slots(1, mesh.edge_count)
+    expansions = search_all(slots, mesh, goals, starts, polygons, 2.0 * radius)
+    search = best_of(lambda: search_all(slots, mesh, goals, starts, polygons, 2.0 * radius))
+    planner = MeshPlanner(mesh, goals, PlannerParameters(share_searches=False))
+    team = Team(1)
+
+    def plan():
+        planner.submit(0, np.arange(count) + 1, starts, polygons, np.arange(count, dtype=np.int32), np.full(count, radius))
+        return planner.advance(1 << 40, team)[0]
+
+    answers = plan()
+    planned = best_of(plan)
+    ahead, out = np.diff(answers.start).astype(np.int32), np.empty(count)
+    measure = (mesh, goals, answers.cells, answers.start[:-1].copy(), ahead, polygons, answers.piece, starts, np.full(count, radius), out)
+    funnel = best_of(lambda: measure_corridors(*measure))
+    found = np.isfinite(out)
+    print(f"{name}: {mesh.polygon_count} polygons, {count} queries, {found.sum()} found, {ahead.mean():.1f} portals, {out[found].mean():.2f} m")
+    print(f"  search          {1e9 * search / expansions:9.0f} ns an expansion, {expansions / count:.1f} expansions a path")
+    print(f"  search + funnel {count / (search + funnel):9.0f} paths a second ({1e6 * search / count:.2f} + {1e6 * funnel / count:.2f} us)")
+    print(f"  planner         {count / planned:9.0f} paths a second, with its queue and the copies")
+    return answers
+
+
+def time_agents(mesh, goals, answers, starts, polygons, agents):
+    """Print what locating, steering and walking cost an agent, where agents are spread along their ways."""
+    ways = np.flatnonzero(np.diff(answers.start) > 0)
+    chosen = ways[np.random.default_rng(2).integers(0, len(ways), agents)]
+    ahead = np.diff(answers.start).astype(np.int32)[chosen]
+    capacity = np.maximum(16, 2 * ahead).astype(np.int32)
+    block = np.concatenate([[0], np.cumsum(capacity)])[:-1].astype(np.int64)
+    cells = np.zeros(int(capacity.sum()), dtype=np.int32)
+    for row, way in enumerate(chosen):
+        cells[block[row] : block[row] + ahead[row]] = answers.cells[answers.start[way] : answers.start[way + 1]]
+    position, polygon, piece = starts[chosen].copy(), polygons[chosen].copy(), answers.piece[chosen].copy()
+    wants, radius, speed = np.ones(agents, dtype=np.uint8), np.full(agents, RADIUS_M), np.full(agents, SPEED_M_S)
+    velocity, corner, clear = np.zeros((agents, 2)), np.zeros((agents, 2)), np.zeros(agents, dtype=np.float32)
+    new = [position.copy(), polygon.copy(), ahead.copy(), clear.copy(), np.zeros(agents, dtype=np.uint8)]
+    layer, located = np.full(agents, -1, dtype=np.int32), np.empty(agents, dtype=np.int64)
+    spent = {"steer": [], "walk": [], "locate": []}
+    for _ in range(200):
+        times = [time.perf_counter()]
+        steer_many(0, agents, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, TICK_S, velocity, corner)
+        times.append(time.perf_counter())
+        walk_many(0, agents, mesh, cells, block, capacity, ahead, polygon, position, position + velocity * TICK_S, radius, clear, *new)
+        times.append(time.perf_counter())
+        position, new[0], polygon, new[1], ahead, new[2], clear, new[3] = new[0], position, new[1], polygon, new[2], ahead, new[3], clear
+        locate_many(0, agents, mesh, position, layer, located)
+        times.append(time.perf_counter())
+        for name, took in zip(("steer", "walk", "locate"), np.diff(times), strict=True):
+            spent[name].append(took)
+    for name, per in (("steer", "an agent and tick"), ("walk", "an agent and tick"), ("locate", "a point")):
+        print(f"  {name:<15} {1e9 * float(np.median(spent[name][20:])) / agents:9.0f} ns {per}")
+
+
+def main():
+    """Read the arguments and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plan", type=Path)
+    parser.add_argument("--detour", type=Path)
+    parser.add_argument("--agents", type=int, default=10_000)
+    given = parser.parse_args()
+    if given.detour:
+        data = json.loads(given.detour.read_text())
+        mesh, _ = mesh_from_polygons(np.array(data["vertices"]), data["polygons"])
+        queries = [query for query in data["queries"] if query["reached"]]
+        points = [GoalShape(shapely.Point(query["goal"][:2]), reach=0.05) for query in queries]
+        goals = cut_goals(mesh, points)
+        kept = [i for i in range(len(queries)) if goals.goal_start[i + 1] > goals.goal_start[i]]
+        goals = cut_goals(mesh, [points[i] for i in kept])
+        goals = goals._replace(piece_polygon=np.array([queries[i]["goal_polygon"] for i in kept], dtype=np.int32))
+        starts = np.array([queries[i]["start"][:2] for i in kept])
+        time_paths(given.detour.stem, mesh, goals, starts, np.array([queries[i]["start_polygon"] for i in kept], dtype=np.int64), 0.0)
+    ground = shapely.union_all(shapely.get_parts(shapely.from_wkt(given.plan.read_text()))) if given.plan else pillar_hall()
+    begin = time.perf_counter()
+    mesh = build_mesh(ground).mesh
+    built = time.perf_counter() - begin
+    rng = np.random.default_rng(0)
+    free = ground.buffer(-RADIUS_M - 0.01)
+    points = rng.uniform(ground.bounds[:2], ground.bounds[2:], (40_000, 2))
+    points = points[shapely.contains_xy(free, points[:, 0], points[:, 1])][:2000]
+    starts, ends = points[: len(points) // 2], points[len(points) // 2 :][: len(points) // 2]
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(end), reach=0.05) for end in ends])
+    polygons = np.empty(len(starts), dtype=np.int64)
+    locate_many(0, len(starts), mesh, starts, np.full(len(starts), -1, dtype=np.int32), polygons)
+    answers = time_paths(given.plan.stem if given.plan else "pillar hall", mesh, goals, starts, polygons, RADIUS_M)
+    time_agents(mesh, goals, answers, starts, polygons, given.agents)
+    print(f"  mesh            {built:9.2f} s to build, compiled code read from the cache or made")
+
+
+if __name__ == "__main__":
+    main()
