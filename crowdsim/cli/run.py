@@ -55,7 +55,7 @@ def run(
         if target is not None and out is None:
             target.parent.mkdir(exist_ok=True)
         progress.watch_compiler()
-        with Simulation(loaded, threads=threads or os.cpu_count() or 1, out=target, force=force) as simulation, _stoppable():
+        with _stoppable(), Simulation(loaded, threads=threads or os.cpu_count() or 1, out=target, force=force) as simulation:
             progress.start(simulation)
             verdict = simulation.run(progress=progress.show, time_limit=time_limit)
             kept = simulation.kept

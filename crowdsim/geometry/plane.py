@@ -62,6 +62,14 @@ def distance_to_segment(px, py, ax, ay, bx, by):
 
 
 @lean_kernel
+def is_beyond(px, py, ax, ay, bx, by, distance):
+    """Return whether p is for sure farther than a distance (m) from the line through a and b; without a division or a root."""
+    dx, dy = bx - ax, by - ay
+    area = dx * (py - ay) - dy * (px - ax)
+    return area * area > 1.000001 * distance * distance * (dx * dx + dy * dy)
+
+
+@lean_kernel
 def segments_apart(ax, ay, bx, by, cx, cy, dx, dy):
     """Return the distance (m) between segments ab and cd."""
     o1 = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.plane import distance_to_segment, orientation
+from crowdsim.geometry.plane import distance_to_segment, is_beyond, orientation
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 
 LOCATE_TOLERANCE_M = 1e-6  # A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well below a millimetre.
@@ -217,7 +217,10 @@ def wall_distance(mesh, polygon, x, y, limit, flood):
             elif flood.stamp[mesh.edge_polygon[twin]] == serial:
                 continue
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            d = distance_to_segment(x, y, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1])
+            ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+            if is_beyond(x, y, ax, ay, bx, by, best):
+                continue
+            d = distance_to_segment(x, y, ax, ay, bx, by)
             if d >= best:
                 continue
             if twin < 0:

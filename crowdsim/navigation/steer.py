@@ -1,7 +1,8 @@
 """The next corner, every tick: where a body steers that goes through a corridor, and where it goes while it has none.
 
 S1 (March 2010): the funnel is so fast that one can compute the next corner just before steering. It is done from where the agent is, so a push changes
-the corner at once; only as much of the corridor is looked at as it takes to find two bends.
+the corner at once; only as much of the corridor is looked at as it takes to find two bends, and only once the corner may have changed
+(`crowdsim.navigation.hold`).
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ import numpy as np
 
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.funnel import NO_POST, pull_string, swell, tangent
+from crowdsim.navigation.goals import target_in_piece
+from crowdsim.navigation.hold import BACK_M, GOAL_HELD, NOTHING_HELD, REACH, SLACK, UX, UY, VX, VY, distance_aside, hold, slack_of
 from crowdsim.navigation.mesh import make_flood
-from crowdsim.navigation.posts import lay_out_posts, post_disc, settle_first_sides, settle_last_sides
+from crowdsim.navigation.posts import FLAGS, lay_out_posts, post_disc, settle_first_sides, settle_last_sides
 
-LOOKAHEAD = 6  # Portals that are laid out at first; doubled until two bends are found. Most corners are nearer, and each portal costs some 10 ns.
+LOOKAHEAD = 8  # Portals that are laid out at first; doubled until two bends are found. Most corners are nearer, and each portal costs some 10 ns.
 MOST_POSTS = 4096  # Posts that a corner can depend on; a straight stretch over more than some 1,500 portals is followed piece by piece.
+
+MOST_SWING = 0.9  # Cosine of how far the line may turn while its corner is held; nearer to the corner it has to be looked for again.
 
 
 @inlined_kernel
-def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, posts, bends, flood):
-    """Find where a body in a corridor steers.
+def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, held, row, posts, bends, flood):
+    """Find where a body in a corridor steers, and remember for how long.
 
     Parameters
     ----------
@@ -35,6 +40,9 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
         Piece of the goal at the end of the corridor.
     x, y : float, m
     radius : float, m
+    held : Held
+    row : int
+        Row of the body in it.
     posts, bends : (k,) int32
         Scratch.
     flood : Flood
@@ -59,35 +67,95 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
         if found == 2 or is_whole or look == ahead:
             break
         look = min(ahead, 2 * look)
-    is_goal = found == 0
-    if found < 2 and not is_whole:
+    held.post[row] = NOTHING_HELD
+    pulled, second = found, bends[1]
+    ends_at_goal = is_whole and pulled < 2
+    is_known = True
+    if not ends_at_goal and pulled < 2:
         # Too long a straight stretch to see its end: steer at the middle of the last portal that was laid out.
         edge = cells[block + ahead - min(ahead, look)]
         tx, ty = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
-        is_goal = False
+        is_known = False
     if radius > 0.0:
         bx, by = tx, ty
         if found > 0:
             bx, by, _ = post_disc(mesh, posts[bends[0]], 0.0)
         settle_first_sides(mesh, posts, count, x, y, bx, by)
-        if found < 2 and is_whole:
+        if ends_at_goal:
             settle_last_sides(mesh, posts, count, bx if found > 0 else x, by if found > 0 else y, tx, ty)
         # With two bends, the second is the end of the string: what is behind it does not move the first.
-        found = swell(mesh, posts, count, x, y, tx, ty, radius, bends, min(found, 1), NO_POST if found < 2 else posts[bends[1]], 1)
+        found = swell(mesh, posts, count, x, y, tx, ty, radius, bends, min(pulled, 1), NO_POST if pulled < 2 else posts[second], 2)
+        if found == 0 and pulled == 2:
+            bends[0], found, is_known = second, 1, False
+    is_goal = ends_at_goal and found == 0
     if found == 0:
         dx, dy = tx - x, ty - y
         distance = np.hypot(dx, dy)
         if distance <= 0.0:
             return tx, ty, 0.0, 0.0, is_goal
-        return tx, ty, dx / distance, dy / distance, is_goal
-    cx, cy, side = post_disc(mesh, posts[bends[0]], radius)
+        ux, uy = dx / distance, dy / distance
+        if is_goal:
+            slack = slack_of(mesh, posts, count, count, NO_POST, x, y, ux, uy, distance, radius)
+            hold(held, row, GOAL_HELD, x, y, ux, uy, 0.0, 0.0, slack, distance)
+        return tx, ty, ux, uy, is_goal
+    post = posts[bends[0]]
+    cx, cy, side = post_disc(mesh, post, radius)
     ux, uy, reach = tangent(x, y, 0.0, cx, cy, side)
+    if is_known and reach > 0.0:
+        if found > 1:
+            qx, qy, q_side = post_disc(mesh, posts[bends[1]], radius)
+            vx, vy, _ = tangent(cx, cy, side, qx, qy, q_side)
+        elif ends_at_goal:
+            vx, vy = _way_to_goal(mesh, goals, piece, cx, cy, side, radius, flood)
+        else:
+            vx, vy, _ = tangent(cx, cy, side, tx, ty, 0.0)
+        slack = slack_of(mesh, posts, count, bends[0], post, x, y, ux, uy, reach, radius)
+        hold(held, row, post & ~FLAGS if post >= 0 else ~(~post & ~FLAGS), x, y, ux, uy, vx, vy, slack, reach)
     return x + reach * ux, y + reach * uy, ux, uy, False
+
+
+@inlined_kernel
+def _way_to_goal(mesh, goals, piece, cx, cy, side, radius, flood):
+    """Return the direction in which the shortest way leaves a disc for a piece of a goal.
+
+    To an edge of the piece it goes at a right angle, as from the disc's centre; to a corner of the piece along the tangent.
+    """
+    tx, ty = target_in_piece(mesh, goals, piece, cx, cy, radius, flood)
+    distance = np.hypot(tx - cx, ty - cy)
+    if distance > 0.0:
+        dx, dy = (tx - cx) / distance, (ty - cy) / distance
+        tx, ty = target_in_piece(mesh, goals, piece, cx + side * dy, cy - side * dx, radius, flood)
+    vx, vy, _ = tangent(cx, cy, side, tx, ty, 0.0)
+    return vx, vy
+
+
+@inlined_kernel
+def held_corner(mesh, goals, piece, x, y, radius, held, row, flood):
+    """Return where a body steers by what it remembers: whether it still holds, and then what `next_corner` returns."""
+    post = held.post[row]
+    slack, most = held.line[row, SLACK], held.line[row, REACH] + BACK_M
+    if post == NOTHING_HELD or distance_aside(held, row, x, y) > slack:
+        return False, 0.0, 0.0, 0.0, 0.0, False
+    if post == GOAL_HELD:
+        tx, ty = target_in_piece(mesh, goals, piece, x, y, radius, flood)
+        dx, dy = tx - x, ty - y
+        distance = np.hypot(dx, dy)
+        if distance <= 0.0 or distance > most or distance_aside(held, row, tx, ty) > slack:
+            return False, 0.0, 0.0, 0.0, 0.0, False
+        return True, tx, ty, dx / distance, dy / distance, True
+    cx, cy, side = post_disc(mesh, post, radius)
+    ux, uy, reach = tangent(x, y, 0.0, cx, cy, side)
+    turn = ux * held.line[row, VY] - uy * held.line[row, VX]
+    is_ahead = ux * held.line[row, UX] + uy * held.line[row, UY] > MOST_SWING and reach <= most
+    if not is_ahead or (turn if post >= 0 else -turn) <= 0.0:
+        return False, 0.0, 0.0, 0.0, 0.0, False
+    return True, x + reach * ux, y + reach * uy, ux, uy, False
 
 
 @kernel
 def steer_many(
-    start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, out_velocity, out_corner,
+    start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, held,
+    out_velocity, out_corner,
 ):
     """Set the preferred velocities of the bodies of rows start..stop - 1 that follow a corridor.
 
@@ -107,28 +175,32 @@ def steer_many(
     radius : (n,) float64, m
     speed : (n,) float64, m/s
     tick_length : float, s
+    held : Held
+        In and out.
     out_velocity : (n, 2) float64, m/s
         Towards the next corner at `speed`; slower on the last step to a point, so that it is not overshot.
     out_corner : (n, 2) float64, m
     """
     _steer_rows(
-        start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, out_velocity, out_corner,
-        np.empty(MOST_POSTS, dtype=np.int32), np.empty(MOST_POSTS, dtype=np.int32), make_flood(mesh.polygon_start.size - 1),
+        start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, held,
+        out_velocity, out_corner, np.empty(MOST_POSTS, dtype=np.int32), np.empty(MOST_POSTS, dtype=np.int32), make_flood(mesh.polygon_start.size - 1),
     )
 
 
 @lean_kernel
 def _steer_rows(
-    start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, out_velocity, out_corner,
-    posts, bends, flood,
+    start, stop, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, tick_length, held,
+    out_velocity, out_corner, posts, bends, flood,
 ):
     for row in range(start, stop):
         if wants[row] == 0:
             continue
         x, y = position[row, 0], position[row, 1]
-        cx, cy, ux, uy, is_goal = next_corner(
-            mesh, goals, cells, block[row], ahead[row], polygon[row], piece[row], x, y, radius[row], posts, bends, flood
-        )
+        holds, cx, cy, ux, uy, is_goal = held_corner(mesh, goals, piece[row], x, y, radius[row], held, row, flood)
+        if not holds:
+            cx, cy, ux, uy, is_goal = next_corner(
+                mesh, goals, cells, block[row], ahead[row], polygon[row], piece[row], x, y, radius[row], held, row, posts, bends, flood
+            )
         pace = speed[row]
         if is_goal and goals.vertex_start[piece[row] + 1] - goals.vertex_start[piece[row]] == 1:
             pace = min(pace, np.hypot(cx - x, cy - y) / tick_length)

@@ -70,14 +70,26 @@ class Simulation:
         self.team = Team(threads)
         names = [kind.__name__ for kind in TICK_ORDER]
         counts = ["agents", *(name for kind in TICK_ORDER for name in kind.counts)]
-        self.recorder = Recorder(self.built, Path(out), names, counts, threads=threads, force=force) if out is not None else None
-        self.systems: list[System] = [self._make(kind) for kind in TICK_ORDER]
-        for place, system in enumerate(self.systems):
-            self.world.add_system(system, len(self.systems) - place)
+        self.recorder: Recorder | None = None
+        self.systems: list[System] = []
         self.probes = Probes(names)
         self.ledger = Ledger(self.built)
         self._listeners: list[tuple[EventKind | None, Callable[[Any], None]]] = []
         self._wall_s = 0.0
+        try:
+            if out is not None:
+                self.recorder = Recorder(self.built, Path(out), names, counts, threads=threads, force=force)
+            self._begin()
+        except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
+            if self.recorder is not None:
+                self.recorder.writer.discard()
+            raise
+
+    def _begin(self) -> None:
+        """Make the systems and let everybody in."""
+        self.systems += [self._make(kind) for kind in TICK_ORDER]
+        for place, system in enumerate(self.systems):
+            self.world.add_system(system, len(self.systems) - place)
         self.world.spawn(self.built.population, self.built.polygon)
         events = self.world.events.take()
         if self.recorder is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.navigation.hold import Held
 from crowdsim.navigation.steer import guess_many, steer_many
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus
@@ -14,9 +15,9 @@ class Follow(System):
 
     reads = (
         "activity", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
-        "corridor_start", "corridor_length", "preferred_velocity",
+        "corridor_start", "corridor_length", "preferred_velocity", "corner_post", "corner_line", "corner_offset",
     )
-    writes = ("preferred_velocity", "next_corner", "guessed")
+    writes = ("preferred_velocity", "next_corner", "guessed", "corner_post", "corner_line", "corner_offset")
     counts = ("guessing",)
 
     def process(self, tick: Tick) -> None:
@@ -33,7 +34,8 @@ class Follow(System):
         agents.next_corner[stands] = agents.position[stands]
         tick.team.run(
             steer_many, rows, world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, polygon, agents.goal_piece,
-            follows.view(np.uint8), agents.position, agents.radius, agents.desired_speed, tick.length, agents.preferred_velocity, agents.next_corner,
+            follows.view(np.uint8), agents.position, agents.radius, agents.desired_speed, tick.length,
+            Held(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
         )
         tick.counts["guessing"] = self.count_of(guesses)
         if not tick.counts["guessing"]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.corridors import join_guess
+from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import Answers, MeshPlanner
 from crowdsim.systems.base import System, Tick
@@ -37,7 +38,9 @@ class Plan(System):
     reads = (
         "entity", "activity", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length", "path_tick",
     )
-    writes = ("activity", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed")
+    writes = (
+        "activity", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed", "corner_post",
+    )
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
     def __init__(self, world: World, planner: MeshPlanner, budget: int) -> None:
@@ -73,6 +76,7 @@ class Plan(System):
         agents.goal_piece[rows] = answers.piece
         agents.strays[rows] = 0
         agents.guessed[rows] = -1
+        agents.corner_post[rows] = NOTHING_HELD
         lengths = np.diff(answers.start).astype(np.int32)
         guessed = {row: self._way_back(row) for row in rows[agents.corridor_length[rows] > 0].tolist()}
         for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):

@@ -91,6 +91,9 @@ AGENT_COLUMNS = (
     Column("corridor_capacity", "int32", "", "cells in that block"),
     Column("corridor_length", "int32", "", "portals still ahead"),
     Column("next_corner", "float64", "m", "point that the agent steers at", width=2),
+    Column("corner_post", "int32", "", "that corner as crowdsim.navigation.hold remembers it; -2**31 is not known", fill=-(1 << 31)),
+    Column("corner_line", "float32", "", "the line to it: direction x, y, direction behind it x, y, slack (m), length (m)", width=6),
+    Column("corner_offset", "float64", "m", "left normal of that direction times a point of the line"),
     Column("diagnosis", "uint8", "", "Diagnosis of the last avoidance"),
     Column("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall"),
     Column("neighbour_reach", "float32", "m", "radius that held the neighbours in the last tick; infinite is unknown", fill=np.inf),
@@ -98,7 +101,7 @@ AGENT_COLUMNS = (
     Column("itinerary", "int32", "", "index of the agent's list of goals"),
     Column("goal_piece", "int32", "", "piece of the goal at the end of the corridor; -1 is none", fill=-1),
     Column("strays", "int32", "", "portals that pushes have added to the corridor since it was found"),
-    Column("guessed", "int64", "", "polygons that the agent was in while it guessed its way, newest first; -1 is none", width=8, fill=-1),
+    Column("guessed", "int32", "", "polygons that the agent was in while it guessed its way, newest first; -1 is none", width=8, fill=-1),
     Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry"),
     Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks"),
     Column("trail", "float64", "m", "positions of the last ten seconds, one a second, as x, y pairs in a ring", width=20),
@@ -168,8 +171,7 @@ class AgentColumns:
     def _reserve(self, rows: int) -> None:
         if rows <= self._capacity:
             return
-        while self._capacity < rows:
-            self._capacity *= 2
+        self._capacity = max(rows, 2 * self._capacity)
         for name, column in self.columns.items():
             grown = self._fresh(column, self._capacity)
             grown[: self.count] = self._arrays[name][: self.count]
