@@ -7,6 +7,7 @@
 
 Ours is everything that a run does: index, paths, next corners, ORCA, integration, collision resolution, walking on the mesh, arrivals, watching, digests and
 a recording at 10 frames a second. RVO2's (the wheel `pyrvo`, extra `bench`) is `doStep` alone: neighbours, half-planes, linear programs, integration.
+Times are CPU times of the whole process, all its threads included, so that what else runs on the machine matters little.
 Agents stand 1 a square metre with ids in random order; 10 neighbours, range 5 m, horizon 5 s, step 0.05 s; columns stand about every 20 m, in ours only.
 """
 
@@ -79,19 +80,19 @@ def compare(agents: int) -> dict[str, float]:
         systems = np.zeros(len(ours.systems))
         for _ in range(TICKS // BLOCK):
             for name, run in (("ours", ours), ("bare", bare)):
-                begin = time.perf_counter()
+                begin = time.process_time()
                 for _ in range(BLOCK):
                     run.step()
                     if name == "ours":
                         systems += ours.probes.last
-                spent[name] += time.perf_counter() - begin
+                spent[name] += time.process_time() - begin
             wish = ours.agents.preferred_velocity
             for row in range(len(wish)):
                 rvo.set_agent_pref_velocity(row, wish[row].tolist())
-            begin = time.perf_counter()
+            begin = time.process_time()
             for _ in range(BLOCK):
                 rvo.do_step()
-            spent["rvo2"] += time.perf_counter() - begin
+            spent["rvo2"] += time.process_time() - begin
         names = [type(system).__name__ for system in ours.systems]
     per_tick = {name: seconds / TICKS * 1e3 for name, seconds in spent.items()}
     return {

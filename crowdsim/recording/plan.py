@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from crowdsim.recording.header import Layout
-from crowdsim.recording.schema import EVENT_DTYPE, EVENT_UNITS, ROSTER_DTYPE, ROSTER_UNITS, TRACE_DTYPE, TRAJECTORY_DTYPE, TRAJECTORY_UNITS
+from crowdsim.recording.schema import (
+    EVENT_DTYPE,
+    EVENT_UNITS,
+    ROSTER_DTYPE,
+    ROSTER_UNITS,
+    TRACE_DTYPE,
+    TRAJECTORY_DTYPE,
+    TRAJECTORY_UNITS,
+)
 
 AGENT_CHUNK_ROWS = 32768  # Smaller pays HDF5's 20 us for a chunk more often, larger rewrites more for an incomplete one and reads more for one frame.
 TICK_CHUNK_ROWS = 1024

@@ -6,7 +6,7 @@ Nothing here may change without raising `FORMAT_VERSION`; new columns, counts an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -124,18 +124,18 @@ class RecordedCount:
     dtype: str = "int64"
 
 
-# 0.06 mm/s: far below the 0.2 m in 10 s that count as standing still, and three bytes instead of four. Larger shows in accelerations.
+# 0.06 mm/s: far below the 20 mm/s on average that count as standing still. Larger shows in accelerations between frames.
 VELOCITY_RESOLUTION_M_S = 2.0**-14
-# 1 mm: a corner is looked at, never computed with. It stays float64, since at map coordinates of 5e6 m a float32 knows half metres only.
+# 1 mm: a corner is looked at, never computed with. A float32 knows that up to 8 km from the origin (`fitted`); at map coordinates of 5e6 m, half metres.
 CORNER_RESOLUTION_M = 2.0**-10
 
 STANDARD_COLUMNS = (
     RecordedColumn("velocity", "float32", "m/s", "velocity of the last step", width=2, exact="float64", resolution=VELOCITY_RESOLUTION_M_S),
     RecordedColumn("preferred_velocity", "float32", "m/s", "what the agent would do alone", width=2, exact="float64", resolution=VELOCITY_RESOLUTION_M_S),
-    RecordedColumn("next_corner", "float64", "m", "point that the agent steers at", width=2, resolution=CORNER_RESOLUTION_M),
+    RecordedColumn("next_corner", "float64", "m", "point that the agent steers at", width=2, exact="float64", resolution=CORNER_RESOLUTION_M),
     RecordedColumn("activity", "uint8", "", "AgentState"),
     RecordedColumn("path_status", "uint8", "", "PathStatus of the last request"),
-    RecordedColumn("path_tick", "int64", "tick", "when that status was set; -1 is never"),
+    RecordedColumn("path_tick", "int32", "tick", "when that status was set; -1 is never"),
     RecordedColumn("diagnosis", "uint8", "", "Diagnosis of the last avoidance"),
     RecordedColumn("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall"),
     RecordedColumn("surface", "int64", "", "handle of the polygon under the centre; 0 is nowhere"),
@@ -143,6 +143,12 @@ STANDARD_COLUMNS = (
     RecordedColumn("goal", "int32", "", "index of the current goal; -1 is none"),
     RecordedColumn("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
 )
+
+
+def fitted(column: RecordedColumn, farthest_m: float) -> RecordedColumn:
+    """Return a column as it is stored where no coordinate is farther than `farthest_m` from 0: in float32 if that still tells multiples of its resolution."""
+    is_place = column.unit == "m" and column.dtype == "float64" and column.resolution > 0.0
+    return replace(column, dtype="float32") if is_place and farthest_m < column.resolution * 2.0**23 else column
 
 
 def check_names(kind: str, names: Sequence[str]) -> None:

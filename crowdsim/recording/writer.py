@@ -25,7 +25,7 @@ from crowdsim.recording.storage import Storage, clock_ns
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
 
-BLOCK_FRAMES = 40  # Frames between commits. A commit costs 0.1 ms and one incomplete chunk a dataset; fewer waste space, more are lost in a kill.
+BLOCK_FRAMES = 80  # Frames between commits. A commit costs 4 ms, for one incomplete chunk a dataset; fewer waste space, more are lost in a kill.
 BLOCK_CHUNKS = 8  # A commit waits until this many chunks of rows are full, so that incomplete ones waste less than a twelfth of the file.
 FLUSH_SECONDS = 2.0  # ... but not longer than this.
 COMPACT_SHARE = 0.25  # A file of which more than this is waste is copied when it is finished: small scenes that ran for long.

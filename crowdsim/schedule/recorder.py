@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.recording.files import Kept
 from crowdsim.recording.header import Header
-from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, RecordedColumn, RecordedCount
+from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, RecordedCount, fitted
 from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built
@@ -40,7 +40,8 @@ class Recorder:
         scenario = built.scenario
         self.every = scenario.record.ticks_per_frame
         self.trace = scenario.record.trace
-        self._columns = recorded_columns(scenario.record.columns)
+        farthest_m = float(np.abs(shapely.bounds(scenario.geometry.walkable)).max())
+        self._columns = tuple(fitted(column, farthest_m) for column in STANDARD_COLUMNS if column.name in scenario.record.columns)
         self._frames = 0
         self.kept: Kept | None = None  # where the file is, once it is finished
         self._region = scenario.record.region
@@ -115,9 +116,3 @@ class Recorder:
         """Finish the file; with a reason, mark it as interrupted."""
         self.kept = self.writer.abandon(reason, verdict) if reason else self.writer.close(verdict)
         return self.kept
-
-
-def recorded_columns(names: Sequence[str]) -> tuple[RecordedColumn, ...]:
-    """Return the declarations of recorded columns by name."""
-    known = {column.name: column for column in STANDARD_COLUMNS}
-    return tuple(known[name] for name in names)
