@@ -1,0 +1,52 @@
+"""Twins of the kernels about goals.
+
+Kernels: nearest_in_piece, target_in_piece, arrived_piece, arrived_many.
+"""
+
+import math
+
+import shapely
+import shapely.ops
+
+
+def pieces_of(goals, goal):
+    """The pieces of a goal."""
+    return range(goals.goal_start[goal], goals.goal_start[goal + 1])
+
+
+def shape_of(goals, piece):
+    """A piece as a shapely point or polygon."""
+    corners = goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]]
+    return shapely.Point(corners[0]) if len(corners) == 1 else shapely.Polygon(corners)
+
+
+def nearest_in_piece(goals, piece, x, y):
+    """The point of a piece that is nearest to a point."""
+    _, nearest = shapely.ops.nearest_points(shapely.Point(x, y), shape_of(goals, piece))
+    return nearest.x, nearest.y
+
+
+def arrived_pieces(goals, goal, polygon, x, y):
+    """All pieces at which a centre has arrived: points by their own goal's reach, regions by holding it."""
+    here, found = shapely.Point(x, y), []
+    for piece in pieces_of(goals, goal):
+        shape = shape_of(goals, piece)
+        if shape.geom_type == "Point":
+            if math.dist((x, y), (shape.x, shape.y)) <= goals.reach[goals.piece_source[piece]]:
+                found.append(piece)
+        elif goals.piece_polygon[piece] == polygon and shape.covers(here):
+            found.append(piece)
+    return found
+
+
+def nearest_free(goals, piece, x, y, walls, radius):
+    """The distance of the nearest point of a piece where a body can be, by a lattice: never less than the truth by more than the lattice's width."""
+    shape = shape_of(goals, piece)
+    west, south, east, north = shape.bounds
+    best = math.inf
+    for i in range(101):
+        for j in range(101):
+            point = shapely.Point(west + (east - west) * i / 100, south + (north - south) * j / 100)
+            if shape.covers(point) and walls.distance(point) >= radius:
+                best = min(best, math.dist((x, y), (point.x, point.y)))
+    return best
