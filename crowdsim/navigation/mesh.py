@@ -263,3 +263,25 @@ def separating_width(mesh, polygon, edge, x, y):
             if edge_is_right != point_is_right:
                 width = length
     return width
+
+
+@lean_kernel
+def parting_width(mesh, polygon, ax, ay, bx, by):
+    """Return the widest body that can go from one point inside a polygon to another (m; inf if nothing is between): the least diagonal that parts them."""
+    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+    count = last - first
+    width = np.inf
+    if count == 3:
+        return width
+    for i in range(count):
+        u = mesh.edge_vertex[first + i]
+        if mesh.is_wall_vertex[u] == 0:
+            continue
+        for j in range(i + 2, count):
+            v = mesh.edge_vertex[first + j]
+            if (i == 0 and j == count - 1) or mesh.is_wall_vertex[v] == 0:
+                continue
+            ux, uy, vx, vy = mesh.vertex[u, 0], mesh.vertex[u, 1], mesh.vertex[v, 0], mesh.vertex[v, 1]
+            if (orientation(ux, uy, vx, vy, ax, ay) < 0.0) != (orientation(ux, uy, vx, vy, bx, by) < 0.0):
+                width = min(width, np.hypot(vx - ux, vy - uy))
+    return width

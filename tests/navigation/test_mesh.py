@@ -9,7 +9,7 @@ from shapely import affinity
 
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
-from crowdsim.navigation.mesh import depth_in_polygon, make_flood, separating_width, wall_distance
+from crowdsim.navigation.mesh import depth_in_polygon, make_flood, parting_width, separating_width, wall_distance
 from tests.navigation.worlds import UTM, free_points, located, outlines, pillar_hall, random_ground, rooms, round_polygon, simple_polygon
 from tests.reference import mesh as twin
 
@@ -200,7 +200,10 @@ def test_widths_inside_polygons_agree_with_reference(small_mesh):
         count = last - first
         widths = mesh.pair_width[mesh.pair_start[polygon] : mesh.pair_start[polygon + 1]].reshape(count, count)
         weights = rng.dirichlet(np.ones(count))
-        x, y = weights @ mesh.vertex[mesh.edge_vertex[first:last], :2]
+        corners = mesh.vertex[mesh.edge_vertex[first:last], :2]
+        x, y = weights @ corners
+        other = rng.dirichlet(np.full(count, 0.3)) @ corners
+        assert parting_width(mesh, polygon, x, y, *other) == pytest.approx(twin.parting_width(mesh, polygon, (x, y), tuple(other)), rel=1e-15)
         for i in range(count):
             assert [twin.pair_width(mesh, polygon, i, j) for j in range(count) if j != i] == pytest.approx(np.delete(widths[i], i), rel=1e-15)
             assert separating_width(mesh, polygon, first + i, x, y) == pytest.approx(twin.separating_width(mesh, polygon, first + i, x, y), rel=1e-15)

@@ -1,6 +1,6 @@
 """Twins of the kernels that make and question a mesh: every polygon, every wall, every diagonal is looked at.
 
-Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, separating_width, measure_pairs, list_bins, flood_wall_lists.
+Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, separating_width, parting_width, measure_pairs, list_bins, flood_wall_lists.
 """
 
 import math
@@ -61,6 +61,13 @@ def separating_width(mesh, polygon, edge, x, y):
     corners, own = corners_of(mesh, polygon), edge - mesh.polygon_start[polygon]
     parts = [length for u, v, length in diagonals(mesh, polygon) if (u <= own < v) != (orientation(*corners[u], *corners[v], x, y) < 0)]
     return min([math.inf, *parts])
+
+
+def parting_width(mesh, polygon, a, b):
+    """The widest body from one point inside to another: the shortest diagonal that has them on different sides."""
+    corners = corners_of(mesh, polygon)
+    sides = [(orientation(*corners[u], *corners[v], *a) < 0, orientation(*corners[u], *corners[v], *b) < 0, w) for u, v, w in diagonals(mesh, polygon)]
+    return min([math.inf, *(width for one, other, width in sides if one != other)])
 
 
 def polygons_apart(mesh, edge, polygon):
