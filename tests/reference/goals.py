@@ -1,6 +1,6 @@
 """Twins of the kernels about goals.
 
-Kernels: nearest_in_piece, target_in_piece, arrived_piece, arrived_many.
+Kernels: nearest_in_piece, arrived_piece, arrived_many; target_in_piece, which is checked by what it promises.
 """
 
 import math
@@ -37,16 +37,3 @@ def arrived_pieces(goals, goal, polygon, x, y):
         elif goals.piece_polygon[piece] == polygon and shape.covers(here):
             found.append(piece)
     return found
-
-
-def nearest_free(goals, piece, x, y, walls, radius):
-    """The distance of the nearest point of a piece where a body can be, by a lattice: never less than the truth by more than the lattice's width."""
-    shape = shape_of(goals, piece)
-    west, south, east, north = shape.bounds
-    best = math.inf
-    for i in range(101):
-        for j in range(101):
-            point = shapely.Point(west + (east - west) * i / 100, south + (north - south) * j / 100)
-            if shape.covers(point) and walls.distance(point) >= radius:
-                best = min(best, math.dist((x, y), (point.x, point.y)))
-    return best
