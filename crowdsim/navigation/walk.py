@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import nearest_on_segment, orientation
+from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridors import cross
-from crowdsim.navigation.mesh import make_flood, parting_width, separating_width, wall_distance
+from crowdsim.navigation.mesh import MOST_CROSSINGS, find_exit, make_flood, parting_width, separating_width, wall_distance
 
-MOST_CROSSINGS = 4096  # Polygons that one displacement may cross; a path of that many is a loop by rounding at a vertex, which then ends the step there.
 MOST_SLIDES = 8  # Walls that a point may slide along in one step; in a corner of two it bounces to and fro between them with shrinking steps.
 STEP_OF_RADIUS = 0.5  # A body moves at most this part of its radius at a time, so that it cannot slip past the end of a thin wall between two checks.
 CLEAR_M = 1e-7  # How much nearer than its radius a body may come to a wall: rounding of a push at coordinates of 5e6 m, four orders below the 1 cm allowed.
@@ -44,22 +43,7 @@ def walk_point(mesh, state, crossed, x, y, to_x, to_y):
     slides = 0
     px, py = x, y
     for _ in range(MOST_CROSSINGS):
-        polygon = state[0]
-        share, least_miss, exit_edge = 0.0, np.inf, -1
-        for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-            a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-            beyond = orientation(ax, ay, bx, by, to_x, to_y)
-            if beyond >= 0.0:
-                continue
-            # Of the edges whose lines lie between, the one that the way meets within its ends: a wall and a portal often lie on one line.
-            before = max(0.0, orientation(ax, ay, bx, by, px, py))
-            here = before / (before - beyond)
-            wx, wy = bx - ax, by - ay
-            along = ((px + here * (to_x - px) - ax) * wx + (py + here * (to_y - py) - ay) * wy) / (wx * wx + wy * wy)
-            miss = max(0.0, max(-along, along - 1.0)) * (abs(wx) + abs(wy))
-            if miss < least_miss or (miss == least_miss and here < share):
-                share, least_miss, exit_edge = here, miss, edge
+        exit_edge, share = find_exit(mesh, state[0], px, py, to_x, to_y)
         if exit_edge < 0:
             return to_x, to_y
         twin = mesh.edge_twin[exit_edge]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import build_mesh
+from crowdsim.navigation.build import build_mesh, mesh_from_polygons
 from crowdsim.navigation.goals import GoalShape, arrived_many, arrived_piece, cut_goals, nearest_in_piece, target_in_piece
 from crowdsim.navigation.mesh import make_flood, wall_distance
 from crowdsim.navigation.search import FOUND, UNREACHABLE
@@ -101,14 +101,31 @@ def test_arrivals_agree_with_reference():
     arrived = 0
     for goal in range(4):
         wants = (np.arange(len(points)) % 5 > 0).astype(np.uint8)
-        arrived_many(0, len(points), goals, np.full(len(points), goal, dtype=np.int32), polygon, wants, points, out)
+        arrived_many(0, len(points), mesh, goals, np.full(len(points), goal, dtype=np.int32), polygon, wants, points, out)
         for row, (x, y) in enumerate(points):
-            expected = twin.arrived_pieces(goals, goal, polygon[row], x, y) if wants[row] else []
+            expected = twin.arrived_pieces(ground, goals, goal, polygon[row], x, y) if wants[row] else []
             assert (out[row] in expected) if expected else out[row] == -1
             if wants[row]:
-                assert arrived_piece(goals, goal, polygon[row], x, y) == out[row]
+                assert arrived_piece(mesh, goals, goal, polygon[row], x, y) == out[row]
         arrived += int(np.sum(out >= 0))
     assert arrived > 50
+
+
+def test_nobody_arrives_at_a_point_through_a_wall_or_round_a_corner():
+    ground = shapely.box(0, 0, 10, 10).difference(shapely.box(5, 0, 5.1, 8))
+    mesh = build_mesh(ground).mesh
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(4.8, 7.9), reach=0.6)])
+    for place, has_arrived in (((5.3, 7.9), False), ((5.2, 7.95), False), ((5.15, 8.05), False), ((4.9, 8.3), True), ((4.8, 7.4), True), ((4.3, 7.9), True)):
+        polygon = int(located(mesh, np.array([place]))[0])
+        assert (arrived_piece(mesh, goals, 0, polygon, *place) >= 0) == has_arrived, place
+
+
+def test_nobody_arrives_from_the_floor_above():
+    corners = [(0, 0), (4, 0), (4, 4), (0, 4)]
+    vertices = np.array([(x, y, z) for z in (0.0, 3.0) for x, y in corners])
+    mesh, _ = mesh_from_polygons(vertices, [[0, 1, 2, 3], [4, 5, 6, 7]], layers=np.array([0, 1], dtype=np.int32))
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(2, 2), reach=0.5, layer=1)])
+    assert [arrived_piece(mesh, goals, 0, polygon, 2.2, 2.0) for polygon in (0, 1)] == [-1, 0]
 
 
 def test_the_nearest_of_several_goals_is_found_with_where_it_came_from():
@@ -134,7 +151,7 @@ def test_a_body_wider_than_the_strip_of_an_exit_is_deep_walks_into_it():
         for _ in range(160):
             walkers.steer()
             walkers.walk(walkers.position + walkers.velocity * 0.05)
-        assert [arrived_piece(walkers.goals, 0, p, x, y) >= 0 for p, (x, y) in zip(walkers.polygon, walkers.position)] == [True] * 3
+        assert [arrived_piece(mesh, walkers.goals, 0, p, x, y) >= 0 for p, (x, y) in zip(walkers.polygon, walkers.position)] == [True] * 3
         assert shapely.distance(walls, shapely.points(walkers.position)).min() >= radius - 1e-6
     assert not np.isfinite(Walkers(mesh, np.array([[5.0, 5.0]]), 1.1).head_for(strip, reach=0.0)).any()
 

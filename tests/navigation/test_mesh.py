@@ -9,7 +9,7 @@ from shapely import affinity
 
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
-from crowdsim.navigation.mesh import depth_in_polygon, make_flood, parting_width, separating_width, wall_distance
+from crowdsim.navigation.mesh import depth_in_polygon, find_exit, is_in_sight, make_flood, parting_width, separating_width, wall_distance
 from tests.navigation.worlds import UTM, free_points, located, outlines, pillar_hall, random_ground, rooms, round_polygon, simple_polygon
 from tests.reference import mesh as twin
 
@@ -222,6 +222,28 @@ def test_the_distance_to_walls_agrees_with_reference_up_to_its_limit(small_mesh)
             assert (flood.nearest[0] < 0) == (expected == limit)
             if expected < limit:
                 assert twin.distance_to_segment(x, y, *twin.edge_ends(mesh, flood.nearest[0])) == pytest.approx(expected, abs=1e-12)
+
+
+def test_sight_and_ways_out_of_polygons_agree_with_reference(small_mesh):
+    mesh, _ = small_mesh
+    ground = random_ground(12)
+    shapely.prepare(ground)
+    points, _ = free_points(ground, 0.0, 80, np.random.default_rng(3))
+    polygon = located(mesh, points)
+    seen = 0
+    for i, (x, y) in enumerate(points):
+        for tx, ty in points[i + 1 : i + 9]:
+            edge, share = find_exit(mesh, polygon[i], x, y, tx, ty)
+            expected = twin.way_out(mesh, polygon[i], x, y, tx, ty)
+            assert (edge in expected) if expected else edge == -1
+            if edge >= 0:
+                cut = (x + share * (tx - x), y + share * (ty - y))
+                assert twin.distance_to_segment(*cut, *twin.edge_ends(mesh, edge)) <= 1e-9
+            sees = twin.is_in_sight(ground, x, y, tx, ty)
+            assert is_in_sight(mesh, polygon[i], x, y, tx, ty, 0) == sees
+            assert not is_in_sight(mesh, polygon[i], x, y, tx, ty, 1)
+            seen += sees
+    assert 50 < seen < 500
 
 
 def test_walls_of_the_floor_above_are_not_near():

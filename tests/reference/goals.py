@@ -26,13 +26,14 @@ def nearest_in_piece(goals, piece, x, y):
     return nearest.x, nearest.y
 
 
-def arrived_pieces(goals, goal, polygon, x, y):
-    """All pieces at which a centre has arrived: points by their own goal's reach, regions by holding it."""
+def arrived_pieces(ground, goals, goal, polygon, x, y):
+    """All pieces at which a centre has arrived: points by their own goal's reach and in sight, regions by holding it."""
     here, found = shapely.Point(x, y), []
     for piece in pieces_of(goals, goal):
         shape = shape_of(goals, piece)
         if shape.geom_type == "Point":
-            if math.dist((x, y), (shape.x, shape.y)) <= goals.reach[goals.piece_source[piece]]:
+            is_near = math.dist((x, y), (shape.x, shape.y)) <= goals.reach[goals.piece_source[piece]]
+            if is_near and ground.covers(shapely.LineString([(x, y), shape])):
                 found.append(piece)
         elif goals.piece_polygon[piece] == polygon and shape.covers(here):
             found.append(piece)

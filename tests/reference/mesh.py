@@ -1,9 +1,12 @@
 """Twins of the kernels that make and question a mesh: every polygon, every wall, every diagonal is looked at.
 
-Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, separating_width, parting_width, measure_pairs, list_bins, flood_wall_lists.
+Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, separating_width, parting_width, measure_pairs, list_bins, flood_wall_lists,
+find_exit, is_in_sight.
 """
 
 import math
+
+import shapely
 
 from tests.reference.plane import distance_to_segment, orientation, segments_apart
 
@@ -33,6 +36,20 @@ def locate(mesh, x, y, layer=-1):
         return min(inside)
     near = [p for p, depth in depths.items() if depth > -1e-6]
     return max(near, key=lambda p: depths[p]) if near else -1
+
+
+def way_out(mesh, polygon, x, y, to_x, to_y):
+    """The half-edges that a straight way leaves a polygon over: where it crosses the outline, or none if it ends inside."""
+    if depth_in_polygon(mesh, polygon, to_x, to_y) >= 0.0:
+        return []
+    edges = range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1])
+    outwards = [e for e in edges if orientation(*edge_ends(mesh, e), to_x, to_y) < 0]
+    return [e for e in outwards if segments_apart(x, y, to_x, to_y, *edge_ends(mesh, e)) <= 1e-9]
+
+
+def is_in_sight(ground, x, y, to_x, to_y):
+    """On one floor: whether the line between two points is on the ground."""
+    return ground.covers(shapely.LineString([(x, y), (to_x, to_y)]))
 
 
 def wall_distance(mesh, layer, x, y, limit):
