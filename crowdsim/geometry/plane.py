@@ -89,11 +89,11 @@ def segments_apart(ax, ay, bx, by, cx, cy, dx, dy):
 
 @lean_kernel
 def arc_tangent(x):
-    """Return atan(x) (radians) for x >= 0 to 4 units in the last place, the same on every processor.
+    """Return atan(x) (radians) for finite x >= 0 to 4 units in the last place, the same on every processor.
 
     The angle is halved three times, atan x = 2 atan(x / (1 + sqrt(1 + x x))), and then summed from its series.
     """
-    x = x / (1.0 + np.sqrt(1.0 + x * x))
+    x = x / (1.0 + np.hypot(1.0, x))  # the square of a huge x would be infinite
     x = x / (1.0 + np.sqrt(1.0 + x * x))
     x = x / (1.0 + np.sqrt(1.0 + x * x))
     square = x * x

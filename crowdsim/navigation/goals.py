@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment, orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh, locate, make_flood, wall_distance
+from crowdsim.navigation.mesh import NavMesh, is_in_sight, locate, make_flood, wall_distance
 
 SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: a hundredth of a millimetre squared holds nobody.
 
@@ -215,17 +215,18 @@ def target_in_piece(mesh, goals, piece, x, y, radius, flood):
 
 
 @inlined_kernel
-def arrived_piece(goals, goal, polygon, x, y):
+def arrived_piece(mesh, goals, goal, polygon, x, y):
     """Return the piece of a goal at which a centre in `polygon` at (x, y) has arrived, -1 if none.
 
-    Regions count from inside, points from the goal's reach, whatever polygon they are in.
+    Regions count from inside, points from the goal's reach if they are in sight: not through a wall, nor from the floor above.
     """
     reach = goals.reach[goal]
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
         if last - first == 1:
             within = reach if goals.piece_source[piece] == goal else goals.reach[goals.piece_source[piece]]
-            if np.hypot(goals.vertex[first, 0] - x, goals.vertex[first, 1] - y) <= within:
+            px, py = goals.vertex[first, 0], goals.vertex[first, 1]
+            if np.hypot(px - x, py - y) <= within and is_in_sight(mesh, polygon, x, y, px, py, mesh.polygon_layer[goals.piece_polygon[piece]]):
                 return piece
             continue
         if goals.piece_polygon[piece] != polygon:
@@ -242,12 +243,13 @@ def arrived_piece(goals, goal, polygon, x, y):
 
 
 @lean_kernel
-def arrived_many(start, stop, goals, goal, polygon, wants, position, out):
+def arrived_many(start, stop, mesh, goals, goal, polygon, wants, position, out):
     """Find the pieces of their goals at which the bodies of rows start..stop - 1 have arrived; see `arrived_piece`.
 
     Parameters
     ----------
     start, stop : int
+    mesh : NavMesh
     goals : GoalPieces
     goal : (n,) int32
     polygon : (n,) int64
@@ -260,4 +262,4 @@ def arrived_many(start, stop, goals, goal, polygon, wants, position, out):
     for row in range(start, stop):
         out[row] = -1
         if wants[row] == 1:
-            out[row] = arrived_piece(goals, goal[row], polygon[row], position[row, 0], position[row, 1])
+            out[row] = arrived_piece(mesh, goals, goal[row], polygon[row], position[row, 0], position[row, 1])

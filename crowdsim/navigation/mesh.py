@@ -15,6 +15,7 @@ from crowdsim.geometry.plane import distance_to_segment, is_beyond, orientation
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 
 LOCATE_TOLERANCE_M = 1e-6  # A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well below a millimetre.
+MOST_CROSSINGS = 4096  # Polygons that one straight way may cross; a path of that many is a loop by rounding at a vertex, which then ends there.
 
 
 class NavMesh(NamedTuple):
@@ -145,6 +146,56 @@ def locate_many(start, stop, mesh, position, layer, out):
         out[row] = locate(mesh, position[row, 0], position[row, 1], layer[row])
 
 
+@inlined_kernel
+def find_exit(mesh, polygon, x, y, to_x, to_y):
+    """Find where a straight way leaves a polygon.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    polygon : int
+    x, y : float, m
+        A point of the polygon.
+    to_x, to_y : float, m
+
+    Returns
+    -------
+    edge : int
+        Half-edge over which it leaves; -1 if it ends inside.
+    share : float, 0..1
+        How much of the way is inside.
+    """
+    found, share, least_miss = -1, 0.0, np.inf
+    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+        ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+        beyond = orientation(ax, ay, bx, by, to_x, to_y)
+        if beyond >= 0.0:
+            continue
+        # Of the edges whose lines lie between, the one that the way meets within its ends: a wall and a portal often lie on one line.
+        before = max(0.0, orientation(ax, ay, bx, by, x, y))
+        here = before / (before - beyond)
+        wx, wy = bx - ax, by - ay
+        along = ((x + here * (to_x - x) - ax) * wx + (y + here * (to_y - y) - ay) * wy) / (wx * wx + wy * wy)
+        miss = max(0.0, max(-along, along - 1.0)) * (abs(wx) + abs(wy))
+        if miss < least_miss or (miss == least_miss and here < share):
+            found, share, least_miss = edge, here, miss
+    return found, share
+
+
+@lean_kernel
+def is_in_sight(mesh, polygon, x, y, to_x, to_y, layer):
+    """Return whether a straight way on the mesh leads from a point of a polygon to another point, and ends on that floor."""
+    for _ in range(MOST_CROSSINGS):
+        edge, _share = find_exit(mesh, polygon, x, y, to_x, to_y)
+        if edge < 0:
+            return mesh.polygon_layer[polygon] == layer
+        if mesh.edge_twin[edge] < 0:
+            return False
+        polygon = mesh.edge_polygon[mesh.edge_twin[edge]]
+    return False
+
+
 class Flood(NamedTuple):
     """Scratch of kernels that flood the mesh from polygon to polygon; made by `make_flood`, and never shared between threads.
 
@@ -265,4 +316,26 @@ def separating_width(mesh, polygon, edge, x, y):
             point_is_right = orientation(ax, ay, bx, by, x, y) < 0.0
             if edge_is_right != point_is_right:
                 width = length
+    return width
+
+
+@lean_kernel
+def parting_width(mesh, polygon, ax, ay, bx, by):
+    """Return the widest body that can go from one point inside a polygon to another (m; inf if nothing is between): the least diagonal that parts them."""
+    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+    count = last - first
+    width = np.inf
+    if count == 3:
+        return width
+    for i in range(count):
+        u = mesh.edge_vertex[first + i]
+        if mesh.is_wall_vertex[u] == 0:
+            continue
+        for j in range(i + 2, count):
+            v = mesh.edge_vertex[first + j]
+            if (i == 0 and j == count - 1) or mesh.is_wall_vertex[v] == 0:
+                continue
+            ux, uy, vx, vy = mesh.vertex[u, 0], mesh.vertex[u, 1], mesh.vertex[v, 0], mesh.vertex[v, 1]
+            if (orientation(ux, uy, vx, vy, ax, ay) < 0.0) != (orientation(ux, uy, vx, vy, bx, by) < 0.0):
+                width = min(width, np.hypot(vx - ux, vy - uy))
     return width

@@ -1,8 +1,9 @@
 """The planner: many requests for a way, answered by searches in slots under a budget of expansions.
 
 Requests wait in one queue, first in, first out. Each slot works on a few of them one after the other, and all slots with work get an equal share of the
-budget; the slots, not the threads, decide who shares with whom, so that the number of threads changes nothing. Requests for the same goal by bodies that
-can pass the same gaps go to a shared slot, whose tree is kept: once it has grown past a start, its answer costs nothing.
+budget, what does not divide evenly going to the oldest; the slots, not the threads, decide who shares with whom, so that the number of threads changes
+nothing. Requests for the same goal by bodies that can pass the same gaps go to a shared slot, whose tree is kept: once it has grown past a start, its
+answer costs nothing.
 """
 
 from __future__ import annotations
@@ -253,7 +254,8 @@ class MeshPlanner:
         at_work = np.flatnonzero(job_count)
         grant = np.zeros(count, dtype=np.int64)
         grant[at_work] = budget // len(at_work)
-        grant[at_work[: budget % len(at_work)]] += 1
+        oldest_first = np.argsort(requests["order"][jobs[at_work, 0]], kind="stable")  # so that nobody starves on less than an expansion for each slot
+        grant[at_work[oldest_first[: budget % len(at_work)]]] += 1
         used, job_next, fill = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
         status = np.zeros(len(requests), dtype=np.uint8)
         piece = np.zeros(len(requests), dtype=np.int32)

@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.plane import orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals import nearest_in_piece
-from crowdsim.navigation.mesh import separating_width
+from crowdsim.navigation.mesh import parting_width, separating_width
 
 TIE_SLACK = 1e-12  # A search goes on until its least bound exceeds the best total by this share, so that rounding cannot hide an equal parent.
 
@@ -164,27 +163,6 @@ def _reach(slots, slot, mesh, node, cost, parent):
 
 
 @inlined_kernel
-def _is_parted(mesh, polygon, ax, ay, bx, by, width):
-    """Return whether a diagonal shorter than `width` between two wall vertices parts two points of a polygon."""
-    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
-    count = last - first
-    if count == 3:
-        return False
-    for i in range(count):
-        u = mesh.edge_vertex[first + i]
-        if mesh.is_wall_vertex[u] == 0:
-            continue
-        for j in range(i + 2, count):
-            v = mesh.edge_vertex[first + j]
-            if (i == 0 and j == count - 1) or mesh.is_wall_vertex[v] == 0:
-                continue
-            ux, uy, vx, vy = mesh.vertex[u, 0], mesh.vertex[u, 1], mesh.vertex[v, 0], mesh.vertex[v, 1]
-            if np.hypot(vx - ux, vy - uy) < width and (orientation(ux, uy, vx, vy, ax, ay) < 0.0) != (orientation(ux, uy, vx, vy, bx, by) < 0.0):
-                return True
-    return False
-
-
-@inlined_kernel
 def _seed(slots, slot, mesh, goals):
     """Start from all pieces of the goal in which the body fits."""
     goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
@@ -243,7 +221,7 @@ def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared
             continue
         if 2.0 * goals.room[piece] < own_width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
             continue
-        if _is_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], own_width):
+        if parting_width(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1]) < own_width:
             continue
         tx, ty = nearest_in_piece(goals, piece, x, y)
         total = np.hypot(tx - x, ty - y)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import nearest_on_segment, orientation
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.geometry.plane import nearest_on_segment
+from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridors import cross
-from crowdsim.navigation.mesh import make_flood, wall_distance
+from crowdsim.navigation.mesh import MOST_CROSSINGS, find_exit, make_flood, parting_width, separating_width, wall_distance
 
-MOST_CROSSINGS = 4096  # Polygons that one displacement may cross; a path of that many is a loop by rounding at a vertex, which then ends the step there.
 MOST_SLIDES = 8  # Walls that a point may slide along in one step; in a corner of two it bounces to and fro between them with shrinking steps.
 STEP_OF_RADIUS = 0.5  # A body moves at most this part of its radius at a time, so that it cannot slip past the end of a thin wall between two checks.
 CLEAR_M = 1e-7  # How much nearer than its radius a body may come to a wall: rounding of a push at coordinates of 5e6 m, four orders below the 1 cm allowed.
+ON_WALL_M = 1e-6  # A centre this near to a wall is pushed along the wall's normal: its own direction from the wall is rounding.
 LOOKOUT_M = 0.5  # How far beyond its radius the nearest wall is looked for; within that distance no further search is needed. Larger searches more, rarer.
 MOST_PUSHES = 6  # Pushes out of walls in one step; two walls at a right angle need two.
 
@@ -43,22 +43,7 @@ def walk_point(mesh, state, crossed, x, y, to_x, to_y):
     slides = 0
     px, py = x, y
     for _ in range(MOST_CROSSINGS):
-        polygon = state[0]
-        share, least_miss, exit_edge = 0.0, np.inf, -1
-        for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-            a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-            beyond = orientation(ax, ay, bx, by, to_x, to_y)
-            if beyond >= 0.0:
-                continue
-            # Of the edges whose lines lie between, the one that the way meets within its ends: a wall and a portal often lie on one line.
-            before = max(0.0, orientation(ax, ay, bx, by, px, py))
-            here = before / (before - beyond)
-            wx, wy = bx - ax, by - ay
-            along = ((px + here * (to_x - px) - ax) * wx + (py + here * (to_y - py) - ay) * wy) / (wx * wx + wy * wy)
-            miss = max(0.0, max(-along, along - 1.0)) * (abs(wx) + abs(wy))
-            if miss < least_miss or (miss == least_miss and here < share):
-                share, least_miss, exit_edge = here, miss, edge
+        exit_edge, share = find_exit(mesh, state[0], px, py, to_x, to_y)
         if exit_edge < 0:
             return to_x, to_y
         twin = mesh.edge_twin[exit_edge]
@@ -83,13 +68,15 @@ def walk_point(mesh, state, crossed, x, y, to_x, to_y):
     return px, py
 
 
-@lean_kernel
+@inlined_kernel
 def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood):
     """Move a disc on the mesh towards a point, keeping its radius from walls.
 
     Parameters
     ----------
-    mesh, state, crossed
+    mesh : NavMesh
+    state : (3,) int64
+    crossed : (k,) int64
         See `walk_point`.
     x, y : float, m
         Where its centre is; kept if every other place is too near to a wall.
@@ -112,37 +99,84 @@ def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood
     steps = 1
     if radius > 0.0:
         steps = int(min(64.0, max(1.0, np.ceil(distance / (STEP_OF_RADIUS * radius)))))
+    from_x, from_y, step_x, step_y = x, y, (to_x - x) / steps, (to_y - y) / steps
     clear = known_clear
     for step in range(1, steps + 1):
-        # Aim at the end of the step from where the body is, so that what a wall took away is not made up for by a jump.
-        share = 1.0 / (steps - step + 1)
-        goal_x, goal_y = x + share * (to_x - x), y + share * (to_y - y)
-        old_polygon, old_crossed, old_x, old_y = state[0], state[1], x, y
+        if state[2] == 1:  # what a wall took away is not made up for by longer steps
+            goal_x, goal_y = x + step_x, y + step_y
+        elif step < steps:
+            goal_x, goal_y = from_x + step * step_x, from_y + step * step_y
+        else:
+            goal_x, goal_y = to_x, to_y
+        old_polygon, old_crossed, old_x, old_y, old_clear = state[0], state[1], x, y, clear
         x, y = walk_point(mesh, state, crossed, x, y, goal_x, goal_y)
-        is_clear = False
-        for push in range(MOST_PUSHES + 1):
-            clear = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, flood)
-            if clear >= radius - CLEAR_M:
-                is_clear = True
-                break
-            if push == MOST_PUSHES:
-                break
-            state[2] = 1
-            a, b = mesh.edge_vertex[flood.nearest[0]], mesh.edge_end[flood.nearest[0]]
-            ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-            cx, cy = nearest_on_segment(x, y, ax, ay, bx, by)
-            nx, ny = x - cx, y - cy
-            if clear <= 1e-9:  # on the wall: its own normal, into free ground
-                nx, ny = ay - by, bx - ax
-            length = np.hypot(nx, ny)
-            x, y = walk_point(mesh, state, crossed, x, y, cx + nx / length * radius, cy + ny / length * radius)
+        x, y, clear, is_clear = _push_out(mesh, state, crossed, x, y, radius, flood)
         if is_clear:
-            continue
-        # No place for the body there, as in a sharp corner: as far on the straight line as it can, at worst where it was.
-        state[0], state[1] = old_polygon, old_crossed
+            # Where the discs without walls round both places meet wide enough, the body fits between; that is most steps, and much cheaper to see.
+            if old_clear + clear - np.hypot(x - old_x, y - old_y) >= 2.0 * radius:
+                continue
+            if not _went_through_gap(mesh, state, crossed, old_crossed, old_polygon, old_x, old_y, x, y, radius, flood):
+                continue
+        # No place for the body there, as in a sharp corner or a gap: as far on the straight line as it can, at worst where it was.
+        state[0], state[1], state[2] = old_polygon, old_crossed, 1
         x, y, clear = _as_far_as_clear(mesh, state, crossed, old_x, old_y, goal_x, goal_y, radius, flood)
         break
     return x, y, clear
+
+
+@inlined_kernel
+def _push_out(mesh, state, crossed, x, y, radius, flood):
+    """Push a body out of walls until it is clear of them; return where it is, the distance without walls, and whether that is enough."""
+    for push in range(MOST_PUSHES + 1):
+        clear = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, flood)
+        if clear >= radius - CLEAR_M:
+            return x, y, clear, True
+        if push == MOST_PUSHES:
+            break
+        state[2] = 1
+        a, b = mesh.edge_vertex[flood.nearest[0]], mesh.edge_end[flood.nearest[0]]
+        ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+        cx, cy = nearest_on_segment(x, y, ax, ay, bx, by)
+        nx, ny = x - cx, y - cy
+        if clear <= ON_WALL_M:
+            nx, ny = ay - by, bx - ax  # the wall's own normal, into free ground
+        length = np.hypot(nx, ny)
+        x, y = walk_point(mesh, state, crossed, x, y, cx + nx / length * radius, cy + ny / length * radius)
+    return x, y, clear, False
+
+
+@lean_kernel
+def _went_through_gap(mesh, state, crossed, first, polygon, x, y, to_x, to_y, radius, flood):
+    """Return whether the way between two places came through a gap that is too narrow for the body.
+
+    Both places may be clear and the step short: nearly a radius before a gap of nearly a diameter, the other side is near. The half-edges from
+    ``crossed[first]`` on tell; those that were gone back through at once are struck off. A body that was not clear before may come free anywhere.
+    """
+    width = 2.0 * radius
+    if state[1] > crossed.size:
+        return True
+    last = first
+    for k in range(first, state[1]):
+        if last > first and crossed[last - 1] == mesh.edge_twin[crossed[k]]:
+            last -= 1
+        else:
+            crossed[last] = crossed[k]
+            last += 1
+    state[1] = last
+    if last == first:
+        is_parted = parting_width(mesh, polygon, x, y, to_x, to_y) < width
+    else:
+        is_parted = separating_width(mesh, polygon, crossed[first], x, y) < width
+        is_parted = is_parted or separating_width(mesh, state[0], mesh.edge_twin[crossed[last - 1]], to_x, to_y) < width
+        for k in range(first, last):
+            edge = crossed[k]
+            is_parted = is_parted or mesh.edge_width[edge] < width
+            if k > first and not is_parted:
+                here = mesh.edge_polygon[edge]
+                start = mesh.polygon_start[here]
+                entry = mesh.edge_twin[crossed[k - 1]] - start
+                is_parted = mesh.pair_width[mesh.pair_start[here] + entry * (mesh.polygon_start[here + 1] - start) + edge - start] < width
+    return is_parted and wall_distance(mesh, polygon, x, y, radius, flood) >= radius - CLEAR_M
 
 
 @lean_kernel
@@ -157,7 +191,7 @@ def _as_far_as_clear(mesh, state, crossed, x, y, to_x, to_y, radius, flood):
         goal_x, goal_y = x + share * (to_x - x), y + share * (to_y - y)
         new_x, new_y = walk_point(mesh, state, crossed, x, y, goal_x, goal_y)
         distance = wall_distance(mesh, state[0], new_x, new_y, radius + LOOKOUT_M, flood)
-        if distance >= needed:
+        if distance >= needed and not _went_through_gap(mesh, state, crossed, old_crossed, old_polygon, x, y, new_x, new_y, radius, flood):
             x, y, clear = new_x, new_y, distance
         else:
             state[0], state[1] = old_polygon, old_crossed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,14 +37,15 @@ def make_walls(
         if is_wall[other]:
             after[e], before[other] = other, e
     xy = points[:, :2]
+    begins, ends = xy[edge_vertex].tolist(), xy[edge_end].tolist()
     edge_wall = np.full(len(edge_vertex), -1, dtype=np.int32)
     chains: list[list[int]] = []
     # Chains begin at corners; where a wall closes without one, as a circle of many vertices does, anywhere.
-    corners = [e for e in wall_edges.tolist() if e not in before or not _is_straight(xy[edge_vertex[before[e]]], xy[[edge_end[before[e]], edge_end[e]]])]
+    corners = [e for e in wall_edges.tolist() if e not in before or not _StraightLine(begins[before[e]], ends[before[e]]).goes_on_to(ends[e])]
     for e in corners + wall_edges.tolist():
         while edge_wall[e] < 0:
-            chain = [e]
-            while (other := after.get(chain[-1], e)) != e and edge_wall[other] < 0 and _is_straight(xy[edge_vertex[e]], xy[edge_end[[*chain, other]]]):
+            chain, line = [e], _StraightLine(begins[e], ends[e])
+            while (other := after.get(chain[-1], e)) != e and edge_wall[other] < 0 and line.goes_on_to(ends[other]):
                 chain.append(other)
             edge_wall[chain] = len(chains)
             chains.append(chain)
@@ -62,15 +65,27 @@ def make_walls(
     return edge_wall, walls
 
 
-def _is_straight(start: NDArray[np.float64], points: NDArray[np.float64]) -> bool:
-    """Return whether points, shape (k, 2), go straight on from `start` to the last of them, to `STRAIGHT_M`."""
-    offset = points - start
-    d = offset[-1]
-    length = float(np.hypot(d[0], d[1]))
-    if not length > 0.0:
-        return False
-    steps = np.diff(offset, axis=0, prepend=0.0) @ d
-    return bool(np.all(steps > 0.0) and np.all(np.abs(d[0] * offset[:, 1] - d[1] * offset[:, 0]) <= STRAIGHT_M * length))
+class _StraightLine:
+    """A line that is drawn on from vertex to vertex, as long as all of them lie within `STRAIGHT_M` of the line between its ends.
+
+    What is kept of the vertices so far are the steepest and the flattest line from the begin that pass them all, against the line's first part.
+    """
+
+    def __init__(self, begin: list[float], end: list[float]) -> None:
+        (self._x, self._y), dx, dy = begin, end[0] - begin[0], end[1] - begin[1]
+        self._along = math.hypot(dx, dy)
+        self._ux, self._uy = dx / self._along, dy / self._along
+        self._low, self._high = -STRAIGHT_M / self._along, STRAIGHT_M / self._along
+
+    def goes_on_to(self, vertex: list[float]) -> bool:
+        """Take a vertex on if the line goes straight on to it; return whether it does."""
+        dx, dy = vertex[0] - self._x, vertex[1] - self._y
+        along, aside = dx * self._ux + dy * self._uy, dy * self._ux - dx * self._uy
+        if along <= self._along or not self._low * along <= aside <= self._high * along:
+            return False
+        self._along = along
+        self._low, self._high = max(self._low, (aside - STRAIGHT_M) / along), min(self._high, (aside + STRAIGHT_M) / along)
+        return True
 
 
 @lean_kernel

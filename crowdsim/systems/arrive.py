@@ -22,7 +22,8 @@ class Arrive(System):
         world, agents = self.world, self.world.agents
         wants = (agents.activity == AgentState.WALKING) & (agents.goal >= 0)
         piece = np.empty(len(agents), dtype=np.int32)
-        tick.team.run(arrived_many, len(agents), world.goals, agents.goal, world.polygons(), wants.view(np.uint8), agents.position, piece)
+        polygon = world.polygons()
+        tick.team.run(arrived_many, len(agents), world.mesh, world.goals, agents.goal, polygon, wants.view(np.uint8), agents.position, piece)
         there = np.flatnonzero(piece >= 0)
         tick.counts["arrivals"] = 0.0
         if not len(there):

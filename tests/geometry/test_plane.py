@@ -65,9 +65,7 @@ def test_segments_that_cross_or_touch_are_no_distance_apart():
 
 
 def test_arc_tangents_are_right_to_four_units_in_the_last_place():
-    for x in [0.0, 1e-300, 1e-9, *np.linspace(0.0, 3.0, 1001), *np.logspace(0, 300, 301), math.inf]:
-        if math.isinf(x):
-            continue
+    for x in [0.0, 1e-300, 1e-9, *np.linspace(0.0, 3.0, 1001), *np.logspace(0, 300, 301), 1.7e308]:
         value, exact = plane.arc_tangent(float(x)), twin.arc_tangent(float(x))
         assert abs(value - exact) <= 4 * math.ulp(exact) if exact > 1e-290 else value == pytest.approx(exact, abs=1e-300)
 

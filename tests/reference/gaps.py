@@ -22,8 +22,8 @@ def rings_of(ground):
     return rings
 
 
-def gap_feet(ground, widest_gap):
-    """Feet of gaps between corners above 180 degrees and the insides of walls, by definition: the disc with the gap as diameter touches nothing else."""
+def walls_and_corners(ground):
+    """The walls of some ground as pairs of points, free ground on the left, and its corners above 180 degrees."""
     walls, corners = [], set()
     for ring in rings_of(ground):
         for i, b in enumerate(ring):
@@ -31,8 +31,19 @@ def gap_feet(ground, widest_gap):
             walls.append((a, b))
             if (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0]) < 0.0:
                 corners.add(b)
-    feet = []
-    for p in sorted(corners):
+    return walls, sorted(corners)
+
+
+def _is_gap(p, q, walls):
+    centre = (0.5 * (p[0] + q[0]), 0.5 * (p[1] + q[1]))
+    return all(_distance(centre, a, b) >= 0.5 * math.dist(p, q) * (1.0 - 1e-9) for a, b in walls)
+
+
+def gaps_at_walls(ground, widest_gap):
+    """Gaps, as (corner, foot), between corners above 180 degrees and the insides of walls: the disc with the gap as diameter has no wall in it."""
+    walls, corners = walls_and_corners(ground)
+    gaps = []
+    for p in corners:
         for a, b in walls:
             dx, dy = b[0] - a[0], b[1] - a[1]
             length = math.hypot(dx, dy)
@@ -41,7 +52,17 @@ def gap_feet(ground, widest_gap):
             if not (1e-6 < along < length - 1e-6 and 1e-6 < height <= widest_gap):
                 continue
             foot = (a[0] + along / length * dx, a[1] + along / length * dy)
-            centre = (0.5 * (p[0] + foot[0]), 0.5 * (p[1] + foot[1]))
-            if all(_distance(centre, c, d) >= 0.5 * height * (1.0 - 1e-9) for c, d in walls):
-                feet.append(foot)
-    return feet
+            if _is_gap(p, foot, walls):
+                gaps.append((p, foot))
+    return gaps
+
+
+def gaps_between_corners(ground, widest_gap):
+    """Gaps between two corners above 180 degrees, by the same definition."""
+    walls, corners = walls_and_corners(ground)
+    gaps = []
+    for i, p in enumerate(corners):
+        for q in corners[:i]:
+            if math.dist(p, q) <= widest_gap and ((p, q) not in walls and (q, p) not in walls) and _is_gap(p, q, walls):
+                gaps.append((p, q))
+    return gaps

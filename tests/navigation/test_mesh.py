@@ -9,7 +9,9 @@ from shapely import affinity
 
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
+from crowdsim.navigation.mesh import depth_in_polygon, find_exit, is_in_sight, make_flood, parting_width, separating_width, wall_distance
 from tests.navigation.worlds import UTM, free_points, located, outlines, pillar_hall, random_ground, rooms, round_polygon, simple_polygon
+from tests.reference import mesh as twin
 
 SQUARE = shapely.box(0.0, 0.0, 10.0, 10.0)
 TINY_ANGLE = 10.0 * np.tan(np.deg2rad(1.0))
@@ -168,3 +170,118 @@ def test_the_mesh_does_not_depend_on_where_rings_begin():
     first, second = build_mesh(ground).mesh, build_mesh(turned).mesh
     assert first.polygon_count == second.polygon_count
     check_cover(ground, second, 6)
+
+
+@pytest.fixture(scope="module")
+def small_mesh():
+    """A mesh with its walls, small enough for the twins."""
+    mesh, walls = (build := build_mesh(random_ground(12), wall_reach=1.5)).mesh, build.walls
+    assert 20 < mesh.polygon_count < 200
+    return mesh, walls
+
+
+def test_locating_agrees_with_reference(small_mesh):
+    mesh, _ = small_mesh
+    rng = np.random.default_rng(0)
+    corners = mesh.vertex[rng.integers(0, len(mesh.vertex), 20), :2]
+    points = np.vstack([rng.uniform(-0.5, 12.5, (40, 2)), corners, corners + rng.uniform(-1e-6, 1e-6, (20, 2)), mesh.portal_point[::9]])
+    for (x, y), found in zip(points, located(mesh, points)):
+        assert found == twin.locate(mesh, x, y)
+        if found >= 0:
+            assert depth_in_polygon(mesh, found, x, y) == pytest.approx(twin.depth_in_polygon(mesh, found, x, y), abs=1e-12)
+
+
+def test_widths_inside_polygons_agree_with_reference(small_mesh):
+    mesh, _ = small_mesh
+    rng = np.random.default_rng(1)
+    wide = 0
+    for polygon in range(mesh.polygon_count):
+        first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+        count = last - first
+        widths = mesh.pair_width[mesh.pair_start[polygon] : mesh.pair_start[polygon + 1]].reshape(count, count)
+        weights = rng.dirichlet(np.ones(count))
+        corners = mesh.vertex[mesh.edge_vertex[first:last], :2]
+        x, y = weights @ corners
+        other = rng.dirichlet(np.full(count, 0.3)) @ corners
+        assert parting_width(mesh, polygon, x, y, *other) == pytest.approx(twin.parting_width(mesh, polygon, (x, y), tuple(other)), rel=1e-15)
+        for i in range(count):
+            assert [twin.pair_width(mesh, polygon, i, j) for j in range(count) if j != i] == pytest.approx(np.delete(widths[i], i), rel=1e-15)
+            assert separating_width(mesh, polygon, first + i, x, y) == pytest.approx(twin.separating_width(mesh, polygon, first + i, x, y), rel=1e-15)
+            wide += int(np.isfinite(np.delete(widths[i], i)).sum())
+    assert wide > 50
+
+
+def test_the_distance_to_walls_agrees_with_reference_up_to_its_limit(small_mesh):
+    mesh, _ = small_mesh
+    flood = make_flood(mesh.polygon_count)
+    points, _ = free_points(random_ground(12), 0.0, 60, np.random.default_rng(2))
+    for (x, y), polygon in zip(points, located(mesh, points)):
+        for limit in (0.2, 5.0):
+            expected = twin.wall_distance(mesh, 0, x, y, limit)
+            assert wall_distance(mesh, polygon, x, y, limit, flood) == pytest.approx(expected, abs=1e-12)
+            assert (flood.nearest[0] < 0) == (expected == limit)
+            if expected < limit:
+                assert twin.distance_to_segment(x, y, *twin.edge_ends(mesh, flood.nearest[0])) == pytest.approx(expected, abs=1e-12)
+
+
+def test_sight_and_ways_out_of_polygons_agree_with_reference(small_mesh):
+    mesh, _ = small_mesh
+    ground = random_ground(12)
+    shapely.prepare(ground)
+    points, _ = free_points(ground, 0.0, 80, np.random.default_rng(3))
+    polygon = located(mesh, points)
+    seen = 0
+    for i, (x, y) in enumerate(points):
+        for tx, ty in points[i + 1 : i + 9]:
+            edge, share = find_exit(mesh, polygon[i], x, y, tx, ty)
+            expected = twin.way_out(mesh, polygon[i], x, y, tx, ty)
+            assert (edge in expected) if expected else edge == -1
+            if edge >= 0:
+                cut = (x + share * (tx - x), y + share * (ty - y))
+                assert twin.distance_to_segment(*cut, *twin.edge_ends(mesh, edge)) <= 1e-9
+            sees = twin.is_in_sight(ground, x, y, tx, ty)
+            assert is_in_sight(mesh, polygon[i], x, y, tx, ty, 0) == sees
+            assert not is_in_sight(mesh, polygon[i], x, y, tx, ty, 1)
+            seen += sees
+    assert 50 < seen < 500
+
+
+def test_walls_of_the_floor_above_are_not_near():
+    # Two floors of 4 x 4 m, one above the other; above, a wall crosses the middle.
+    below, above = [(0, 0), (4, 0), (4, 4), (0, 4)], [(0, 0), (2, 0), (2, 4), (0, 4)]
+    vertices = np.array([(x, y, 0.0) for x, y in below] + [(x, y, 3.0) for x, y in above])
+    mesh, walls = mesh_from_polygons(vertices, [[0, 1, 2, 3], [4, 5, 6, 7]], layers=np.array([0, 1], dtype=np.int32))
+    flood = make_flood(2)
+    assert wall_distance(mesh, 0, 1.9, 2.0, 9.0, flood) == pytest.approx(1.9)
+    assert wall_distance(mesh, 1, 1.9, 2.0, 9.0, flood) == pytest.approx(0.1)
+    assert [located(mesh, np.array([[1.0, 1.0]]), layer)[0] for layer in (-1, 0, 1, 2)] == [0, 0, 1, -1]
+    assert [set(walls.zone_wall[walls.zone_start[z] : walls.zone_start[z + 1]]) for z in (0, 1)] == [{0, 1, 2, 3}, {4, 5, 6, 7}]
+    assert walls.layer.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def test_wall_lists_agree_with_reference(small_mesh):
+    mesh, walls = small_mesh
+    for zone in range(0, mesh.polygon_count, 5):
+        listed = walls.zone_wall[walls.zone_start[zone] : walls.zone_start[zone + 1]].tolist()
+        assert listed == sorted(twin.wall_list(mesh, zone, 1.5))
+
+
+def test_cells_list_every_polygon_that_comes_near_them_and_no_others(small_mesh):
+    mesh, _ = small_mesh
+    columns, rows = mesh.bin_shape
+    polygons = outlines(mesh)
+    for cell in range(columns * rows):
+        low = mesh.bin_origin + mesh.bin_size * np.array([cell % columns, cell // columns])
+        listed = set(mesh.bin_polygon[mesh.bin_start[cell] : mesh.bin_start[cell + 1]].tolist())
+        apart = shapely.distance(shapely.box(*low, *(low + mesh.bin_size)), polygons)
+        assert set(np.flatnonzero(apart <= 0.99e-6).tolist()) <= listed <= set(np.flatnonzero(apart <= 4e-6).tolist())
+
+
+def test_walls_run_on_over_the_vertices_that_gaps_put_into_them():
+    needle = shapely.Polygon([(5.0, 0.3), (5.02, 4.0), (4.98, 4.0)])
+    build = build_mesh(shapely.box(0.0, 0.0, 10.0, 5.0).difference(needle))
+    assert len(build.walls.start) == 7 < int(np.sum(build.mesh.edge_wall >= 0))
+    floor = np.flatnonzero((build.walls.start == (0.0, 0.0)).all(axis=1) & (build.walls.end == (10.0, 0.0)).all(axis=1))
+    assert len(floor) == 1 and not build.walls.is_corner[floor[0]]
+    assert build.walls.is_corner.sum() == 3  # the needle's
+    assert np.array_equal(build.walls.previous[build.walls.next], np.arange(7))

@@ -1,0 +1,182 @@
+"""Goals of all shapes become convex pieces of the mesh, and bodies head for places in them where they can be."""
+
+import numpy as np
+import pytest
+import shapely
+
+from crowdsim.navigation.build import build_mesh, mesh_from_polygons
+from crowdsim.navigation.goals import GoalShape, arrived_many, arrived_piece, cut_goals, nearest_in_piece, target_in_piece
+from crowdsim.navigation.mesh import make_flood, wall_distance
+from crowdsim.navigation.search import FOUND, UNREACHABLE
+from tests.navigation.walkers import Walkers
+from tests.navigation.worlds import OnePlanner, free_points, located, outlines, random_ground, rooms
+from tests.reference import goals as twin
+
+RING = shapely.Point(6, 6).buffer(4).difference(shapely.Point(6, 6).buffer(3))
+HORSESHOE = shapely.Polygon([(2, 2), (10, 2), (10, 10), (8, 10), (8, 4), (4, 4), (4, 10), (2, 10)])
+SHAPES = {"a box": shapely.box(3, 3, 9, 8), "a horseshoe": HORSESHOE, "a ring": RING, "two boxes": shapely.union_all([shapely.box(1, 1, 3, 3), shapely.box(8, 8, 9, 11)])}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 1)])
+def test_regions_are_cut_into_convex_pieces_that_cover_them(name, make, seed):
+    ground = make(seed)
+    mesh = build_mesh(ground).mesh
+    goals = cut_goals(mesh, [GoalShape(SHAPES[name])])
+    shapes = [twin.shape_of(goals, piece) for piece in twin.pieces_of(goals, 0)]
+    polygons = outlines(mesh)
+    assert sum(shape.area for shape in shapes) == pytest.approx(shapely.intersection(shapely.set_precision(ground, 0.0), SHAPES[name]).area, abs=1e-7)
+    assert np.all(np.diff(goals.piece_polygon) >= 0) and len(shapes) > 3
+    for shape, polygon in zip(shapes, goals.piece_polygon):
+        assert shape.exterior.is_ccw
+        assert shape.area == pytest.approx(shape.convex_hull.area, rel=1e-9)
+        assert shapely.difference(shape, polygons[polygon]).area <= 1e-9
+
+
+@pytest.mark.parametrize("make, seed", [(random_ground, 12), (rooms, 1)])
+def test_the_pole_of_a_piece_is_about_as_far_from_walls_as_can_be(make, seed):
+    ground = make(seed)
+    mesh = build_mesh(ground).mesh
+    goals = cut_goals(mesh, [GoalShape(SHAPES["a box"])])
+    flood = make_flood(mesh.polygon_count)
+    for piece in twin.pieces_of(goals, 0):
+        shape, pole = twin.shape_of(goals, piece), goals.pole[piece]
+        assert shape.distance(shapely.Point(pole)) <= 1e-9
+        assert goals.room[piece] == pytest.approx(wall_distance(mesh, goals.piece_polygon[piece], *pole, 20.0, flood), abs=1e-12)
+        points = np.random.default_rng(piece).uniform(shape.bounds[:2], shape.bounds[2:], (300, 2))
+        points = points[shapely.contains_xy(shape, points[:, 0], points[:, 1])]
+        best = shapely.distance(ground.boundary, shapely.points(points)).max(initial=0.0)
+        assert goals.room[piece] >= best - 0.05 * shape.length
+
+
+def test_the_nearest_points_of_pieces_agree_with_reference():
+    mesh = build_mesh(random_ground(12)).mesh
+    goals = cut_goals(mesh, [GoalShape(HORSESHOE), GoalShape(shapely.Point(0.7, 0.9))])
+    rng = np.random.default_rng(0)
+    for piece in range(len(goals.piece_polygon)):
+        for x, y in rng.uniform(0.0, 12.0, (6, 2)):
+            nearest = nearest_in_piece(goals, piece, x, y)
+            expected = twin.nearest_in_piece(goals, piece, x, y)
+            assert np.hypot(nearest[0] - x, nearest[1] - y) == pytest.approx(np.hypot(expected[0] - x, expected[1] - y), abs=1e-9)
+            assert twin.shape_of(goals, piece).distance(shapely.Point(nearest)) <= 1e-9
+
+
+@pytest.mark.parametrize("radius", [0.1, 0.3])
+def test_bodies_head_for_a_place_in_the_piece_where_they_fit(radius):
+    ground = random_ground(12)
+    mesh = build_mesh(ground).mesh
+    goals = cut_goals(mesh, [GoalShape(HORSESHOE)])
+    flood = make_flood(mesh.polygon_count)
+    rng = np.random.default_rng(0)
+    checked = 0
+    for piece in np.flatnonzero(goals.room >= radius):
+        for x, y in rng.uniform(0.0, 12.0, (3, 2)):
+            tx, ty = target_in_piece(mesh, goals, piece, x, y, radius, flood)
+            assert twin.shape_of(goals, piece).distance(shapely.Point(tx, ty)) <= 1e-9
+            assert ground.boundary.distance(shapely.Point(tx, ty)) >= radius - 1e-9
+            begin, pole = np.array(twin.nearest_in_piece(goals, piece, x, y)), goals.pole[piece]
+            share = np.hypot(tx - begin[0], ty - begin[1]) / max(1e-12, np.hypot(*(pole - begin)))
+            assert begin + share * (pole - begin) == pytest.approx((tx, ty), abs=1e-9)
+            if share > 0.0:  # no nearer on that line: a step of the halving back, the body would touch
+                assert ground.boundary.distance(shapely.Point(begin + (share - 2**-12) * (pole - begin))) < radius
+            checked += 1
+    assert checked > 30
+
+
+def test_where_nothing_is_in_the_way_the_target_is_the_nearest_point():
+    mesh = build_mesh(shapely.box(0, 0, 20, 20)).mesh
+    goals = cut_goals(mesh, [GoalShape(shapely.box(12, 5, 15, 15))])
+    flood = make_flood(mesh.polygon_count)
+    targets = [target_in_piece(mesh, goals, piece, 3.0, 10.0, 0.4, flood) for piece in twin.pieces_of(goals, 0)]
+    assert min(np.hypot(x - 3.0, y - 10.0) for x, y in targets) == pytest.approx(9.0)
+
+
+def test_arrivals_agree_with_reference():
+    ground = random_ground(12)
+    mesh = build_mesh(ground).mesh
+    points, _ = free_points(ground, 0.2, 400, np.random.default_rng(1))
+    shapes = [GoalShape(shapely.Point(points[0]), reach=1.5), GoalShape(HORSESHOE), GoalShape(None, parts=(0, 1)), GoalShape(shapely.Point(99, 99), reach=1.0)]
+    goals = cut_goals(mesh, shapes)
+    polygon, out = located(mesh, points), np.empty(len(points), dtype=np.int32)
+    arrived = 0
+    for goal in range(4):
+        wants = (np.arange(len(points)) % 5 > 0).astype(np.uint8)
+        arrived_many(0, len(points), mesh, goals, np.full(len(points), goal, dtype=np.int32), polygon, wants, points, out)
+        for row, (x, y) in enumerate(points):
+            expected = twin.arrived_pieces(ground, goals, goal, polygon[row], x, y) if wants[row] else []
+            assert (out[row] in expected) if expected else out[row] == -1
+            if wants[row]:
+                assert arrived_piece(mesh, goals, goal, polygon[row], x, y) == out[row]
+        arrived += int(np.sum(out >= 0))
+    assert arrived > 50
+
+
+def test_nobody_arrives_at_a_point_through_a_wall_or_round_a_corner():
+    ground = shapely.box(0, 0, 10, 10).difference(shapely.box(5, 0, 5.1, 8))
+    mesh = build_mesh(ground).mesh
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(4.8, 7.9), reach=0.6)])
+    for place, has_arrived in (((5.3, 7.9), False), ((5.2, 7.95), False), ((5.15, 8.05), False), ((4.9, 8.3), True), ((4.8, 7.4), True), ((4.3, 7.9), True)):
+        polygon = int(located(mesh, np.array([place]))[0])
+        assert (arrived_piece(mesh, goals, 0, polygon, *place) >= 0) == has_arrived, place
+
+
+def test_nobody_arrives_from_the_floor_above():
+    corners = [(0, 0), (4, 0), (4, 4), (0, 4)]
+    vertices = np.array([(x, y, z) for z in (0.0, 3.0) for x, y in corners])
+    mesh, _ = mesh_from_polygons(vertices, [[0, 1, 2, 3], [4, 5, 6, 7]], layers=np.array([0, 1], dtype=np.int32))
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(2, 2), reach=0.5, layer=1)])
+    assert [arrived_piece(mesh, goals, 0, polygon, 2.2, 2.0) for polygon in (0, 1)] == [-1, 0]
+
+
+def test_the_nearest_of_several_goals_is_found_with_where_it_came_from():
+    planner = OnePlanner.on(shapely.box(0, 0, 40, 4).difference(shapely.box(10, 0, 10.1, 3)))
+    shapes = [GoalShape(shapely.Point(1, 1), reach=0.3), GoalShape(shapely.box(30, 0, 31, 4)), GoalShape(None, parts=(0, 1))]
+    goals = cut_goals(planner.mesh, shapes)
+    for x, expected in ((3.0, 0), (25.0, 1), (38.0, 1), (12.0, 0)):
+        assert planner.search((x, 1.0), goals, 0.2, goal=2) == FOUND
+        _, piece = planner.corridor()
+        assert goals.piece_source[piece] == expected
+    assert planner.search((12.0, 1.0), goals, 0.6, goal=2) == FOUND and goals.piece_source[planner.corridor()[1]] == 1
+    assert planner.search((12.0, 1.0), goals, 0.6, goal=0) == UNREACHABLE
+
+
+def test_a_body_wider_than_the_strip_of_an_exit_is_deep_walks_into_it():
+    room, strip = shapely.box(0, 0, 10, 10), shapely.box(9.9, 4, 10, 6)
+    build = build_mesh(room, openings=strip)
+    mesh, walls = build.mesh, shapely.multilinestrings(np.stack([build.walls.start, build.walls.end], axis=1))
+    for radius in (0.2, 0.5, 0.9):
+        walkers = Walkers(mesh, np.array([[3.0, 2.0], [8.0, 9.0], [9.0, 5.0]]), radius)
+        lengths = walkers.head_for(strip, reach=0.0)
+        assert np.isfinite(lengths).all()
+        for _ in range(160):
+            walkers.steer()
+            walkers.walk(walkers.position + walkers.velocity * 0.05)
+        assert [arrived_piece(mesh, walkers.goals, 0, p, x, y) >= 0 for p, (x, y) in zip(walkers.polygon, walkers.position)] == [True] * 3
+        assert shapely.distance(walls, shapely.points(walkers.position)).min() >= radius - 1e-6
+    assert not np.isfinite(Walkers(mesh, np.array([[5.0, 5.0]]), 1.1).head_for(strip, reach=0.0)).any()
+
+
+def test_the_boundary_in_an_opening_is_no_wall():
+    build = build_mesh(shapely.box(0, 0, 10, 10), openings=shapely.box(9.9, 4, 10, 6))
+    flood = make_flood(build.mesh.polygon_count)
+    polygon = located(build.mesh, np.array([[9.95, 5.0]]))[0]
+    assert wall_distance(build.mesh, polygon, 9.95, 5.0, 5.0, flood) == pytest.approx(np.hypot(1.0, 0.05))
+    assert np.sum(build.walls.next == -1) == np.sum(build.walls.previous == -1) == 1
+
+
+@pytest.mark.parametrize("goal", [(9.95, 5.0), (0.01, 0.01), (5.0, 4.001)])
+def test_a_point_nearer_to_a_wall_than_the_radius_is_approached_as_far_as_can_be(goal):
+    ground = shapely.box(0, 0, 10, 10).difference(shapely.box(4, 3, 6, 4))
+    walkers = Walkers(build_mesh(ground).mesh, np.array([[2.0, 8.0], [8.0, 2.0]]), 0.3)
+    assert np.isfinite(walkers.head_for(shapely.Point(goal), reach=0.5)).all()
+    for _ in range(300):
+        walkers.steer()
+        walkers.walk(walkers.position + walkers.velocity * 0.05)
+        assert shapely.distance(ground.boundary, shapely.points(walkers.position)).min() >= 0.3 - 1e-6
+    assert np.hypot(*(walkers.position - goal).T).max() <= 0.5
+
+
+def test_goals_off_the_mesh_have_no_pieces():
+    mesh = build_mesh(shapely.box(0, 0, 4, 4)).mesh
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(9, 9)), GoalShape(shapely.box(5, 5, 6, 6)), GoalShape(None, parts=(0, 1)), GoalShape(shapely.box(4, 0, 5, 4))])
+    assert goals.goal_start.tolist() == [0, 0, 0, 0, 0]  # a region that only touches the ground holds nobody

@@ -1,0 +1,237 @@
+"""The planner answers everybody the same, whatever the budget, the number of threads, the sharing of searches, and a save in between (SYSTEMS T1)."""
+
+import numpy as np
+import pytest
+import shapely
+
+from crowdsim.navigation.build import build_mesh
+from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner, PlannerParameters
+from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.threads import Team
+from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
+
+ALL = 1 << 40
+
+
+class Crowd:
+    """Some ground with goals, and agents that ask for ways to them."""
+
+    def __init__(self, ground, seed, agents):
+        rng = np.random.default_rng(seed)
+        self.mesh = build_mesh(ground).mesh
+        points, _ = free_points(ground, 0.3, 4, rng)
+        size = ground.bounds[2]
+        region = GoalShape(shapely.box(0.4 * size, 0.4 * size, 0.6 * size, 0.6 * size))
+        self.goals = cut_goals(self.mesh, [*(GoalShape(shapely.Point(p), reach=0.2) for p in points), region, GoalShape(None, parts=(0, 1, 4))])
+        self.position, _ = free_points(ground, 0.15, agents, rng)
+        self.polygon = located(self.mesh, self.position)
+        count = len(self.position)
+        self.entity, self.goal = np.arange(count) + 1, rng.integers(0, 6, count).astype(np.int32)
+        self.radius = rng.choice([0.1, 0.12, 0.15], count)
+
+    def planner(self, share=True):
+        return MeshPlanner(self.mesh, self.goals, PlannerParameters(share_searches=share))
+
+    def submit(self, planner, rows, tick=0):
+        planner.submit(tick, self.entity[rows], self.position[rows], self.polygon[rows], self.goal[rows], self.radius[rows])
+
+    def ways(self, share=True, budget=ALL, threads=1, save=False):
+        """Return (answer of each entity, expansions in all)."""
+        planner, team, answers, total = self.planner(share), Team(threads), {}, 0
+        self.submit(planner, slice(None))
+        while planner.waiting:
+            found, used = planner.advance(budget, team)
+            assert used <= budget
+            total += used
+            take(answers, found)
+            if save:
+                saved = planner.state()
+                planner.advance(3, team)  # what happens afterwards must not reach into what was saved
+                planner = self.planner(share)
+                planner.restore(saved)
+        team.close()
+        assert set(answers) == set(self.entity.tolist())
+        return answers, total
+
+
+def take(answers, found):
+    """Add answers to a dictionary; nobody is answered twice."""
+    for i, entity in enumerate(found.entity.tolist()):
+        assert entity not in answers
+        answers[entity] = int(found.status[i]), int(found.piece[i]), tuple(found.cells[found.start[i] : found.start[i + 1]].tolist())
+
+
+def crowd(name, agents=120):
+    """Return a crowd on plans with and without ties."""
+    grounds = {"random": (random_ground, 3), "rooms": (rooms, 2), "pillars": (pillar_hall, 7), "more": (random_ground, 12)}
+    make, seed = grounds[name]
+    return Crowd(make(seed), seed, agents)
+
+
+@pytest.mark.parametrize("name", ["random", "rooms", "pillars", "more"])
+def test_everybody_gets_the_way_of_a_search_of_their_own(name):
+    scene = crowd(name)
+    answers, _ = scene.ways()
+    one = OnePlanner(scene.mesh)
+    for row, entity in enumerate(scene.entity.tolist()):
+        status = one.search(scene.position[row], scene.goals, scene.radius[row], goal=scene.goal[row])
+        assert answers[entity][0] == status
+        if status == FOUND:
+            cells, piece = one.corridor()
+            assert answers[entity][1:] == (piece, tuple(cells.tolist()))
+    assert {answer[0] for answer in answers.values()} <= {FOUND, UNREACHABLE}
+
+
+@pytest.mark.parametrize("name", ["random", "rooms", "pillars"])
+@pytest.mark.parametrize("how", [
+    {"share": False}, {"budget": 1000}, {"budget": 37, "threads": 3}, {"budget": 7, "share": False}, {"threads": 2, "share": False}, {"threads": 7},
+    {"budget": 41, "save": True}, {"budget": 150, "save": True, "share": False},
+], ids=str)  # fmt: skip
+def test_the_ways_do_not_depend_on_budget_sharing_threads_or_saving(name, how):
+    scene = crowd(name)
+    assert scene.ways(**how)[0] == scene.ways()[0]
+
+
+def test_a_single_expansion_at_a_time_gives_the_same_ways():
+    scene = crowd("random", 16)
+    assert scene.ways(budget=1)[0] == scene.ways(budget=1, share=False, save=True)[0] == scene.ways()[0]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(60))
+def test_thousands_of_ways_are_the_same_however_they_are_searched_for(seed):
+    make = (random_ground, rooms, lambda k: pillar_hall(4 + k % 9))[seed % 3]
+    scene = Crowd(make(seed), seed, 400)
+    expected, _ = scene.ways()
+    for how in ({"share": False}, {"budget": 300, "threads": 3}, {"budget": 90, "share": False, "save": True}, {"budget": 500, "save": True}):
+        assert scene.ways(**how)[0] == expected
+
+
+def test_the_same_searches_are_made_for_any_number_of_threads():
+    """Not only the ways: also what they cost, and when they come."""
+    scene = crowd("more")
+    logs = []
+    for threads in (1, 2, 5):
+        planner, team, log = scene.planner(), Team(threads), []
+        scene.submit(planner, slice(None))
+        while planner.waiting:
+            found, used = planner.advance(200, team)
+            log.append((used, found.entity.tolist(), found.cells.tolist()))
+        logs.append(log)
+    assert logs[0] == logs[1] == logs[2] and len(logs[0]) > 5
+
+
+def test_sharing_saves_expansions():
+    scene = crowd("rooms", 200)
+    assert scene.ways()[1] < 0.6 * scene.ways(share=False)[1]
+
+
+def test_saving_and_restoring_at_every_round_goes_on_identically():
+    scene = crowd("more")
+    team, planner = Team(1), scene.planner()
+    scene.submit(planner, slice(None))
+    again = None
+    while planner.waiting:
+        saved = planner.state()
+        again = scene.planner()
+        again.restore(saved)
+        first, second = planner.advance(60, team), again.advance(60, team)
+        assert first[1] == second[1]
+        for a, b in zip(vars(first[0]).values(), vars(second[0]).values()):
+            assert np.array_equal(a, b)
+        for name, array in planner.state().items():
+            assert np.array_equal(array, again.state()[name]), name
+        planner = again
+
+
+def test_dropped_requests_are_never_answered():
+    scene = crowd("random")
+    planner, team, answers = scene.planner(), Team(1), {}
+    scene.submit(planner, slice(None))
+    gone = set()
+    for entity in (5, 17, 30, 31, 32, 60, 99):
+        take(answers, planner.advance(40, team)[0])
+        if entity not in answers:
+            planner.drop(np.array([entity]))
+            gone.add(entity)
+    while planner.waiting:
+        take(answers, planner.advance(40, team)[0])
+    assert len(gone) >= 3
+    assert set(answers) == set(scene.entity.tolist()) - gone
+    expected, _ = scene.ways()
+    assert all(answers[entity] == expected[entity] for entity in answers)
+
+
+def test_who_asks_again_is_answered_once_and_for_the_last_request():
+    scene = crowd("random", 40)
+    planner, team, answers = scene.planner(), Team(1), {}
+    first = scene.goal.copy()
+    scene.submit(planner, slice(None))
+    take(answers, planner.advance(30, team)[0])
+    open_ = np.flatnonzero(~np.isin(scene.entity, list(answers)))
+    assert len(open_) > 10
+    scene.goal = first.copy()
+    scene.goal[open_] = (first[open_] + 1) % 6
+    scene.submit(planner, open_, tick=1)
+    assert planner.waiting == len(open_)
+    while planner.waiting:
+        take(answers, planner.advance(30, team)[0])
+    expected, _ = scene.ways()
+    assert all(answers[entity] == expected[entity] for entity in scene.entity[open_].tolist())
+
+
+def test_answers_come_in_the_order_of_the_requests_and_age_is_known():
+    scene = crowd("random", 50)
+    planner = scene.planner()
+    assert planner.waiting == 0 and planner.oldest_tick(9) == 9
+    order = np.random.default_rng(0).permutation(50)
+    scene.submit(planner, order[:30], tick=3)
+    scene.submit(planner, order[30:], tick=4)
+    assert planner.waiting == 50 and planner.oldest_tick(9) == 3
+    found, _ = planner.advance(ALL, Team(1))
+    assert found.entity.tolist() == scene.entity[order].tolist()
+    assert planner.waiting == 0 and planner.oldest_tick(9) == 9
+
+
+def test_no_budget_means_no_answer_and_nobody_is_lost():
+    scene = crowd("random", 20)
+    planner = scene.planner()
+    scene.submit(planner, slice(None))
+    found, used = planner.advance(0, Team(1))
+    assert used == 0 and len(found.entity) == 0 and planner.waiting == 20
+
+
+def test_the_oldest_request_is_served_however_many_new_ones_come():
+    """With fewer expansions a round than slots, some slots get none; these must not always be the same."""
+    scene = crowd("rooms", 200)
+    planner, team, served, tick = scene.planner(share=False), Team(1), {}, 0
+    first = np.arange(OWN_SLOTS)
+    scene.submit(planner, first)
+    newcomers = 0
+    while not set(scene.entity[first].tolist()) <= set(served):
+        newcomers += 1
+        scene.submit(planner, [OWN_SLOTS + newcomers % (len(scene.entity) - OWN_SLOTS)], tick=tick)
+        found, _ = planner.advance(3, team)
+        for entity in found.entity.tolist():
+            served.setdefault(entity, tick)
+        tick += 1
+        assert tick < 3000, "a request starves"
+
+
+def test_width_classes_part_bodies_exactly_where_a_gap_does():
+    door = shapely.box(0, 0, 9, 4).difference(shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)]))
+    mesh = build_mesh(door).mesh
+    planner = MeshPlanner(mesh, cut_goals(mesh, [GoalShape(shapely.Point(8, 2))]))
+    fits, too_wide = planner.width_class(np.array([0.5, np.nextafter(0.5, 1.0)]))
+    assert fits < too_wide
+    assert planner.width_class(np.array([0.45])) == fits
+
+
+@pytest.mark.parametrize("make, seed", [(random_ground, 3), (rooms, 2), (pillar_hall, 5)])
+def test_every_width_that_a_search_asks_about_is_a_border_between_classes(make, seed):
+    """Else two bodies of one class could need different trees."""
+    scene = Crowd(make(seed), seed, 5)
+    widths = scene.planner().widths
+    for asked in (scene.mesh.edge_width, scene.mesh.pair_width, 2.0 * scene.goals.room):
+        assert np.isin(asked[np.isfinite(asked)], widths).all()
