@@ -40,8 +40,6 @@ def run(
     Exit codes: 0 everybody who was to arrive has; 2 mistakes in the scenario; 3 somebody has not arrived; 4 the recording could not be kept; 5 it is
     kept under another name, since a finished recording has the wanted one; 7 stopped by --time-limit; 130 by Ctrl-C.
     """
-    import os
-
     with Progress(enabled=not (quiet or json)) as progress:
         progress.note("loading")
         from crowdsim.scenario.load import load_scenario
@@ -55,7 +53,7 @@ def run(
         if target is not None and out is None:
             target.parent.mkdir(exist_ok=True)
         progress.watch_compiler()
-        with Simulation(loaded, threads=threads or os.cpu_count() or 1, out=target, force=force) as simulation, _stoppable():
+        with Simulation(loaded, threads=threads, out=target, force=force) as simulation, _stoppable():
             progress.start(simulation)
             verdict = simulation.run(progress=progress.show, time_limit=time_limit)
             kept = simulation.kept

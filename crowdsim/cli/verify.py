@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +32,7 @@ def verify(
         scenario = parse_scenario(recorded.header.scenario, file=str(run))
         again = Path(folder) / "again.h5"
         progress.watch_compiler()
-        with Simulation(scenario, threads=threads or os.cpu_count() or 1, out=again) as simulation:
+        with Simulation(scenario, threads=threads, out=again) as simulation:
             progress.start(simulation)
             while simulation.tick < recorded.commit.last_tick:
                 simulation.step()
