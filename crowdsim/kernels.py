@@ -129,9 +129,10 @@ def _tell_compiler_runs(function: Callable[..., Any]) -> None:
 class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
 
-    def __init__(self, py_func: Callable[..., Any]) -> None:
+    def __init__(self, py_func: Callable[..., Any], options: dict[str, bool]) -> None:
         super().__init__(py_func)
-        self._cache_file = _OverloadFiles(self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
+        name = "-".join([self._impl.filename_base, *(f"{name.strip('_')}={int(value)}" for name, value in options.items())])
+        self._cache_file = _OverloadFiles(self._cache_path, name, self._impl.locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -189,9 +190,9 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, _nrt=False, forceinline=True)
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+def _compiled(function: Callable[..., Any], **options: bool) -> Any:
     dispatcher: Any = numba.njit(nogil=True, fastmath=False, error_model="numpy", **options)(function)
     if not numba.config.DISABLE_JIT:
         file = Path(inspect.getfile(function))
-        dispatcher._cache = _KernelCache(function) if file.is_file() and not edited_since_start(file.resolve()) else _NoCache(function)
+        dispatcher._cache = _KernelCache(function, options) if file.is_file() and not edited_since_start(file.resolve()) else _NoCache(function)
     return dispatcher

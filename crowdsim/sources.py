@@ -117,7 +117,8 @@ def _root(top: str, first: Path) -> Path | None:
     if top in sys.stdlib_module_names:
         return None
     module = sys.modules.get(top)
-    places = list(getattr(module, "__path__", None) or ([module.__file__] if getattr(module, "__file__", None) else []))
+    file = getattr(module, "__file__", None)
+    places = list(getattr(module, "__path__", None) or ([file] if file else []))
     if places:
         return Path(places[0]).resolve().parent
     for folder in (first, *(Path(entry or os.curdir) for entry in sys.path)):

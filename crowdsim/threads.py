@@ -42,9 +42,9 @@ class Team:
     def __init__(self, threads: int = 1) -> None:
         if isinstance(threads, bool) or not isinstance(threads, Integral) or not 0 <= threads <= MOST_THREADS:
             raise CrowdsimError(f"threads is {threads!r}, but must be a whole number from 1 to {MOST_THREADS:,}, or 0 for one for each core.")
-        self.threads = int(threads) or available_cores()
+        self.threads: int = int(threads) or available_cores()
         self._pool: ThreadPoolExecutor | None = None
-        self._owner = 0
+        self._owner: int = 0
 
     def run(self, kernel: Callable[..., Any], rows: int, *arguments: Any, at_least: int = MINIMUM_ROWS_PER_THREAD) -> list[Any]:
         """Call ``kernel(start, stop, *arguments)`` on ranges that cover ``range(rows)``; return what the calls returned, in row order.
