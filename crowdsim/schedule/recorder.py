@@ -116,6 +116,10 @@ class Recorder:
         self.kept = self.writer.abandon(reason, verdict) if reason else self.writer.close(verdict)
         return self.kept
 
+    def let_go(self) -> None:
+        """Make safe what is there, if the file was not finished; it keeps its hidden name."""
+        self.writer.let_go()
+
 
 def recorded_columns(names: Sequence[str]) -> tuple[RecordedColumn, ...]:
     """Return the declarations of recorded columns by name."""
