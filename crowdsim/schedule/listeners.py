@@ -57,8 +57,8 @@ class Listeners:
             except BaseException as error:
                 name = getattr(callback, "__name__", repr(callback))
                 error.add_note(
-                    f"crowdsim: raised by the callback {name} for {EventKind(int(event.kind)).name} at tick {event.tick}. The tick itself is whole and recorded; the "
-                    "simulation can go on."
+                    f"crowdsim: raised by the callback {name} for {EventKind(int(event.kind)).name} at tick {event.tick}. The tick itself is whole and "
+                    "recorded; the simulation can go on."
                 )
                 raise
 
