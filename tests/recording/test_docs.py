@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
 
 def test_the_page_has_commands_and_a_snippet_for_each_reader():
     assert {shlex.split(command)[1] for command in COMMANDS} == {"run", "info", "export", "verify"}
-    assert [re.search(r"^import (\w+)", snippet)[1] for snippet in SNIPPETS] == ["crowdsim", "pedpy", "h5py"]
+    assert [re.search(r"^import (\w+)", snippet, re.MULTILINE)[1] for snippet in SNIPPETS] == ["crowdsim", "pedpy", "h5py"]
 
 
 @pytest.mark.parametrize("number", range(len(SNIPPETS)))
