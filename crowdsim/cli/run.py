@@ -64,7 +64,7 @@ def run(
     if json:
         say_json(_as_json(verdict, simulation, kept.path if kept else None, code))
     elif not quiet:
-        say(verdict_text(verdict, simulation.scenario.tick, kept.path if kept else None))
+        say(verdict_text(verdict.as_dict(), simulation.scenario.tick, kept.path if kept else None))
     return int(code)
 
 

@@ -14,7 +14,6 @@ from crowdsim.scenario.build import Built
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 from crowdsim.world.events import EventKind
 
-LONG_WAIT_S = 2.0  # A path request that is open longer than this gets a warning: people would notice somebody who stands and thinks that long.
 MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
 
 
