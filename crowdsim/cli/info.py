@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.shell import table
+from crowdsim.cli.shell import say, say_json, table
 from crowdsim.cli.verdict import aligned, is_verdict, left_text, verdict_rows
 from crowdsim.errors import ExitCode
 
@@ -26,7 +25,10 @@ def info(
 
     with open_run(path) as recording:
         facts = describe(recording)
-    typer.echo(json_format.dumps(facts, indent=2, ensure_ascii=False) if json else as_text(facts))
+    if json:
+        say_json(facts)
+    else:
+        say(as_text(facts))
     return ExitCode.OK
 
 

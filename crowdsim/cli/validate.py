@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.options import AllowDir, Seed, SetValues, with_seed
+from crowdsim.cli.options import AllowDir, Seed, SetValues, known_folders, with_seed
 from crowdsim.cli.shell import complain, problem_rows, say, say_json
 from crowdsim.errors import ExitCode, ScenarioError
 
@@ -28,7 +28,7 @@ def validate(
     from crowdsim.scenario.examine import examine, notes_left
     from crowdsim.scenario.load import load_scenario
 
-    loaded = load_scenario(scenario, sets=with_seed(set_, seed), allow_dirs=allow_dir or ())
+    loaded = load_scenario(scenario, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir))
     built = build_world(loaded)
     problems, facts = examine(built)
     notes = notes_left(loaded)
