@@ -54,6 +54,7 @@ def run(
 
         sets = with_seed(set_, seed) + (["record.trace=true"] if trace else [])
         loaded = load_scenario(scenario, sets=sets, allow_dirs=known_folders(allow_dir))
+        progress.note("")
         for problem in loaded.notes:
             complain(f"note: {problem}")
         target = None if no_record else out or _default_output(loaded.name)
