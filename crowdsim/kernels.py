@@ -4,16 +4,17 @@ Every compiled function of the package goes through `kernel`: nogil (so that `cr
 fastmath off (so that a run is the same bit for bit on every processor), and cached on disk.
 
 numba's own cache looks only at the file of the outermost function: after an edit of a helper or a constant in another file it goes on serving
-the old machine code. The cache here is keyed by the *closure* of a kernel's module: the module's source and the sources of all modules of the
-package that it imports, directly or not. An edit anywhere below a kernel therefore compiles it anew, and an edit elsewhere does not.
+the old machine code. The cache here is keyed by all source files below a kernel's module (`crowdsim.sources`): an edit anywhere below a kernel
+compiles it anew, and an edit elsewhere does not. What numbers a kernel takes from its module must follow from these sources.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import hashlib
+import inspect
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Callable
@@ -25,7 +26,8 @@ import llvmlite
 import numba
 from numba.core import caching
 
-PACKAGE_ROOT = Path(__file__).resolve().parent
+from crowdsim.sources import edited_since_start, source_key
+
 _compile_listeners: list[Callable[[str], None]] = []
 
 
@@ -34,54 +36,28 @@ def cache_directory() -> Path:
     explicit = os.environ.get("CROWDSIM_CACHE_DIR")
     if explicit:
         return Path(explicit)
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdsim"
-    try:
+    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: a user without a home
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdsim"
         base.mkdir(parents=True, exist_ok=True)
         if os.access(base, os.W_OK):
             return base
-    except OSError:
-        pass
-    return Path(tempfile.gettempdir()) / f"crowdsim-{os.getuid()}"
+    shared = Path(tempfile.gettempdir()) / f"crowdsim-{os.getuid()}"
+    return shared if _only_we_can_write(shared) else _private_directory()
+
+
+def _only_we_can_write(folder: Path) -> bool:
+    """Return whether a folder in a place where everybody writes is ours: what lies in it is run as code."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
+    return False
 
 
 @cache
-def _imported_modules(path: Path) -> tuple[Path, ...]:
-    """Return the package's files that the module at `path` imports, anywhere in its text."""
-    found: set[Path] = set()
-    package = ["crowdsim", *path.relative_to(PACKAGE_ROOT).parts[:-1]] if path.is_relative_to(PACKAGE_ROOT) else []
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            stem = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*stem, *([node.module] if node.module else [])])
-            names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] != "crowdsim" or len(parts) < 2:
-                continue
-            target = PACKAGE_ROOT.joinpath(*parts[1:])
-            for candidate in (target.with_suffix(".py"), target / "__init__.py"):
-                if candidate.is_file():
-                    found.add(candidate)
-    return tuple(sorted(found))
-
-
-@cache
-def source_key(path: Path) -> str:
-    """Return a hash of the module at `path` and of everything of the package that it imports, directly or through others."""
-    pending, seen = [path], {path}
-    while pending:
-        for other in _imported_modules(pending.pop()):
-            if other not in seen:
-                seen.add(other)
-                pending.append(other)
-    digest = hashlib.blake2b(digest_size=10)
-    for module in sorted(seen):
-        digest.update(module.name.encode() + b"\0" + module.read_bytes() + b"\0")
-    digest.update(f"{sys.version_info[:2]} {numba.__version__} {llvmlite.__version__}".encode())
-    return digest.hexdigest()
+def _private_directory() -> Path:
+    """Return a folder of this process alone."""
+    return Path(tempfile.mkdtemp(prefix="crowdsim-"))
 
 
 def _processor_name() -> str:
@@ -90,13 +66,19 @@ def _processor_name() -> str:
     return os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name()
 
 
+def _key(file: Path) -> str:
+    """Return what the folder of a module's kernels is named by: its sources, and what else decides about machine code."""
+    config = numba.config
+    return source_key(file, f"{sys.version_info[:2]} {numba.__version__} {llvmlite.__version__} {config.OPT} {config.BOUNDSCHECK}")
+
+
 class _KernelLocator(caching._CacheLocator):
     """Place the compiled code of a function in a folder named by the hash of all sources below it."""
 
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
         self._py_file = py_file
         self._lineno = py_func.__code__.co_firstlineno
-        self._key = source_key(Path(py_file).resolve())
+        self._key = _key(Path(py_file).resolve())
 
     def get_cache_path(self) -> str:
         return str(cache_directory() / f"{_processor_name()}-{self._key}")
@@ -109,15 +91,48 @@ class _KernelLocator(caching._CacheLocator):
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _KernelLocator | None:
-        return cls(py_func, py_file) if Path(py_file).is_file() else None
+        return cls(py_func, py_file)
+
+
+class _OverloadFiles(caching.IndexDataCacheFile):
+    """One file for each set of argument types, named by them.
+
+    numba numbers these files in an index that it reads, changes and writes: of two processes that compile at once, one may be given the code that
+    the other made for other types. Without an index there is nothing to disagree on; a file comes into being whole, by renaming.
+    """
+
+    def _name(self, key: Any) -> str:
+        return f"{self._index_name.removesuffix('.nbi')}.{hashlib.blake2b(repr(key).encode(), digest_size=8).hexdigest()}.nbc"
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write the compiled code for a key."""
+        self._save_data(self._name(key), (key, data))
+
+    def load(self, key: Any) -> Any:
+        """Return the compiled code for a key, or None."""
+        try:
+            kept, data = self._load_data(self._name(key))
+        except FileNotFoundError:
+            return None
+        return data if kept == key else None
 
 
 class _KernelCacheImpl(caching.CompileResultCacheImpl):
     _locator_classes: ClassVar[list[type]] = [_KernelLocator]
 
 
+def _tell_compiler_runs(function: Callable[..., Any]) -> None:
+    for listener in tuple(_compile_listeners):
+        listener(function.__name__)
+
+
 class _KernelCache(caching.FunctionCache):
     _impl_class = _KernelCacheImpl
+
+    def __init__(self, py_func: Callable[..., Any], options: dict[str, bool]) -> None:
+        super().__init__(py_func)
+        name = "-".join([self._impl.filename_base, *(f"{name.strip('_')}={int(value)}" for name, value in options.items())])
+        self._cache_file = _OverloadFiles(self._cache_path, name, self._impl.locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -125,13 +140,22 @@ class _KernelCache(caching.FunctionCache):
         except Exception:  # a damaged cache file costs a compilation, never a run
             found = None
         if found is None:
-            for listener in _compile_listeners:
-                listener(self._py_func.__name__)
+            _tell_compiler_runs(self._py_func)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with contextlib.suppress(OSError):  # a full or read-only disk: the kernel works, it is only compiled again next time
             super().save_overload(sig, data)
+
+
+class _NoCache(caching.NullCache):
+    """For functions whose sources are not, or no longer, what a file says: notebook cells, modules loaded again after an edit."""
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        self._py_func = py_func
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        _tell_compiler_runs(self._py_func)
 
 
 def on_compile(listener: Callable[[str], None]) -> Callable[[], None]:
@@ -166,8 +190,9 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, _nrt=False, forceinline=True)
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+def _compiled(function: Callable[..., Any], **options: bool) -> Any:
     dispatcher: Any = numba.njit(nogil=True, fastmath=False, error_model="numpy", **options)(function)
     if not numba.config.DISABLE_JIT:
-        dispatcher._cache = _KernelCache(function)
+        file = Path(inspect.getfile(function))
+        dispatcher._cache = _KernelCache(function, options) if file.is_file() and not edited_since_start(file.resolve()) else _NoCache(function)
     return dispatcher

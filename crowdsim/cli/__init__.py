@@ -37,7 +37,14 @@ VERBS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command with `arguments` (default: those of the process) and leave with its exit code."""
-    from crowdsim.cli.app import build_app
+    from crowdsim.cli.app import build_app, usage_error
 
     # No `list(...)` here: once the verb of that name is loaded, its module hides the builtin in this package.
-    sys.exit(build_app()([*(sys.argv[1:] if arguments is None else arguments)], prog_name="crowdsim"))
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
+    try:
+        code = build_app()(given, prog_name="crowdsim", standalone_mode=False)
+    except Exception as error:
+        code = usage_error(error, as_json="--json" in given)
+        if code is None:
+            raise
+    sys.exit(code)

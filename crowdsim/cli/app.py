@@ -9,7 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 from crowdsim.cli import VERBS
-from crowdsim.cli.shell import guarded, say
+from crowdsim.cli.shell import complain, guarded, print_error, say
+from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.scenario.tree import suggestion
 
 
@@ -60,6 +61,24 @@ def _print_version(wanted: bool) -> None:
         except metadata.PackageNotFoundError:
             say("crowdsim, not installed as a package: the version is in pyproject.toml")
         raise typer.Exit
+
+
+def usage_error(error: Exception, *, as_json: bool) -> int | None:
+    """Print what is wrong with the arguments, if that is what an exception is about, in one line; return the exit code, or None if it is something else.
+
+    typer brings its own copy of click in new versions and uses click in older ones: its exceptions are known by what they have.
+    """
+    if type(error).__name__ == "Abort":
+        complain("interrupted")
+        return int(ExitCode.INTERRUPTED)
+    if not hasattr(error, "format_message"):
+        return None
+    message, where = error.format_message(), getattr(getattr(error, "ctx", None), "command_path", "crowdsim")
+    if type(error).__name__ == "NoArgsIsHelpError":
+        complain(message)
+    else:
+        print_error(CrowdsimError(f"{message.rstrip('.?')}{message[-1:] if message[-1:] in '.?' else '.'} See: {where} --help"), as_json=as_json)
+    return int(ExitCode.USAGE)
 
 
 def build_app() -> Any:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from crowdsim.cli.paths import new_output, require_name
+from crowdsim.cli.shell import say
 from crowdsim.errors import ExitCode
 
 
@@ -19,7 +21,8 @@ class Format(StrEnum):
     PEDPY = "pedpy"
 
 
-SUFFIXES = {Format.CSV: ".csv", Format.SQLITE: ".sqlite", Format.PEDPY: ".h5"}
+# What the new file's name may end in, the usual first.
+SUFFIXES = {Format.CSV: (".csv", ".txt"), Format.SQLITE: (".sqlite", ".sqlite3", ".db"), Format.PEDPY: (".h5", ".hdf5")}
 
 
 def export(
@@ -34,17 +37,18 @@ def export(
     from crowdsim.recording import export as formats
     from crowdsim.recording.reader import open_run
 
-    target = out or path.with_suffix(SUFFIXES[format])
+    suffixes = SUFFIXES[format]
+    target = new_output(out or require_name(path).with_suffix(suffixes[0]), suffixes, f"a file of the format {format}")
     if columns and format is not Format.CSV:
         raise RecordingError(f"--columns belongs to --format csv; {format} files have the columns that their readers know.")
     with open_run(path) as recording:
         if format is Format.PEDPY:
             made = formats.export_pedpy(recording, target, force=force)
-            typer.echo("\n".join(str(file) for file in made))
+            say("\n".join(str(file) for file in made))
             return ExitCode.OK
         if format is Format.SQLITE:
             rows = formats.export_sqlite(recording, target, force=force)
         else:
             rows = formats.export_csv(recording, target, columns=[name for name in columns.split(",") if name], force=force)
-    typer.echo(f"{target}: {rows:,} rows")
+    say(f"{target}: {rows:,} rows")
     return ExitCode.OK

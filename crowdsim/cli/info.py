@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_format
-import textwrap
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crowdsim.cli.shell import say, say_json, table
+from crowdsim.cli.verdict import aligned, is_verdict, left_text, verdict_rows
 from crowdsim.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ def info(
 
     with open_run(path) as recording:
         facts = describe(recording)
-    typer.echo(json_format.dumps(facts, indent=2, ensure_ascii=False) if json else as_text(facts))
+    if json:
+        say_json(facts)
+    else:
+        say(as_text(facts))
     return ExitCode.OK
 
 
@@ -82,34 +85,36 @@ def as_text(facts: dict[str, Any]) -> str:
     facts : dict
         From `describe`.
     """
-    verdict = facts["verdict"] or {}
-    lines = [
-        f"{facts['path']}: {_state_in_words(facts)}",
-        f"scenario   {facts['scenario']}, seed {facts['seed']}, run {facts['run_id']}, started {facts['started']}",
-        f"length     {max(facts['last_tick'], 0)} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s, "
-        f"{facts['frames']} frames, {facts['fps']:g} a second",
-        f"agents     {facts['agents']}; {facts['rows']:,} rows, {facts['events']:,} events",
-    ]
-    lines += _verdict_lines(verdict.get("result") or {})
+    result = (facts["verdict"] or {}).get("result") or {}
+    knows = is_verdict(result)
     marks = [word for word, is_so in (("exact", facts["exact"]), ("traced", facts["traced"]), ("not reproducible", not facts["reproducible"])) if is_so]
-    lines.append(f"digest     {facts['run_digest']}" + (f" ({', '.join(marks)})" if marks else ""))
     each = f", {facts['bytes_per_agent_and_frame']:g} bytes for an agent in a frame" if facts["bytes_per_agent_and_frame"] else ""
-    lines.append(f"size       {facts['file_bytes'] / 1e6:,.2f} MB{each}")
-    lines.append(f"  {'dataset':28s}{'rows':>12s}{'MB':>10s}{'ratio':>8s}")
-    for name, size in facts["datasets"].items():
-        lines.append(f"  {name:28s}{size['rows']:12,d}{size['bytes'] / 1e6:10.3f}{size['ratio']:8.1f}")
-    lines.append(f"made with  {', '.join(f'{name} {version}' for name, version in facts['versions'].items())}")
-    lines.append(f"on         {facts['cpu']}, {facts['threads']} thread{'s' if facts['threads'] != 1 else ''}")
-    return "\n".join(lines)
+    rows = [
+        ("scenario", f"{facts['scenario']}, seed {facts['seed']}, run {facts['run_id']}, started {facts['started']}"),
+        ("length", f"{max(facts['last_tick'], 0):,} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s, "
+                   f"{facts['frames']:,} frames, {facts['fps']:g} a second"),
+        ("agents", f"{facts['agents']:,}; {facts['rows']:,} rows, {facts['events']:,} events"),
+        *(verdict_rows(result, facts["tick_s"]) if knows else _plain_verdict(result)),
+        ("digest", facts["run_digest"] + (f" ({', '.join(marks)})" if marks else "")),
+        ("size", f"{facts['file_bytes'] / 1e6:,.2f} MB{each}"),
+        ("made with", ", ".join(f"{name} {version}" for name, version in facts["versions"].items())),
+        ("on", f"{facts['cpu']}, {facts['threads']} thread{'s' if facts['threads'] != 1 else ''}"),
+    ]  # fmt: skip
+    datasets = [
+        (name, f"{size['rows']:,}", f"{size['bytes'] / 1e6:,.3f}" if size["bytes"] >= 1000 else "<0.001", f"{size['ratio']:.1f}")
+        for name, size in facts["datasets"].items()
+    ]
+    text = f"{facts['path']}: {_state_in_words(facts)}\n{aligned(rows)}\n\n{table(('dataset', 'rows', 'MB', 'ratio'), datasets, right=(1, 2, 3))}"
+    return text + (left_text(result) if knows else "")
 
 
-def _verdict_lines(result: dict[str, Any]) -> list[str]:
-    """Return the plain values of a verdict in lines of a screen; tables in it are for programs."""
+def _plain_verdict(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the plain values of a verdict that another program wrote; tables in it are for programs."""
     words = []
     for key, value in result.items():
         if isinstance(value, (str, int, float)) and value != "":
             words.append(f"{key} {f'{value:.6g}' if isinstance(value, float) else value}")
-    return textwrap.wrap(", ".join(words), width=110, initial_indent="verdict    ", subsequent_indent="           ")
+    return [("verdict", ", ".join(words))] if words else []
 
 
 def _state_in_words(facts: dict[str, Any]) -> str:

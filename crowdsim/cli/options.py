@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from crowdsim.errors import CrowdsimError
+
 SetValues = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the scenario, for example --set groups.0.count=200; may be repeated."),
@@ -21,3 +23,17 @@ AllowDir = Annotated[
 def with_seed(sets: list[str] | None, seed: int | None) -> list[str]:
     """Return the values to set, with the seed among them if one was given."""
     return [*(sets or []), *([f"seed={seed}"] if seed is not None else [])]
+
+
+def known_folders(folders: list[Path] | None) -> list[Path]:
+    """Return the folders of --allow-dir.
+
+    Raises
+    ------
+    CrowdsimError
+        If one is missing: what it is to allow would be refused later, far from the reason.
+    """
+    for folder in folders or ():
+        if not folder.is_dir():
+            raise CrowdsimError(f'--allow-dir {folder}: there is no folder "{folder}".')
+    return [*(folders or ())]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from crowdsim.schedule.simulation import Simulation
 
 SHOW_SECONDS = 0.2
+SHORTEST_BAR, LONGEST_BAR = 8, 20  # characters
 RATE_SECONDS = 2.0  # The rate shown is that of the last so many seconds: shorter jitters, longer hides that a run slows down.
 
 
@@ -65,10 +66,10 @@ class Progress:
         seconds, ticks = now - self._marks[0][0], simulation.tick - self._marks[0][1]
         rate = ticks * simulation.scenario.tick / seconds if seconds > 0.0 else 0.0
         left = (stop.ticks - simulation.tick) * simulation.scenario.tick / rate if rate > 0.0 else 0.0
-        share = simulation.tick / stop.ticks
-        bar = "#" * int(20 * share)
-        crowd = f"{len(simulation.world.agents):,} agents"
-        self._write(f"[{bar:<20}] {simulation.time:7.1f} of {stop.after:g} s  {crowd}  {rate:.1f} x real time  at most {_clock(left)} left")
+        times = f"{simulation.time:.1f} of {stop.after:g} s"
+        speed = f"{rate:.1f} x real time  at most {_clock(left)} left" if rate > 0.0 else "..."
+        lines = (f"{times}  {len(simulation.world.agents):,} agents  {speed}", f"{times}  {speed}", times)
+        self._write(line_of(lines, simulation.tick / stop.ticks, _columns()))
 
     def show_now_and_then(self, simulation: Simulation) -> None:
         """Show where a simulation is, if the last time was long enough ago."""
@@ -78,10 +79,36 @@ class Progress:
     def _write(self, text: str) -> None:
         if not self._enabled:
             return
-        text = text[: shutil.get_terminal_size().columns - 1]
+        text = text[:_columns()]
         sys.stderr.write("\r" + text.ljust(self._width) + ("" if text else "\r"))
         sys.stderr.flush()
         self._width = len(text)
+
+
+def _columns() -> int:
+    """Return how many characters a line may have on the terminal of standard error; in its last column some terminals begin a new one."""
+    try:
+        return max(1, os.get_terminal_size(sys.stderr.fileno()).columns - 1)
+    except (OSError, ValueError):
+        return 79
+
+
+def line_of(texts: Sequence[str], share: float, columns: int) -> str:
+    """Return a line of progress: a bar and the first text that leaves room for it, else the first that fits alone, else the last.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The same in more and in fewer words, the longest first.
+    share : float, 0..1
+        What is done.
+    columns : int
+    """
+    for text in texts:
+        width = min(LONGEST_BAR, columns - len(text) - 4)
+        if width >= SHORTEST_BAR:
+            return f"[{'#' * int(width * share):<{width}}]  {text}"
+    return next((text for text in texts if len(text) <= columns), texts[-1][:columns])
 
 
 def _clock(seconds: float) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from crowdsim.cli.paths import new_output, require_name
+from crowdsim.cli.shell import complain, say
 from crowdsim.errors import ExitCode
 
 
@@ -18,8 +20,11 @@ def recover(
     """Make a whole recording of one that was cut off by a kill or a crash. The old file is left as it is."""
     from crowdsim.recording.recover import recover as recover_file
 
+    require_name(path)
+    if out is not None:
+        new_output(out, (".h5", ".hdf5"), "a recording", source=path)
     made = recover_file(path, out, force=force)
-    typer.echo(f"{made.path}: {made.frames} frames until tick {made.last_tick}, recovered from {made.source}")
+    say(f"{made.path}: {made.frames} frames until tick {made.last_tick}, recovered from {made.source}")
     if made.lost:
-        typer.echo(f"lost: {made.lost}", err=True)
+        complain(f"lost: {made.lost}")
     return ExitCode.OK

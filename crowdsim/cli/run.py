@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.options import AllowDir, Seed, SetValues, with_seed
+from crowdsim.cli.options import AllowDir, Seed, SetValues, known_folders, with_seed
+from crowdsim.cli.paths import new_output
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say, say_json
 from crowdsim.cli.verdict import verdict_text
-from crowdsim.errors import ExitCode
+from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
 
 if TYPE_CHECKING:
     from crowdsim.schedule.simulation import Simulation
     from crowdsim.schedule.verdict import Verdict
+
+RECORDING_SUFFIXES = (".h5", ".hdf5")
 
 
 def run(
@@ -40,22 +43,23 @@ def run(
     Exit codes: 0 everybody who was to arrive has; 2 mistakes in the scenario; 3 somebody has not arrived; 4 the recording could not be kept; 5 it is
     kept under another name, since a finished recording has the wanted one; 7 stopped by --time-limit; 130 by Ctrl-C.
     """
-    import os
-
+    if no_record:
+        _refuse_idle_options(out=out is not None, trace=trace, force=force)
+    if out is not None:
+        new_output(out, RECORDING_SUFFIXES, "a recording")
     with Progress(enabled=not (quiet or json)) as progress:
         progress.note("loading")
         from crowdsim.scenario.load import load_scenario
         from crowdsim.schedule.simulation import Simulation
 
         sets = with_seed(set_, seed) + (["record.trace=true"] if trace else [])
-        loaded = load_scenario(scenario, sets=sets, allow_dirs=allow_dir or ())
+        loaded = load_scenario(scenario, sets=sets, allow_dirs=known_folders(allow_dir))
+        progress.note("")
         for problem in loaded.notes:
             complain(f"note: {problem}")
-        target = None if no_record else out or Path("runs") / f"{loaded.name}.h5"
-        if target is not None and out is None:
-            target.parent.mkdir(exist_ok=True)
+        target = None if no_record else out or _default_output(loaded.name)
         progress.watch_compiler()
-        with _stoppable(), Simulation(loaded, threads=threads or os.cpu_count() or 1, out=target, force=force) as simulation:
+        with _stoppable(), Simulation(loaded, threads=threads, out=target, force=force) as simulation:
             progress.start(simulation)
             verdict = simulation.run(progress=progress.show, time_limit=time_limit)
             kept = simulation.kept
@@ -66,8 +70,25 @@ def run(
     if json:
         say_json(_as_json(verdict, simulation, kept.path if kept else None, code))
     elif not quiet:
-        say(verdict_text(verdict, simulation.scenario.tick, kept.path if kept else None))
+        say(verdict_text(verdict.as_dict(), simulation.scenario.tick, kept.path if kept else None))
     return int(code)
+
+
+def _refuse_idle_options(**given: bool) -> None:
+    """Refuse options about a recording where there will be none: doing nothing of what was asked would be found out too late."""
+    idle = [f"--{name}" for name, is_given in given.items() if is_given]
+    if idle:
+        raise CrowdsimError(f"--no-record leaves nothing to do for {' and '.join(idle)}. Leave out one or the other.")
+
+
+def _default_output(name: str) -> Path:
+    """Return the path of a recording in the folder ``runs``, which is made; a name with slashes stays one name."""
+    folder = Path("runs")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise RecordingError(f"{folder}: the folder for recordings cannot be made ({error.strerror}). Choose another place with --out FILE.") from None
+    return folder / f"{name.replace('/', '_').lstrip('.') or 'run'}.h5"
 
 
 def _as_json(verdict: Verdict, simulation: Simulation, path: Path | None, code: ExitCode) -> dict[str, Any]:

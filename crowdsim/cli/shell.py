@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json as json_module
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,9 +18,28 @@ import typer
 from crowdsim.errors import CrowdsimError, ExitCode, ScenarioError
 
 
+class OutputLost(CrowdsimError):
+    """What a verb prints could not be written: the disk is full."""
+
+    exit_code = ExitCode.RECORDING
+
+
 def say(text: str = "") -> None:
     """Print a line for the user or a pipe."""
-    sys.stdout.write(_printable(text, sys.stdout) + "\n")
+    with _output():
+        sys.stdout.write(_printable(text, sys.stdout) + "\n")
+
+
+@contextlib.contextmanager
+def _output() -> Iterator[None]:
+    """Tell a reader that has gone from a disk that is full; what is left in the buffer is thrown away, since Python would try again at exit."""
+    try:
+        yield
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise OutputLost(f"The output cannot be written ({error.strerror}).") from None
 
 
 def complain(text: str) -> None:
@@ -77,7 +97,7 @@ def problem_rows(error: ScenarioError) -> list[dict[str, Any]]:
 
 def print_error(error: CrowdsimError, *, as_json: bool = False) -> None:
     """Print what went wrong: as text to standard error, or as JSON to standard output."""
-    if as_json:
+    if as_json and not isinstance(error, OutputLost):
         problems = problem_rows(error) if isinstance(error, ScenarioError) else [{"message": str(error)}]
         say_json({"ok": False, "problems": problems})
         return
@@ -98,7 +118,8 @@ def guarded(function: Callable[..., Any]) -> Callable[..., None]:
         code: int = ExitCode.OK
         try:
             code = function(*arguments, **options) or ExitCode.OK
-            sys.stdout.flush()
+            with _output():
+                sys.stdout.flush()
         except CrowdsimError as error:
             print_error(error, as_json=bool(options.get("json")))
             code = error.exit_code
@@ -106,8 +127,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., None]:
             complain("interrupted")
             code = ExitCode.INTERRUPTED
         except BrokenPipeError:
-            # The reader of a pipe has gone (crowdsim ... | head). Python would complain at exit when it flushes the closed pipe.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            pass  # the reader of a pipe has gone (crowdsim ... | head)
         raise typer.Exit(int(code))
 
     return verb

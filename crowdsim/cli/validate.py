@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.options import AllowDir, Seed, SetValues, with_seed
+from crowdsim.cli.options import AllowDir, Seed, SetValues, known_folders, with_seed
 from crowdsim.cli.shell import complain, problem_rows, say, say_json
 from crowdsim.errors import ExitCode, ScenarioError
 
@@ -25,17 +25,19 @@ def validate(
     The mesh, the radii and the search are those of the run. Exit code 0 if nothing is wrong, 2 otherwise.
     """
     from crowdsim.scenario.build import build_world
-    from crowdsim.scenario.examine import examine
+    from crowdsim.scenario.examine import examine, notes_left
     from crowdsim.scenario.load import load_scenario
 
-    loaded = load_scenario(scenario, sets=with_seed(set_, seed), allow_dirs=allow_dir or ())
+    loaded = load_scenario(scenario, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir))
     built = build_world(loaded)
     problems, facts = examine(built)
+    notes = notes_left(loaded)
     if json:
-        say_json({"ok": not problems, "problems": problem_rows(ScenarioError(problems)) if problems else [], **asdict(facts)})
+        rows = [problem_rows(ScenarioError(found)) if found else [] for found in (problems, notes)]
+        say_json({"ok": not problems, "problems": rows[0], "notes": rows[1], **asdict(facts)})
         return int(ExitCode.USAGE if problems else ExitCode.OK)
-    for problem in loaded.notes:
-        complain(f"note: {problem}")
+    for note in notes:
+        complain(f"note: {note}")
     if problems:
         raise ScenarioError(problems)
     say(f"{scenario}: nothing is wrong")

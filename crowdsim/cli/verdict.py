@@ -1,67 +1,140 @@
-"""The verdict as a person reads it."""
+"""The verdict as a person reads it: after a run, and when a recording is looked at. Made of plain values, so that `info` needs no compiler."""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from crowdsim.cli.shell import table
-
-if TYPE_CHECKING:
-    from crowdsim.schedule.verdict import Verdict
+from crowdsim.cli.shell import table, terminal_width
 
 SLOWEST_SHOWN = 4
+MOST_GOALS = 8  # Goals whose arrivals are listed; --json has them all.
+LONG_WAIT_S = 2.0  # A path request that is open longer than this gets a warning: people would notice somebody who stands and thinks that long.
+_NUMBERS = {
+    "agents", "arrived", "standing", "not_arrived", "simulated_s", "wall_s", "ticks", "deepest_overlap_m", "symmetries_broken", "strays", "expansions",
+    "longest_wait_s", "worst_tick_ms",
+}  # fmt: skip
+Rows = Sequence[tuple[str, str]]
 
 
-def verdict_text(verdict: Verdict, tick_s: float, recording: Path | None) -> str:
+def is_verdict(result: Mapping[str, Any]) -> bool:
+    """Return whether plain values, perhaps from a stranger's file, are the verdict of a run."""
+    tables = all(_is_table(result.get(name), kind) for name, kind in (("arrivals", int), ("reasons", int), ("ms_per_tick", (int, float))))
+    left = result.get("left")
+    return (
+        tables
+        and all(isinstance(result.get(name), (int, float)) for name in _NUMBERS)
+        and all(isinstance(result.get(name), str) for name in ("scenario", "ended", "digest"))
+        and isinstance(result.get("last_arrival_s"), (int, float, type(None)))
+        and isinstance(left, (list, tuple))
+        and all(isinstance(each, Mapping) and _is_left(each) for each in left)
+    )
+
+
+def _is_left(left: Mapping[str, Any]) -> bool:
+    return all(isinstance(left.get(name), (int, float)) for name in ("x", "y", "stuck_for_s")) and {"agent", "reason"} <= left.keys()
+
+
+def _is_table(value: Any, kind: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) and isinstance(number, kind) for key, number in value.items())
+
+
+def verdict_text(result: Mapping[str, Any], tick_s: float, recording: Path | None) -> str:
     """Return the verdict of a run as a few aligned lines.
 
     Parameters
     ----------
-    verdict : Verdict
+    result : mapping
+        From `Verdict.as_dict`.
     tick_s : float, s
         Length of a tick.
     recording : Path or None
         Where the recording is.
     """
-    rows = [("ended", f"{verdict.ended} at {verdict.simulated_s:g} s ({verdict.ticks:,} ticks of {tick_s:g} s)")]
-    last = f", the last at {verdict.last_arrival_s:g} s" if verdict.last_arrival_s is not None else ""
-    rows.append(("arrived", f"{verdict.arrived:,} of {verdict.agents - verdict.standing + _standing_arrivals(verdict):,}{last}"))
-    if verdict.arrivals:
-        rows.append(("  by goal", ", ".join(f"{name} {count:,}" for name, count in verdict.arrivals.items())))
-    if verdict.not_arrived:
-        rows.append(("not arrived", ", ".join(f"{count:,} {reason}" for reason, count in verdict.reasons.items())))
-    if verdict.standing:
-        rows.append(("standing", f"{verdict.standing:,} without a further goal"))
-    overlap = f"deepest {100 * verdict.deepest_overlap_m:.1f} cm" if verdict.deepest_overlap_m else "none"
-    rows.append(("overlaps", overlap))
-    if verdict.symmetries_broken:
-        rows.append(("symmetry", f"broken {verdict.symmetries_broken:,} times"))
-    if verdict.strays:
-        rows.append(("pushed away", f"{verdict.strays:,} times so far off the way that a new path was asked for"))
-    rows.append(("paths", f"{verdict.expansions:,} expansions, longest wait {verdict.longest_wait_s:g} s"))
-    slowest = list(verdict.ms_per_tick.items())[:SLOWEST_SHOWN]
-    rows.append(("time", f"{verdict.wall_s:.2f} s, {_factor(verdict)} x real time; worst tick {verdict.worst_tick_ms:.1f} ms"))
-    rows.append(("  slowest", ", ".join(f"{name} {ms:.2f} ms" for name, ms in slowest) + " a tick"))
-    rows.append(("digest", verdict.digest))
-    rows.append(("recording", str(recording) if recording is not None else "none"))
-    width = max(len(name) for name, _ in rows)
-    text = "\n".join(f"{name.ljust(width)}  {value}" for name, value in rows)
-    if verdict.left:
-        shown = [(left.agent, f"({left.x:.2f}, {left.y:.2f})", left.reason, f"{left.stuck_for_s:g} s" if left.stuck_for_s else "") for left in verdict.left]
-        more = verdict.not_arrived - len(verdict.left)
+    rows = [*verdict_rows(result, tick_s), ("digest", result["digest"]), ("recording", str(recording) if recording is not None else "none")]
+    return f"{result['scenario']}: {_in_short(result)}\n{aligned(rows)}{left_text(result)}"
+
+
+def _in_short(result: Mapping[str, Any]) -> str:
+    if result["not_arrived"]:
+        return f"{result['not_arrived']:,} did not arrive"
+    return "everybody arrived" if result["arrived"] else "nobody had a goal"
+
+
+def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, str]]:
+    """Return what a run came to as names and values; see `verdict_text`."""
+    rows = [("ended", f"{result['ended']} at {result['simulated_s']:g} s ({result['ticks']:,} ticks of {tick_s:g} s)")]
+    last = f", the last at {result['last_arrival_s']:g} s" if result["last_arrival_s"] is not None else ""
+    rows.append(("arrived", f"{result['arrived']:,} of {result['agents'] - result['standing'] + _standing_arrivals(result):,}{last}"))
+    if result["arrivals"]:
+        rows.append(("  by goal", _by_goal(result["arrivals"])))
+    if result["not_arrived"]:
+        rows.append(("not arrived", ", ".join(f"{count:,} {reason}" for reason, count in result["reasons"].items())))
+    if result["standing"]:
+        rows.append(("standing", f"{result['standing']:,} without a further goal"))
+    rows.append(("overlaps", f"deepest {_length(result['deepest_overlap_m'])}" if result["deepest_overlap_m"] else "none"))
+    if result["symmetries_broken"]:
+        rows.append(("symmetry", f"broken {_times(result['symmetries_broken'])}"))
+    if result["strays"]:
+        rows.append(("pushed away", f"{_times(result['strays'])} so far off the way that a new path was asked for"))
+    if result.get("steered"):
+        rows.append(("steered", f"{_times(result['steered'])} by a program"))
+    rows.append(("paths", f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s"))
+    rows.append(("time", f"{result['wall_s']:.2f} s, {_factor(result)} x real time; worst tick {result['worst_tick_ms']:.1f} ms"))
+    slowest = list(result["ms_per_tick"].items())[:SLOWEST_SHOWN]
+    if slowest:
+        rows.append(("  slowest", ", ".join(f"{name} {ms:.2f} ms" for name, ms in slowest) + " a tick"))
+    return rows
+
+
+def aligned(rows: Rows) -> str:
+    """Return names and values as two columns, long values broken at the width of the terminal; a path stays in one piece."""
+    width = max(len(name) for name, _ in rows) + 2
+    wrapper = textwrap.TextWrapper(min(terminal_width(), 120), subsequent_indent=" " * width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(line if name == "recording" else wrapper.fill(line) for name, line in ((name, name.ljust(width) + value) for name, value in rows))
+
+
+def left_text(result: Mapping[str, Any]) -> str:
+    """Return who did not arrive, one by one, and a warning if paths were long in coming; empty if there is nothing to say."""
+    text = ""
+    if result["left"]:
+        shown = [
+            (left["agent"], f"({left['x']:.2f}, {left['y']:.2f})", left["reason"], f"{left['stuck_for_s']:g} s" if left["stuck_for_s"] else "")
+            for left in result["left"]
+        ]
+        more = result["not_arrived"] - len(shown)
         text += "\n\n" + table(("agent", "place (m)", "reason", "stuck for"), shown) + (f"\nand {more:,} more" if more > 0 else "")
-    from crowdsim.schedule.verdict import LONG_WAIT_S
-
-    if verdict.longest_wait_s > LONG_WAIT_S:
-        text += f"\n\nwarning: a path request was open for {verdict.longest_wait_s:g} s; a larger budget (budget: {{work: ...}}) answers sooner"
-    return f"{verdict.scenario}: {'everybody arrived' if not verdict.not_arrived else f'{verdict.not_arrived:,} did not arrive'}\n" + text
+    if result["longest_wait_s"] > LONG_WAIT_S:
+        text += f"\n\nwarning: a path request was open for {result['longest_wait_s']:g} s; a larger budget (budget: {{work: ...}}) answers sooner"
+    return text
 
 
-def _standing_arrivals(verdict: Verdict) -> int:
+def _by_goal(arrivals: Mapping[str, int]) -> str:
+    """Return the arrivals of the first goals; points without a name, which agents have of their own, are one entry."""
+    points = [name for name in arrivals if name.startswith("(")]
+    named = [(name, count) for name, count in arrivals.items() if name not in points]
+    shown = [f"{name} {count:,}" for name, count in named[:MOST_GOALS]]
+    if len(named) > MOST_GOALS:
+        shown.append(f"{sum(count for _, count in named[MOST_GOALS:]):,} at {len(named) - MOST_GOALS:,} more")
+    if points:
+        shown.append(f"{sum(arrivals[name] for name in points):,} at {len(points):,} point{'s' if len(points) > 1 else ''} of their own")
+    return ", ".join(shown)
+
+
+def _length(metres: float) -> str:
+    return f"{100.0 * metres:.1f} cm" if metres >= 0.01 else f"{1000.0 * metres:.2g} mm"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _standing_arrivals(result: Mapping[str, Any]) -> int:
     """Return how many of the standing have arrived somewhere: they are counted among the arrived too."""
-    return max(0, verdict.arrived + verdict.not_arrived + verdict.standing - verdict.agents)
+    return max(0, result["arrived"] + result["not_arrived"] + result["standing"] - result["agents"])
 
 
-def _factor(verdict: Verdict) -> str:
-    return f"{verdict.simulated_s / verdict.wall_s:.1f}" if verdict.wall_s > 0.0 else "-"
+def _factor(result: Mapping[str, Any]) -> str:
+    return f"{result['simulated_s'] / result['wall_s']:.1f}" if result["wall_s"] > 0.0 else "-"

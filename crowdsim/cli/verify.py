@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ import typer
 
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import say, say_json
-from crowdsim.errors import DivergenceError, ExitCode
+from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode
 
 
 def verify(
@@ -30,10 +29,13 @@ def verify(
     from crowdsim.schedule.simulation import Simulation
 
     with open_run(run) as recorded, tempfile.TemporaryDirectory(prefix="crowdsim-verify-") as folder, Progress(enabled=not (quiet or json)) as progress:
+        steered = ((recorded.verdict or {}).get("result") or {}).get("steered", 0)
+        if steered:
+            raise CrowdsimError(f"{run}: a program steered this run ({steered:,} times): it does not follow from its scenario and cannot be run again from it.")
         scenario = parse_scenario(recorded.header.scenario, file=str(run))
         again = Path(folder) / "again.h5"
         progress.watch_compiler()
-        with Simulation(scenario, threads=threads or os.cpu_count() or 1, out=again) as simulation:
+        with Simulation(scenario, threads=threads, out=again) as simulation:
             progress.start(simulation)
             while simulation.tick < recorded.commit.last_tick:
                 simulation.step()

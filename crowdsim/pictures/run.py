@@ -20,13 +20,15 @@ INCHES = 10.0
 GROUND, WALL, EXIT, STUCK, START = "#f7f7f5", "#333333", "#2a9d5c", "#d62828", "#00000040"
 
 
-def draw_run(recording: Recording, out: Path, *, dpi: int = 130) -> None:
-    """Draw a recording and write it as a picture (PNG, SVG or PDF by the name).
+def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: int = 130) -> None:
+    """Draw a recording and write it as a picture.
 
     Parameters
     ----------
     recording : Recording
     out : Path
+    form : str, optional
+        png, svg or pdf; without it as the name ends.
     dpi : int
         Dots an inch of a PNG; the longer side is 10 inches.
 
@@ -50,7 +52,7 @@ def draw_run(recording: Recording, out: Path, *, dpi: int = 130) -> None:
     if stuck:
         parts.append(f"{stuck:,} stuck at the end")
     axes.set_title("  |  ".join(parts), fontsize=10)
-    figure.savefig(out, dpi=dpi)
+    figure.savefig(out, dpi=dpi, format=form)
     plt.close(figure)
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit, newest
+from crowdsim.recording.files import partials_of
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, Header, Layout, from_json
 from crowdsim.recording.plan import plan_datasets
 from crowdsim.recording.schema import (
@@ -66,7 +67,13 @@ def open_run(path: str | os.PathLike[str]) -> Recording:
     RecordingError
         If it is no recording, damaged, or nothing was committed to it.
     """
-    return Recording(Path(path))
+    target = Path(path)
+    if not target.exists() and (left := partials_of(target)):
+        raise RecordingError(
+            f"{target}: there is no such file, but a run with this output is going on or was cut off: {left[-1]}. Open that, or make a whole recording of it: "
+            f"crowdsim recover {target}"
+        )
+    return Recording(target)
 
 
 class Recording:

@@ -58,7 +58,7 @@ class EventKind(IntEnum):
     """What happened to an agent. `value`, `x` and `y` of an event mean what the comment says; x, y are the agent's place where nothing else is said."""
 
     SPAWN = 1  # value: index of the group
-    ARRIVAL = 2  # left the world at its last goal; value: index of the goal (the exit)
+    ARRIVAL = 2  # reached its last goal; value: index of the goal (of a nearest-of goal, the one that was reached)
     PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, y: 0
     UNREACHABLE = 4  # value: PathStatus of the answer
     STUCK = 5  # value: entity that binds it, -1 a wall, 0 none
@@ -66,6 +66,7 @@ class EventKind(IntEnum):
     SYMMETRY_BROKEN = 7  # value: entity with which it stood symmetrically, 0 none
     GOAL_REACHED = 8  # a goal that is not the last; value: index of the goal
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
+    STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
 
 
 class RunState(IntEnum):

@@ -109,8 +109,11 @@ class Snapshot(io.RawIOBase):
         if self.was_open and not block[_FLAGS_AT] & _IS_SWMR:
             raise RecordingError(f"{path}: is being created, or its writer was stopped before the first tick. Nothing is recorded in it")
         self.size = status.st_size
+        end = struct.unpack_from("<Q", block, _END_AT)[0]
+        if not self.was_open and self.size < end:
+            raise RecordingError(f"{path}: ends after {self.size:,} of its {end:,} bytes: it was cut off in copying. Copy it again from where it is whole.")
         if self.was_open:
-            self.size = max(self.size, min(struct.unpack_from("<Q", block, _END_AT)[0], self.size + _UNWRITTEN_BYTES))
+            self.size = max(self.size, min(end, self.size + _UNWRITTEN_BYTES))
             block[_FLAGS_AT] = 0
             struct.pack_into("<Q", block, _END_AT, self.size)
             struct.pack_into("<I", block, _CHECKSUM_AT, lookup3(bytes(block[:_CHECKSUM_AT])))

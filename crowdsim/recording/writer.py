@@ -302,6 +302,15 @@ class RecordingWriter:
         """
         return self._finish(RunState.INTERRUPTED, reason, verdict or {})
 
+    def let_go(self) -> None:
+        """Commit what is there, and leave the file under its hidden name for `recover`: its run was neither finished nor stopped, only forgotten."""
+        if not self._closed:
+            self._closed = True
+            with contextlib.suppress(Exception):  # nobody is left who could be told; what was committed before is safe
+                if not self._is_halfway:
+                    self.commit()
+            self._storage.freeze()
+
     def discard(self) -> None:
         """Throw the file away, for a run that failed before it had anything to say."""
         if not self._closed:

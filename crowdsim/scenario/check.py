@@ -19,6 +19,14 @@ _MOST_PARTS = 100  # Parts of the ground up to which it is looked up who stands 
 _MOST_NAMED = 3  # Agents that one message names.
 
 
+NEAR_WALL = "given positions are closer to a wall than the agent's radius"
+
+
+def cut_off_message(goal: str, group: str) -> str:
+    """Return the note about a group none of whose agents can walk to a goal."""
+    return f'"{goal}" lies on another part of the ground than all agents of "{group}": nobody can walk there'
+
+
 class GroundCheck:
     """Checks items against the walkable ground of a scenario.
 
@@ -138,7 +146,7 @@ class GroundCheck:
         close = np.flatnonzero(shapely.dwithin(self.walls, points, least))
         if close.size:
             first = int(close[0])
-            message = f"{close.size} of {len(points)} given positions are closer to a wall than the agent's radius"
+            message = f"{close.size} of {len(points)} {NEAR_WALL}"
             distance = shapely.distance(self.walls, points[first])
             who = f"The first is {agent_name(group, rows[first])} at {_at(points[first].coords[0])}"
             self.notes.add(path, message, f"{who}, {distance:.3g} m from a wall with a radius of {least[first]:g} m.")
@@ -149,11 +157,11 @@ class GroundCheck:
         for step, visit in enumerate(group.visits):
             reached = self._parts_of_goal(goals, visit.goal)
             if starts and reached and not starts & reached:
-                message = f'"{goals[visit.goal].name}" lies on another part of the ground than all agents of "{group.name}": nobody can walk there'
+                message = cut_off_message(goals[visit.goal].name, group.name)
                 self.notes.add(
                     self._step((*path, "goals"), step),
                     message,
-                    f"The ground has {len(self.parts)} parts that do not touch; agents will go to the nearest point they can reach.",
+                    f"The ground has {len(self.parts)} parts that do not touch; these agents will stand, and the verdict says that they have no way.",
                 )
 
     def _parts_of_start(self, group: Group, positions: NDArray[np.float64]) -> set[int]:

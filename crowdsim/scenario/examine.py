@@ -19,12 +19,17 @@ from crowdsim.navigation.search import FOUND
 from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE
 from crowdsim.scenario.agents import agent_label, recorded_rows
 from crowdsim.scenario.build import Built
+from crowdsim.scenario.check import NEAR_WALL, cut_off_message
+from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.ways import lengths_of
 from crowdsim.threads import Team
 
 IN_WALL_M = 0.01  # A body may start this much nearer to a wall than its radius: what rounds off in a plan drawn by hand. More is a mistake.
-COMPRESSED_SHARE = 0.45  # Of the raw bytes of a frame that are left on disk, seen on walking crowds (0.3 where many stand, 0.6 in traced runs).
-MOST_PROBLEMS = 50
+# Of the raw bytes of a frame that are left on disk: 0.19 to 0.23 in crowds of a thousand and more, 0.27 in small ones; 0.5 in traced runs.
+COMPRESSED_SHARE, TRACED_SHARE = 0.25, 0.5
+TICK_BYTES = 190  # Of digests, timings and counts on disk, whoever is there.
+MOST_NAMED = 3  # Agents of a group that stand in walls and are told one by one; each has its own place.
+MOST_GAPS = 50  # Polygons of a goal from which the widest way is looked for; each costs some twenty searches.
 _ALL = 1 << 40
 
 
@@ -75,70 +80,94 @@ def examine(built: Built) -> tuple[list[Problem], Facts]:
 
 
 def agents_in_walls(built: Built) -> list[Problem]:
-    """Return a problem for each agent that starts nearer to a wall than its radius (less 1 cm)."""
+    """Return problems for the agents that start nearer to a wall than their radius (less 1 cm), the first three of each group one by one."""
     mesh, agents = built.world.mesh, built.agents
     flood = make_flood(mesh.polygon_count)
-    problems = []
+    distance = np.empty(len(agents))
     for row in range(len(agents)):
-        radius = float(agents.radius[row])
-        x, y = agents.position[row]
-        distance = float(wall_distance(mesh, built.polygon[row], x, y, radius, flood))
-        if distance < radius - IN_WALL_M:
+        distance[row] = wall_distance(mesh, built.polygon[row], *agents.position[row], float(agents.radius[row]), flood)
+    inside = np.flatnonzero(distance < agents.radius - IN_WALL_M)
+    problems = []
+    for group in np.unique(agents.group[inside]):
+        rows = inside[agents.group[inside] == group]
+        for number, row in enumerate(rows[:MOST_NAMED].tolist(), 1):
+            (x, y), radius, left = agents.position[row], float(agents.radius[row]), len(rows) - number
+            more = f", and {left:,} more of the group stand in walls" if number == MOST_NAMED and left else ""
             problems.append(
                 _problem(
-                    built, row, f"stands {distance:.3f} m from a wall at ({x:g}, {y:g}), but its radius is {radius:g} m",
-                    f"Move it {radius - distance:.3f} m away from the wall, or make the radius at most {distance:.3f} m.",
+                    built, [row], f"stands {distance[row]:.3f} m from a wall at ({x:g}, {y:g}), but its radius is {radius:g} m{more}",
+                    f"Move it {radius - distance[row]:.3f} m away from the wall, or make the radius at most {distance[row]:.3f} m.",
                 )
             )  # fmt: skip
-        if len(problems) >= MOST_PROBLEMS:
-            break
     return problems
 
 
 def agents_without_way(built: Built, ways: list[float]) -> list[Problem]:
-    """Return a problem for each agent that has no way to one of its goals; `ways` receives the lengths of the first ways (m)."""
+    """Return a problem for each gap behind which agents have no way to one of their goals; `ways` receives the lengths of the first ways (m)."""
     world, agents = built.world, built.agents
     problems: list[Problem] = []
     rows = np.arange(len(agents))
     stage = 0
     position, polygon = agents.position.copy(), built.polygon.copy()
-    while len(rows) and len(problems) < MOST_PROBLEMS:
+    while True:
         goals = [world.itineraries[built.population.itinerary[row]].goals for row in rows.tolist()]
         rows = rows[np.array([len(each) > stage for each in goals], dtype=bool)]
         if not len(rows):
-            break
+            return problems
         goal = np.array([each[stage] for each in goals if len(each) > stage], dtype=np.int32)
         status, length, piece = lengths_of(world, position[rows], polygon[rows], goal, agents.radius[rows])
         if stage == 0:
             ways += length[status == FOUND].tolist()
-        for row in np.flatnonzero(status != FOUND).tolist():
-            if len(problems) < MOST_PROBLEMS:
-                problems.append(_no_way(built, int(rows[row]), int(goal[row]), position[rows[row]], int(polygon[rows[row]])))
+        for wanted in np.unique(goal[status != FOUND]).tolist():
+            problems += _no_way(built, wanted, rows[(status != FOUND) & (goal == wanted)], position, polygon)
         arrived = status == FOUND
         rows, piece = rows[arrived], piece[arrived]
         position[rows] = world.goals.pole[piece]
         polygon[rows] = world.goals.piece_polygon[piece]
         stage += 1
-    return problems
 
 
-def _no_way(built: Built, row: int, goal: int, position: NDArray[np.float64], polygon: int) -> Problem:
-    world, radius = built.world, float(built.agents.radius[row])
+def _no_way(built: Built, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> list[Problem]:
+    """Return one problem for each group and each gap that holds agents back from a goal."""
+    world, agents = built.world, built.agents
     name = built.scenario.goals[goal].name
-    if world.goals.goal_start[goal] == world.goals.goal_start[goal + 1]:
-        return _problem(built, row, f'has no way to goal "{name}": the goal does not touch the walkable ground', "Move the goal onto the ground.")
-    gap = widest_way(world.mesh, world.goals, position, polygon, goal, 2.0 * radius)
+    is_off = world.goals.goal_start[goal] == world.goals.goal_start[goal + 1]
+    gaps: dict[int, tuple[float, float, float] | None] = {}
+    held: dict[tuple[int, Any], list[int]] = {}
+    for row in rows.tolist():
+        place = int(polygon[row])
+        if not is_off and place not in gaps and len(gaps) < MOST_GAPS:
+            narrowest = 2.0 * float(agents.radius[rows[polygon[rows] == place]].min())
+            gaps[place] = widest_way(world.mesh, world.goals, position[row], place, goal, narrowest)
+        gap = gaps[place] if place in gaps else next(iter(gaps.values()), None)  # one of the known gaps stands for those that were not looked for
+        held.setdefault((int(agents.group[row]), gap), []).append(row)
+    return [_held_back(built, name, is_off, gap, who, position[who[0]]) for (_, gap), who in held.items()]
+
+
+def _held_back(built: Built, goal: str, is_off: bool, gap: tuple[float, float, float] | None, rows: list[int], start: NDArray[np.float64]) -> Problem:
+    has, needs, its, it = ("has", "needs", "its", "it") if len(rows) == 1 else ("have", "need", "their", "them")
+    if is_off:
+        return _problem(built, rows, f'{has} no way to goal "{goal}": the goal does not touch the walkable ground', "Move the goal onto the ground.")
     if gap is None:
         return _problem(
-            built, row, f'has no way to goal "{name}" from ({position[0]:g}, {position[1]:g}): the ground between is not connected',
-            "Connect the two parts, or give it another goal.",
+            built, rows, f'{has} no way to goal "{goal}" from ({start[0]:g}, {start[1]:g}): the ground between is not connected',
+            f"Connect the two parts, or give {it} another goal.",
         )  # fmt: skip
     width, x, y = gap
+    radii = built.agents.radius[rows]
+    least, most = float(radii.min()), float(radii.max())
+    sizes = f"radius of {most:.3g} m" if least == most else f"radii of {least:.3g} to {most:.3g} m"
     return _problem(
-        built, row, f'has no way to goal "{name}" for its radius of {radius:g} m (needs {2.0 * radius:g} m): the widest way has a gap of {width:.3f} m at '
-        f"({x:.2f}, {y:.2f})",
-        f"Make the gap at least {2.0 * radius:g} m, or the radius at most {width / 2.0:.3f} m.",
+        built, rows, f'{has} no way to goal "{goal}" for {its} {sizes} ({needs} {2.0 * most:.3g} m): the widest way has a gap of '
+        f"{width:.3f} m at ({x:.2f}, {y:.2f})",
+        f"Make the gap at least {2.0 * most:.3g} m, or the radius at most {width / 2.0:.3f} m.",
     )  # fmt: skip
+
+
+def notes_left(scenario: Scenario) -> list[Problem]:
+    """Return the loader's notes without those that `examine` looks into exactly, with the mesh and the radii that were drawn: it tells what is true of them."""
+    guesses = {cut_off_message(goal.name, group.name) for goal in scenario.goals for group in scenario.groups}
+    return [note for note in scenario.notes if not note.message.endswith(NEAR_WALL) and note.message not in guesses]
 
 
 def widest_way(
@@ -199,18 +228,19 @@ def _gap_of_width(mesh: NavMesh, width: float) -> tuple[float, float]:
     return float("nan"), float("nan")
 
 
-def _problem(built: Built, row: int, message: str, way_out: str) -> Problem:
+def _problem(built: Built, rows: list[int], message: str, way_out: str) -> Problem:
+    """Return a problem of some agents of one group, called by the first of them."""
     scenario = built.scenario
-    group = scenario.groups[built.agents.group[row]]
-    place = group.place
-    return Problem(agent_label(scenario, built.agents, row), message, way_out, *place)
+    more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+    return Problem(agent_label(scenario, built.agents, rows[0]) + more, message, way_out, *scenario.groups[built.agents.group[rows[0]]].place)
 
 
 def _facts(built: Built, ways: list[float]) -> Facts:
     scenario = built.scenario
     frames = scenario.stop.ticks // scenario.record.ticks_per_frame + 1
     recorded = int(recorded_rows(scenario, built.agents).sum())
-    width = {column.name: column.stored_dtype(scenario.record.trace).itemsize * column.width for column in STANDARD_COLUMNS}
+    trace = scenario.record.trace
+    width = {column.name: column.stored_dtype(trace).itemsize * column.width for column in STANDARD_COLUMNS}
     row = TRAJECTORY_DTYPE.itemsize + sum(width[name] for name in scenario.record.columns)
     return Facts(
         agents=len(built.agents),
@@ -222,5 +252,5 @@ def _facts(built: Built, ways: list[float]) -> Facts:
         walls=len(built.world.walls.start),
         shortest_way_m=min(ways, default=0.0),
         longest_way_m=max(ways, default=0.0),
-        recording_bytes=int(frames * recorded * row * COMPRESSED_SHARE),
+        recording_bytes=int(frames * recorded * row * (TRACED_SHARE if trace else COMPRESSED_SHARE) + scenario.stop.ticks * TICK_BYTES),
     )

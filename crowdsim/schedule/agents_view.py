@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.scenario.tree import suggestion
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 
 if TYPE_CHECKING:
@@ -25,18 +26,28 @@ class AgentsView:
     columns : AgentColumns
     labels : sequence of str
         Names of all agents by entity id - 1.
+    goals : sequence of str
+        Names of the goals by index.
     """
 
-    def __init__(self, columns: AgentColumns, labels: Sequence[str]) -> None:
-        self._columns = columns
-        self._labels = labels
+    def __init__(self, columns: AgentColumns, labels: Sequence[str], goals: Sequence[str]) -> None:
+        self._columns, self._labels, self._goals = columns, labels, goals
 
     def __len__(self) -> int:
         return len(self._columns)
 
+    def __repr__(self) -> str:
+        return f"<{len(self):,} agents; columns {', '.join(self._columns.columns)}>"
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._columns.columns]
+
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name not in self._columns.columns:
+            near = suggestion(name, self._columns.columns)
+            raise AttributeError(f"agents have no column {name!r}. {near or 'Known are ' + ', '.join(self._columns.columns) + '.'}")
         view = getattr(self._columns, name).view()
         view.flags.writeable = False
         return view
@@ -47,17 +58,23 @@ class AgentsView:
         return [self._labels[entity - 1] for entity in self._columns.entity.tolist()]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the agents as a DataFrame: one row each, indexed by entity, vectors as two columns."""
+        """Return a copy of the agents as a DataFrame: one row each, indexed by entity, vectors as two columns, units in ``attrs["units"]``."""
         import pandas as pd
 
         agents = self._columns
         table: dict[str, Any] = {"agent": self.label}
+        units = {"agent": ""}
         for name in ("position", "velocity", "preferred_velocity", "next_corner"):
-            array = getattr(agents, name)
-            table[f"{name}_x"], table[f"{name}_y"] = array[:, 0].copy(), array[:, 1].copy()
+            for axis, suffix in enumerate("xy"):
+                table[f"{name}_{suffix}"] = getattr(agents, name)[:, axis].copy()
+                units[f"{name}_{suffix}"] = agents.columns[name].unit
         for name in ("radius", "desired_speed", "goal", "layer", "blocker"):
             table[name] = getattr(agents, name).copy()
+            units[name] = agents.columns[name].unit
+        table["goal_name"] = [self._goals[goal] if goal >= 0 else "" for goal in agents.goal.tolist()]
         table["activity"] = [AgentState(value).name.lower() for value in agents.activity.tolist()]
         table["path_status"] = [PathStatus(value).name.lower() for value in agents.path_status.tolist()]
         table["is_stuck"] = agents.is_stuck.astype(bool)
-        return pd.DataFrame(table, index=pd.Index(np.asarray(agents.entity).copy(), name="entity"))
+        data = pd.DataFrame(table, index=pd.Index(np.asarray(agents.entity).copy(), name="entity"))
+        data.attrs["units"] = dict.fromkeys(table, "") | units
+        return data

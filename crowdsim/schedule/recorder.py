@@ -116,3 +116,7 @@ class Recorder:
         """Finish the file; with a reason, mark it as interrupted."""
         self.kept = self.writer.abandon(reason, verdict) if reason else self.writer.close(verdict)
         return self.kept
+
+    def let_go(self) -> None:
+        """Make safe what is there, if the file was not finished; it keeps its hidden name."""
+        self.writer.let_go()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,11 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.build import avoidance_model, build_world, planner_parameters
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.schedule.agents_view import AgentsView
+from crowdsim.schedule.asked import as_scenario
+from crowdsim.schedule.given import rows_of, velocities_of
+from crowdsim.schedule.listeners import Listeners
 from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
 from crowdsim.schedule.verdict import Ledger, Verdict
@@ -40,12 +46,15 @@ PROGRESS_SECONDS = 0.2  # Between calls of a progress function: what the eye tak
 class Simulation:
     """One run of a scenario, step by step or to its end.
 
+    Use it in a ``with`` statement, or call `finish` or `close`: that gives the recording its name. One that is dropped without it leaves everything
+    until its last tick in a hidden file beside that name, and ``crowdsim recover`` makes a whole recording of it.
+
     Parameters
     ----------
-    scenario : Scenario
-        As `crowdsim.load_scenario` returns it.
-    threads : int, >= 1
-        Threads of the kernels; they change nothing but the time.
+    scenario : Scenario, str, Path or mapping
+        As `crowdsim.load_scenario` returns it; or a file, YAML text (with line breaks), or the same as plain values.
+    threads : int, >= 0
+        Threads of the kernels; they change nothing but the time. 0 is one for each core that the process may use.
     out : str or Path, optional
         Where to record; without it nothing is recorded.
     force : bool
@@ -56,29 +65,36 @@ class Simulation:
     Raises
     ------
     ScenarioError
-        If the scenario cannot be built: agents that do not fit, ground that cannot be meshed.
+        If the scenario has mistakes or cannot be built: agents that do not fit, ground that cannot be meshed.
     RecordingError
         If the recording cannot be begun.
+    CrowdsimError
+        If the number of threads makes no sense.
     """
 
-    def __init__(self, scenario: Scenario, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True) -> None:
-        self.scenario = scenario
+    def __init__(
+        self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True
+    ) -> None:
+        self.team = Team(threads)
+        self.scenario = scenario = as_scenario(scenario)
         if warm:
             warm_kernels(scenario)
         self.built = build_world(scenario)
         self.world = self.built.world
-        self.team = Team(threads)
         names = [kind.__name__ for kind in TICK_ORDER]
         counts = ["agents", *(name for kind in TICK_ORDER for name in kind.counts)]
         self.recorder: Recorder | None = None
         self.systems: list[System] = []
         self.probes = Probes(names)
         self.ledger = Ledger(self.built)
-        self._listeners: list[tuple[EventKind | None, Callable[[Any], None]]] = []
+        self._listeners = Listeners()
         self._wall_s = 0.0
+        self._is_stepping = False
+        self._verdict: Verdict | None = None  # the last word, once the run is finished
         try:
             if out is not None:
-                self.recorder = Recorder(self.built, Path(out), names, counts, threads=threads, force=force)
+                self.recorder = Recorder(self.built, Path(out), names, counts, threads=self.team.threads, force=force)
+                weakref.finalize(self, _let_go, self.recorder, os.getpid())
             self._begin()
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
             if self.recorder is not None:
@@ -92,6 +108,7 @@ class Simulation:
             self.world.add_system(system, len(self.systems) - place)
         self.world.spawn(self.built.population, self.built.polygon)
         events = self.world.events.take()
+        self._listeners.take(events)
         if self.recorder is not None:
             self.recorder.begin(self.world.agents, self.built, events)
 
@@ -131,16 +148,36 @@ class Simulation:
     @property
     def agents(self) -> AgentsView:
         """The agents in the world now, as arrays and as a DataFrame."""
-        return AgentsView(self.world.agents, self.built.population.label)
+        return AgentsView(self.world.agents, self.built.population.label, self.world.goal_names)
 
     def step(self) -> NDArray[Any]:
-        """Do one tick; return its events.
+        """Do one tick, tell its events to those who listen, and return them.
+
+        Steps go on whatever `why_over` says, until the run is finished.
 
         Returns
         -------
         (k,) record array
             Fields tick, entity, kind (`EventKind`), value, x, y.
+
+        Raises
+        ------
+        CrowdsimError
+            If the simulation is finished, or a callback tries to step it.
         """
+        self._refuse_if_finished("step on")
+        if self._is_stepping:
+            raise CrowdsimError("a callback cannot step the simulation that is telling it an event. Note what is to be done, and do it after the step.")
+        self._is_stepping = True
+        try:
+            events = self._step()
+            self._listeners.take(events)
+            self._listeners.tell()
+        finally:
+            self._is_stepping = False
+        return events.view(np.recarray)
+
+    def _step(self) -> NDArray[Any]:
         began = time.perf_counter()
         tick = Tick(self.world.tick + 1, self.scenario.tick, self.team)
         readings = np.empty(len(self.systems), dtype=np.int64)
@@ -159,7 +196,6 @@ class Simulation:
         if self.recorder is not None:
             self.recorder.tick(tick, readings, events)
         self._wall_s += time.perf_counter() - began
-        self._tell(events)
         return events
 
     def run(self, *, progress: Callable[[Simulation], None] | None = None, time_limit: float | None = None) -> Verdict:
@@ -175,7 +211,14 @@ class Simulation:
         Returns
         -------
         Verdict
+
+        Raises
+        ------
+        CrowdsimError
+            If the simulation was finished before its end, or the time limit is no time.
         """
+        if time_limit is not None and not time_limit >= 0.0:
+            raise CrowdsimError(f"the time limit is {time_limit} s, but must be at least 0 s.")
         began = shown = time.monotonic()
         ended = ""
         try:
@@ -217,13 +260,19 @@ class Simulation:
         )  # fmt: skip
 
     def finish(self, ended: str = "") -> Verdict:
-        """Finish the recording, if there is one, and return the verdict; `kept` then says where the file is."""
-        verdict = self.verdict(ended)
-        if self.recorder is not None and self.kept is None:
+        """End the run: finish the recording, if there is one, and return the verdict; `kept` then says where the file is. Later calls return the same."""
+        if self._verdict is None:
+            verdict = self.verdict(ended)
             stopped = verdict.ended if verdict.ended in ("time limit", "interrupted", "not over") else ""
-            self.recorder.close(verdict.as_dict(), stopped)
+            self._end(verdict, stopped)
+        assert self._verdict is not None
+        return self._verdict
+
+    def _end(self, verdict: Verdict, stopped: str) -> None:
+        self._verdict = verdict
         self.team.close()
-        return verdict
+        if self.recorder is not None:
+            self.recorder.close(verdict.as_dict(), stopped)
 
     @property
     def kept(self) -> Kept | None:
@@ -232,10 +281,15 @@ class Simulation:
 
     def close(self) -> None:
         """Free what the simulation holds; a recording that was not finished is finished as interrupted."""
-        if self.recorder is not None and self.kept is None:
-            self.recorder.close(self.verdict("not over").as_dict(), "closed before its end")
-        self.team.close()
-        self.world.close()
+        try:
+            if self._verdict is None:
+                self._end(self.verdict("not over"), "closed before its end")
+        finally:
+            self.world.close()
+
+    def _refuse_if_finished(self, wish: str) -> None:
+        if self._verdict is not None:
+            raise CrowdsimError(f"the simulation was finished at {self.time:g} s and cannot {wish}. Make a new one: Simulation(scenario).")
 
     def __enter__(self) -> Simulation:
         return self
@@ -243,21 +297,40 @@ class Simulation:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def on(self, kind: EventKind | None, callback: Callable[[Any], None]) -> None:
-        """Call `callback(event)` after each tick for each event of a kind; None is every kind."""
-        self._listeners.append((kind, callback))
+    def on(self, kind: EventKind | str | None, callback: Callable[[Any], Any]) -> Callable[[], None]:
+        """Call `callback(event)` after each tick for each event of a kind, in the order of the events.
 
-    def _tell(self, events: NDArray[Any]) -> None:
-        for kind, callback in self._listeners:
-            for event in events if kind is None else events[events["kind"] == kind]:
-                callback(event)
+        An event has the attributes tick, entity, kind, value, x and y. Those of tick 0, where everybody spawns, are told after the first tick. A callback may
+        set goals and velocities; an exception that it raises ends the step after the tick is whole, and what was not told yet is told after the next one.
+
+        Parameters
+        ----------
+        kind : EventKind, str or None
+            As in ``on("ARRIVAL", ...)``; None is every kind.
+        callback : callable
+
+        Returns
+        -------
+        callable
+            Takes the callback off again.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such kind, or the callback cannot be called.
+        """
+        return self._listeners.add(kind, callback)
 
     def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
         """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
 
+        Who has not set off yet (premovement) sets off at its time. At the new goal agents go on with the rest of their list; those at the end of it leave
+        the world or stay, as their group says.
+
         Parameters
         ----------
-        entity : int or sequence of int
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
         goal : str or None
             Name; None lets them stand.
 
@@ -266,49 +339,47 @@ class Simulation:
         CrowdsimError
             If there is no such goal or agent.
         """
-        rows, agents = self._rows(entity), self.world.agents
-        if goal is not None and goal not in self.world.goal_names:
-            raise CrowdsimError(f'there is no goal "{goal}"; there are {", ".join(self.world.goal_names)}')
-        agents.goal[rows] = self.world.goal_names.index(goal) if goal is not None else -1
-        agents.activity[rows] = AgentState.WALKING if goal is not None else AgentState.STANDING
+        self._refuse_if_finished("send anybody to a goal")
+        rows, agents, names = self._rows(entity), self.world.agents, self.world.goal_names
+        if goal is not None and goal not in names:
+            near = suggestion(goal, names) if isinstance(goal, str) else ""
+            known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
+            raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
+        waits = agents.start_tick[rows] > self.world.tick
+        agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
+        agents.goal[rows] = names.index(goal) if goal is not None else -1
         agents.path_status[rows] = PathStatus.NONE
         agents.corridor_length[rows] = 0
         agents.goal_piece[rows] = -1
+        agents.guessed[rows] = -1
         next(system for system in self.systems if isinstance(system, Plan)).planner.drop(agents.entity[rows])
+        self.ledger.note_steering(agents.entity[rows], are_sent=True)
 
     def set_preferred_velocity(self, entity: ArrayLike, velocity: ArrayLike | None) -> None:
         """Steer agents from outside, until this is called with None: avoidance still applies.
 
         Parameters
         ----------
-        entity : int or sequence of int
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
         velocity : (2,) or (k, 2) float, m/s, or None
-            None gives them back to their paths.
+            One for all or one for each; None gives them back to their paths.
 
         Raises
         ------
         CrowdsimError
-            If there is no such agent, or a velocity is no number.
+            If there is no such agent, or a velocity is not two finite numbers.
         """
+        self._refuse_if_finished("steer anybody")
         rows, agents = self._rows(entity), self.world.agents
-        if velocity is None:
-            agents.is_driven[rows] = 0
-            return
-        wanted = np.broadcast_to(np.asarray(velocity, dtype=np.float64), (len(rows), 2))
-        if not np.all(np.isfinite(wanted)):
-            raise CrowdsimError("a preferred velocity must be two finite numbers in m/s")
-        agents.preferred_velocity[rows] = wanted
-        agents.next_corner[rows] = agents.position[rows]
-        agents.is_driven[rows] = 1
+        if velocity is not None:
+            agents.preferred_velocity[rows] = velocities_of(velocity, len(rows))
+            agents.next_corner[rows] = agents.position[rows]
+        agents.is_driven[rows] = velocity is not None
+        self.ledger.note_steering(agents.entity[rows], are_sent=False)
 
-    def _rows(self, entity: ArrayLike) -> NDArray[np.int64]:
-        wanted = np.atleast_1d(np.asarray(entity, dtype=np.int64))
-        known = self.world.agents.entity
-        rows = np.searchsorted(known, wanted)
-        missing = (rows >= len(known)) | (known[np.minimum(rows, max(0, len(known) - 1))] != wanted) if len(known) else np.ones(len(wanted), dtype=bool)
-        if np.any(missing):
-            raise CrowdsimError(f"there is no agent {wanted[missing][0]} in the world (any more)")
-        return rows
+    def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
+        return rows_of(entity, self.world.agents.entity, self.built.population.label)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives as named arrays: enough to go on bit for bit in another process."""
@@ -326,6 +397,12 @@ class Simulation:
         self.ledger.restore(part("ledger"))
         for system in self.systems:
             system.restore(part(f"systems/{type(system).__name__}"))
+
+
+def _let_go(recorder: Recorder, owner: int) -> None:
+    """Make safe what a simulation that nobody holds any more has recorded; in a forked child the file is the parent's."""
+    if os.getpid() == owner:
+        recorder.let_go()
 
 
 def tick_table(kinds: Sequence[type[System]] = TICK_ORDER) -> list[dict[str, str]]:

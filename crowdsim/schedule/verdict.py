@@ -14,7 +14,6 @@ from crowdsim.scenario.build import Built
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 from crowdsim.world.events import EventKind
 
-LONG_WAIT_S = 2.0  # A path request that is open longer than this gets a warning: people would notice somebody who stands and thinks that long.
 MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
 
 
@@ -49,7 +48,7 @@ class Verdict:
     ended : str
         Why the run ended: ``all arrived``, ``time is up``, ``everybody left is stuck``, ``time limit``, ``interrupted``.
     agents, arrived, standing : int
-        All, those who reached their last goal, those without a goal (they had none, or are done and stay).
+        All, those who reached their last goal (and were not sent on since), those without a goal (they had none, or are done and stay).
     arrivals : dict of str to int
         By goal.
     not_arrived : int
@@ -68,6 +67,8 @@ class Verdict:
     strays : int
         How often somebody was pushed off its way so far that it asked for a new one.
     expansions : int
+    steered : int
+        How often a program sent or steered an agent with `set_goal` or `set_preferred_velocity`: such a run does not follow from its scenario alone.
     longest_wait_s : float
         Longest time that a path request was open.
     ms_per_tick : dict of str to float
@@ -99,6 +100,7 @@ class Verdict:
     ms_per_tick: dict[str, float] = field(default_factory=dict)
     worst_tick_ms: float = 0.0
     digest: str = ""
+    steered: int = 0
 
     @property
     def exit_code(self) -> ExitCode:
@@ -125,7 +127,8 @@ class Ledger:
     def __init__(self, built: Built) -> None:
         self._built = built
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
-        names = ("last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
+        self._has_arrived = np.zeros(len(built.population) + 1, dtype=bool)  # by entity
+        names = ("steered", "last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
         self._numbers = dict.fromkeys(names, 0.0)
 
     def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
@@ -134,6 +137,7 @@ class Ledger:
         arrivals = events[events["kind"] == EventKind.ARRIVAL]
         if len(arrivals):
             np.add.at(self._arrivals, arrivals["value"], 1)
+            self._has_arrived[arrivals["entity"]] = True
             numbers["last_arrival_tick"] = tick
         numbers["symmetries_broken"] += int(np.count_nonzero(events["kind"] == EventKind.SYMMETRY_BROKEN))
         numbers["strays"] += counts.get("strayed", 0.0)
@@ -142,13 +146,19 @@ class Ledger:
         numbers["deepest_overlap_m"] = max(numbers["deepest_overlap_m"], counts.get("deepest_overlap_m", 0.0))
         numbers["longest_wait_ticks"] = max(numbers["longest_wait_ticks"], counts.get("oldest_request_ticks", 0.0))
 
+    def note_steering(self, entity: NDArray[np.int64], *, are_sent: bool) -> None:
+        """Take in that a program steered agents; those that it sent to a goal have not arrived yet."""
+        self._numbers["steered"] += len(entity)
+        if are_sent:
+            self._has_arrived[entity] = False
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the counts as named arrays."""
-        return {"arrivals": self._arrivals.copy(), "numbers": np.array(list(self._numbers.values()))}
+        return {"arrivals": self._arrivals.copy(), "has_arrived": self._has_arrived.copy(), "numbers": np.array(list(self._numbers.values()))}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
-        self._arrivals = state["arrivals"].copy()
+        self._arrivals, self._has_arrived = state["arrivals"].copy(), state["has_arrived"].copy()
         self._numbers = dict(zip(self._numbers, (float(value) for value in state["numbers"]), strict=True))
 
     def verdict(
@@ -162,7 +172,7 @@ class Ledger:
         for reason in reasons:
             tally[reason] = tally.get(reason, 0) + 1
         order = sorted(range(len(walkers)), key=lambda i: (agents.is_stuck[walkers[i]] == 0, walkers[i]))
-        arrived = int(self._arrivals.sum())
+        arrived = int(self._has_arrived.sum())
         return Verdict(
             scenario=scenario.name,
             ended=ended,
@@ -173,7 +183,7 @@ class Ledger:
             not_arrived=len(walkers),
             reasons=dict(sorted(tally.items(), key=lambda item: (-item[1], item[0]))),
             left=[self._left(agents, int(walkers[i]), reasons[i], tick) for i in order[:MOST_NAMED]],
-            last_arrival_s=numbers["last_arrival_tick"] * scenario.tick if arrived else None,
+            last_arrival_s=numbers["last_arrival_tick"] * scenario.tick if self._arrivals.any() else None,
             simulated_s=tick * scenario.tick,
             wall_s=wall_s,
             ticks=tick,
@@ -186,6 +196,7 @@ class Ledger:
             ms_per_tick=ms_per_tick,
             worst_tick_ms=worst_tick_ms,
             digest=digest,
+            steered=int(numbers["steered"]),
         )
 
     def _left(self, agents: AgentColumns, row: int, reason: str, tick: int) -> Left:

@@ -143,12 +143,14 @@ class World:
         self._enter()
         entity = np.array([esper.create_entity(self.itineraries[i]) for i in population.itinerary.tolist()], dtype=np.int64)
         self._highest_entity += len(entity)
+        goal = np.array([self.itineraries[i].goals[0] if self.itineraries[i].goals else -1 for i in population.itinerary.tolist()], dtype=np.int64)
+        ready = np.where(population.start_tick > self.tick, int(AgentState.WAITING), int(AgentState.WALKING))
         columns = {
             "entity": entity,
             "key": population.key,
             "group": population.group,
             "itinerary": population.itinerary,
-            "activity": np.where(population.start_tick > self.tick, int(AgentState.WAITING), int(AgentState.WALKING)),
+            "activity": np.where(goal < 0, int(AgentState.STANDING), ready),
             "position": population.position,
             "tentative_position": population.position,
             "next_corner": population.position,
@@ -159,7 +161,7 @@ class World:
             "maximum_speed": population.maximum_speed,
             "start_tick": population.start_tick,
             "symmetry_draw": population.symmetry_draw,
-            "goal": np.array([self.itineraries[i].goals[0] if self.itineraries[i].goals else -1 for i in population.itinerary.tolist()]),
+            "goal": goal,
             "trail": np.nan,
         }
         rows = self.agents.append(len(population), columns)

@@ -209,7 +209,7 @@ def test_a_file_in_creation_has_nothing_to_show(tmp_path):
 def test_a_finished_file_that_lost_its_end_is_refused(whole, tmp_path, share):
     data = whole.read_bytes()
     (tmp_path / "cut.h5").write_bytes(data[: int(share * len(data))])
-    with pytest.raises(RecordingError, match="damaged or no recording"):
+    with pytest.raises(RecordingError, match="it was cut off in copying"):
         open_run(tmp_path / "cut.h5")
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from crowdsim.systems import TICK_ORDER, Tick
 from crowdsim.world.columns import AGENT_COLUMNS
-from tests.crowds import simulation
+from tests.crowds import BUSY, simulation
 
 NAMES = {column.name for column in AGENT_COLUMNS}
 
@@ -17,7 +17,8 @@ def test_a_system_declares_columns_that_exist(kind):
 
 
 def test_a_system_writes_only_what_it_declares():
-    with simulation() as run:
+    meeting = {"name": "pair", "agents": [{"position": [x, 7.5], "goals": [{"point": [20 - x, 7.5], "arrive_within": 0.2}]} for x in (9, 11)]}
+    with simulation({**BUSY, "groups": [*BUSY["groups"], meeting]}) as run:
         agents = run.world.agents
         written: dict[str, set[str]] = {type(system).__name__: set() for system in run.systems}
         for number in range(1, 121):

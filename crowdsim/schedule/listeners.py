@@ -1,0 +1,79 @@
+"""Listeners: what a user of the library wants to be told while a simulation runs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.scenario.tree import suggestion
+from crowdsim.world.events import EventKind
+
+Listener = tuple[EventKind | None, Callable[[Any], Any]]
+
+
+class Listeners:
+    """Tells every event to every listener of its kind once, in the order of the events."""
+
+    def __init__(self) -> None:
+        self._all: list[Listener] = []
+        self._events: deque[Any] = deque()
+        self._calls: deque[tuple[Callable[[Any], Any], Any]] = deque()
+
+    def add(self, kind: EventKind | str | int | None, callback: Callable[[Any], Any]) -> Callable[[], None]:
+        """Add a listener; return a function that takes it off again."""
+        if not callable(callback):
+            raise CrowdsimError(f"the callback is {callback!r}, which cannot be called. Give a function of one event: on({kind!r}, print).")
+        listener = (None if kind is None else event_kind(kind), callback)
+        self._all.append(listener)
+
+        def forget() -> None:
+            if listener in self._all:
+                self._all.remove(listener)
+
+        return forget
+
+    def take(self, events: NDArray[Any]) -> None:
+        """Note events that are to be told."""
+        self._events.extend(events.view(np.recarray))
+
+    def tell(self) -> None:
+        """Tell all events that were not told yet.
+
+        A listener's exception goes on to the caller with a note that says where it came from. What was not told then is told the next time.
+        """
+        while self._calls or self._events:
+            if not self._calls:
+                event = self._events.popleft()
+                self._calls.extend((callback, event) for kind, callback in self._all if kind is None or kind == event.kind)
+                continue
+            callback, event = self._calls.popleft()
+            try:
+                callback(event)
+            except BaseException as error:
+                name = getattr(callback, "__name__", repr(callback))
+                error.add_note(
+                    f"crowdsim: raised by the callback {name} for {EventKind(int(event.kind)).name} at tick {event.tick}. The tick itself is whole and "
+                    "recorded; the simulation can go on."
+                )
+                raise
+
+
+def event_kind(kind: EventKind | str | int) -> EventKind:
+    """Return a kind of event by its name, in any case, or its number.
+
+    Raises
+    ------
+    CrowdsimError
+        If there is none.
+    """
+    try:
+        return EventKind[kind.upper()] if isinstance(kind, str) else EventKind(kind)
+    except (KeyError, ValueError, TypeError):
+        near = suggestion(kind, EventKind.__members__) if isinstance(kind, str) else ""
+        known = ", ".join(EventKind.__members__)
+        raise CrowdsimError(f"there is no kind of event {kind!r}. {near} Known are {known}, and None for all of them.".replace("  ", " ")) from None

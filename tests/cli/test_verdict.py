@@ -1,0 +1,86 @@
+"""The verdict as people read it: the same table after a run and in `info`, from any file without a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdsim.cli.verdict import is_verdict, left_text, verdict_rows, verdict_text
+from tests.cli.command import crowdsim
+from tests.crowds import SCENARIOS
+
+RESULT: dict[str, Any] = {
+    "scenario": "hall", "ended": "time is up", "agents": 40, "arrived": 30, "standing": 12, "arrivals": {"east": 20, "(1, 2) within 0.3 m": 6, "(3, 4) within 0.3 m": 4},
+    "not_arrived": 4, "reasons": {"stuck at a wall": 3, "on its way": 1}, "left": [{"agent": "crowd[3]", "x": 1.0, "y": 2.126, "reason": "stuck at a wall", "stuck_for_s": 12.5}],
+    "last_arrival_s": 8.5, "simulated_s": 60.0, "wall_s": 2.0, "ticks": 1200, "deepest_overlap_m": 0.000134, "overlap_pairs_ticks": 3, "symmetries_broken": 1, "strays": 2,
+    "steered": 5, "expansions": 12345, "longest_wait_s": 2.5, "ms_per_tick": {"Avoid": 0.5, "Walk": 0.25}, "worst_tick_ms": 3.21, "digest": "0123456789abcdef",
+}  # fmt: skip
+
+
+def test_every_line_of_the_table():
+    assert verdict_text(RESULT, 0.05, Path("runs/hall.h5")) == """\
+hall: 4 did not arrive
+ended        time is up at 60 s (1,200 ticks of 0.05 s)
+arrived      30 of 34, the last at 8.5 s
+  by goal    east 20, 10 at 2 points of their own
+not arrived  3 stuck at a wall, 1 on its way
+standing     12 without a further goal
+overlaps     deepest 0.13 mm
+symmetry     broken once
+pushed away  2 times so far off the way that a new path was asked for
+steered      5 times by a program
+paths        12,345 expansions, longest wait 2.5 s
+time         2.00 s, 30.0 x real time; worst tick 3.2 ms
+  slowest    Avoid 0.50 ms, Walk 0.25 ms a tick
+digest       0123456789abcdef
+recording    runs/hall.h5
+
+agent     place (m)     reason           stuck for
+crowd[3]  (1.00, 2.13)  stuck at a wall  12.5 s
+and 3 more
+
+warning: a path request was open for 2.5 s; a larger budget (budget: {work: ...}) answers sooner"""
+
+
+def test_lines_with_nothing_to_say_are_left_out():
+    quiet = RESULT | {
+        "arrived": 0, "not_arrived": 0, "standing": 40, "left": [], "arrivals": {}, "last_arrival_s": None, "symmetries_broken": 0, "strays": 0, "steered": 0,
+        "longest_wait_s": 0.0, "deepest_overlap_m": 0.0, "wall_s": 0.0, "ms_per_tick": {},
+    }  # fmt: skip
+    assert [name for name, _ in verdict_rows(quiet, 0.05)] == ["ended", "arrived", "standing", "overlaps", "paths", "time"]
+    assert verdict_text(quiet, 0.05, None).startswith("hall: nobody had a goal\n") and left_text(quiet) == ""
+
+
+def test_many_goals_are_counted_and_no_line_is_wider_than_the_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    many = RESULT | {"arrivals": {f"exit number {number}": 10 for number in range(30)}}
+    text = verdict_text(many, 0.05, Path("runs") / ("a long name " * 8))
+    assert "exit number 7 10, 220 at 22 more" in " ".join(text.split())
+    lines = text.splitlines()
+    assert all(len(line) <= 80 or line.startswith(("recording", "warning")) for line in lines)
+    assert f"recording    {Path('runs') / ('a long name ' * 8)}" in lines  # to be copied in one piece
+
+
+def test_info_shows_the_table_that_run_has_printed(tmp_path):
+    ran = crowdsim(["run", SCENARIOS / "four-way-crossing.yaml", "-o", tmp_path / "a.h5", "--set", "stop.after=20"])
+    shown = crowdsim(["info", tmp_path / "a.h5"])
+    assert (ran.returncode, shown.returncode) == (3, 0)
+    lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    for line in ran.stdout.splitlines()[1:]:
+        assert line.startswith("recording") or " ".join(line.split()) in lines, line
+    assert "{" not in shown.stdout
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {}, {"ended": 3}, {"arrivals": [1, 2]}, {"arrivals": {"east": "many"}}, {"left": "nobody"}, {"left": [{"x": "far"}]}, {"left": [{"x": 1, "y": 2, "stuck_for_s": 0}]}, {"ticks": None}, {"ms_per_tick": 4},
+        {"last_arrival_s": "late"}, {"reasons": None},
+    ],
+)  # fmt: skip
+def test_what_is_no_verdict_of_a_run_is_not_taken_for_one(strange):
+    assert is_verdict(RESULT) and is_verdict(json.loads(json.dumps(RESULT)))
+    assert not is_verdict({name: strange.get(name, value) for name, value in RESULT.items()} if strange else {})

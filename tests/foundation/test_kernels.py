@@ -1,0 +1,339 @@
+"""The decorator: compiled code is kept and used again, but never after anything below it was edited."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+
+from crowdsim import kernels, sources
+from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from tests.crowds import ROOT
+
+PACKAGE = {
+    "walkers/__init__.py": "",
+    "walkers/outer.py": """
+from crowdsim.kernels import kernel
+from walkers.middle import step
+@kernel
+def outer(x):
+    return step(x) + 1.0
+@kernel
+def alone(x):
+    return x + 0.5
+""",
+    "walkers/middle.py": """
+from crowdsim.kernels import kernel
+from .deep import pace
+from .numbers import units
+@kernel
+def step(x):
+    return pace(x) * units.FACTOR
+""",
+    "walkers/deep.py": "from crowdsim.kernels import kernel\n@kernel\ndef pace(x):\n    return x + 100.0\n",
+    "walkers/numbers/__init__.py": "",
+    "walkers/numbers/units.py": "FACTOR = 2.0\n",
+    "walkers/aside.py": "UNUSED = 1\n",
+    "beside.py": """
+from crowdsim.kernels import kernel
+import helper_beside
+@kernel
+def outer(x):
+    return helper_beside.add(x)
+""",
+    "helper_beside.py": "from crowdsim.kernels import kernel\n@kernel\ndef add(x):\n    return x + 7.0\n",
+}
+PROGRAM = """
+from crowdsim.kernels import on_compile
+names = []
+on_compile(names.append)
+from {module} import outer
+print(outer(1.0), *names)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A small package with kernels in its files, two imports deep."""
+    for name, text in PACKAGE.items():
+        path = tmp_path / "code" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "code"
+
+
+def start(package: Path, program: str, *, cwd: Path | None = None, cache: Path | None = None, **more: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}", "CROWDSIM_CACHE_DIR": str(cache or package.parent / "cache"), **more}
+    return subprocess.Popen([sys.executable, "-c", program], cwd=cwd or package.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> list[str]:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out.split()
+
+
+def outcome(package: Path, module: str = "walkers.outer", **options: str | Path) -> list[str]:
+    """Run the program in a process of its own; return what it printed: the number, then the kernels that were compiled."""
+    return ended(start(package, PROGRAM.format(module=module), **options))  # type: ignore[arg-type]
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_compiled_code_is_used_again_by_the_next_process(package):
+    number, *compiled = outcome(package)
+    assert number == "203.0"
+    assert sorted(compiled) == ["outer", "pace", "step"]
+    assert outcome(package) == ["203.0"]
+    elsewhere = package.parent / "elsewhere"
+    elsewhere.mkdir()
+    assert outcome(package, cwd=elsewhere) == ["203.0"]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        ("walkers/outer.py", "+ 1.0", "+ 2.0", "204.0"),
+        ("walkers/middle.py", "* units", "- units", "100.0"),
+        ("walkers/deep.py", "+ 100.0", "+ 200.0", "403.0"),
+        ("walkers/numbers/units.py", "2.0", "3.0", "304.0"),
+    ],
+)
+def test_an_edit_anywhere_below_a_kernel_compiles_it_anew(package, file, old, new, expected):
+    outcome(package)
+    path = package / file
+    before = path.stat()
+    edit(path, old, new)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # what counts is the text, not its date
+    number, *compiled = outcome(package)
+    assert number == expected
+    assert "outer" in compiled
+    assert outcome(package) == [expected]
+    edit(path, new, old)
+    assert outcome(package) == ["203.0"]  # the code of the first text is still there
+
+
+def test_an_edit_elsewhere_compiles_nothing(package):
+    outcome(package)
+    edit(package / "walkers/aside.py", "1", "2")
+    for path in package.rglob("*.py"):
+        path.touch()
+    assert outcome(package) == ["203.0"]
+
+
+def test_a_module_beside_the_kernels_file_counts_like_one_of_a_package(package):
+    assert outcome(package, "beside") == ["8.0", "outer", "add"]
+    edit(package / "helper_beside.py", "7.0", "9.0")
+    assert outcome(package, "beside") == ["10.0", "outer", "add"]
+    assert outcome(package, "beside") == ["10.0"]
+
+
+def test_a_module_that_was_edited_after_the_process_began_neither_reads_nor_fills_the_cache(package):
+    """A notebook: the helper on the disk is new, the one in memory old."""
+    program = """
+import time, pathlib
+import walkers.middle
+path = pathlib.Path(walkers.middle.__file__).with_name("deep.py")
+time.sleep(0.05)
+path.write_text(path.read_text().replace("100.0", "500.0"))
+from walkers.outer import outer
+print(outer(1.0))
+"""
+    assert ended(start(package, program)) == ["203.0"]
+    number, *compiled = outcome(package)
+    assert (number, "outer" in compiled) == ("1003.0", True)
+
+
+def test_reloading_an_edited_module_gives_the_new_code(package):
+    program = """
+import importlib, time, pathlib
+import walkers.deep
+print(walkers.deep.pace(1.0))
+time.sleep(0.05)
+path = pathlib.Path(walkers.deep.__file__)
+path.write_text(path.read_text().replace("100.0", "500.0") + "# longer")
+importlib.reload(walkers.deep)
+print(walkers.deep.pace(1.0))
+"""
+    assert ended(start(package, program)) == ["101.0", "501.0"]
+
+
+def test_a_cache_that_cannot_be_written_costs_only_the_compilation(package):
+    blocked = package.parent / "a file, no folder"
+    blocked.write_text("")
+    for _ in range(2):
+        assert outcome(package, cache=blocked / "cache") == ["203.0", "outer", "step", "pace"]
+
+
+def test_a_cache_on_a_read_only_disk_is_still_read(package):
+    outcome(package)
+    program = "import pathlib\ndef refuse(*_, **__): raise OSError(30, 'Read-only file system')\npathlib.os.makedirs = pathlib.os.mkdir = pathlib.os.replace = refuse\n"
+    assert ended(start(package, program + PROGRAM.format(module="walkers.outer"))) == ["203.0"]
+    assert ended(start(package, program + PROGRAM.format(module="walkers.outer").replace("outer(1.0)", "outer(1)")))[0] == "203.0"
+
+
+def test_damaged_cache_files_are_made_again(package):
+    outcome(package)
+    files = sorted((package.parent / "cache").rglob("*.nbc"))
+    assert len(files) == 3
+    for file, content in zip(files, (b"", b"\0" * 100, pickle.dumps("something else")), strict=True):
+        file.write_bytes(content)
+    assert outcome(package)[0] == "203.0"
+    assert outcome(package) == ["203.0"]
+
+
+def test_processes_that_compile_at_once_do_not_disturb_each_other(package):
+    """Each compiles for other types first; none may be given the code of another."""
+    gate = package.parent / "gate"
+    program = "import time, pathlib\nfrom walkers.outer import outer, alone\nwhile not pathlib.Path({gate!r}).exists(): time.sleep(0.001)\nprint(outer({value}), alone({value}))"
+    values = ["1.0", "1", "True", "1j", "1.0", "1"]
+    running = [start(package, program.format(gate=str(gate), value=value)) for value in values]
+    time.sleep(1.0)
+    gate.write_text("")
+    expected = {"1.0": ["203.0", "1.5"], "1": ["203.0", "1.5"], "True": ["203.0", "1.5"], "1j": ["(201+2j)", "(0.5+1j)"]}
+    assert [ended(process) for process in running] == [expected[value] for value in values]
+    check = "\nfrom crowdsim.kernels import on_compile\nnames = []\non_compile(names.append)\nprint(outer(1.0), outer(1), outer(True), outer(1j), *names)"
+    assert ended(start(package, program.format(gate=str(gate), value="1.0") + check))[2:] == ["203.0", "203.0", "203.0", "(201+2j)"]
+    assert not list((package.parent / "cache").rglob("*.tmp.*"))
+
+
+def test_kernels_can_be_made_where_there_is_no_file(package):
+    """In a notebook's cell or at the prompt."""
+    program = PROGRAM.split("from {module}")[0] + (
+        "space = {}\nexec('from crowdsim.kernels import kernel\\n@kernel\\ndef outer(x):\\n    return x + 1', space)\nprint(space['outer'](1), *names)"
+    )
+    for _ in range(2):
+        assert ended(start(package, program)) == ["2", "outer"]
+
+
+def test_listeners_are_told_until_they_are_taken_off():
+    told: list[str] = []
+    forget = kernels.on_compile(told.append)
+    space: dict[str, object] = {"kernel": kernel}
+    exec("@kernel\ndef first(x):\n    return x\n@kernel\ndef second(x):\n    return x", space)
+    space["first"](1)  # type: ignore[operator]
+    space["first"](2)  # type: ignore[operator]
+    forget()
+    space["second"](1)  # type: ignore[operator]
+    assert told == ["first"]
+
+
+def makes_an_array(n):
+    return np.zeros(n)[0]
+
+
+def makes_a_list(n):
+    return len([n, n])
+
+
+def adds_arrays(a):
+    return (a + a)[0]
+
+
+def sums_a_slice(a):
+    total = 0.0
+    for value in a[1:3]:
+        total += value
+    return total
+
+
+@pytest.mark.parametrize("decorator", [lean_kernel, inlined_kernel])
+def test_lean_and_inlined_kernels_refuse_to_make_memory(decorator):
+    for function, argument in ((makes_an_array, 3), (makes_a_list, 3), (adds_arrays, np.ones(4))):
+        assert kernel(function)(argument) == function(argument)
+        with pytest.raises(NumbaError):
+            decorator(function)(argument)
+    assert decorator(sums_a_slice)(np.arange(4.0)) == 3.0
+
+
+def test_inlined_kernels_are_a_part_of_their_callers_and_lean_ones_can_be():
+    @inlined_kernel
+    def inner(a, i):
+        return a[i] * 3.0
+
+    @lean_kernel
+    def outer(a):
+        total = 0.0
+        for i in range(a.size):
+            total += inner(a, i)
+        return total
+
+    assert outer(np.arange(4.0)) == 18.0
+    code = outer.inspect_llvm(outer.signatures[0])
+    assert not [line for line in code.splitlines() if re.search(r"\bcall\b.*@", line) and "inner" in line.split("@", 1)[1]]
+
+
+def test_arithmetic_is_as_in_numpy_and_division_by_zero_raises_nothing():
+    @kernel
+    def divide(a, b):
+        return a / b
+
+    assert divide(1.0, 0.0) == np.inf
+    assert np.isnan(divide(0.0, 0.0))
+
+
+def test_the_lock_is_released_while_a_kernel_runs():
+    assert kernel(sums_a_slice).targetoptions["nogil"] is True
+    assert kernel(sums_a_slice).targetoptions["fastmath"] is False
+
+
+def test_the_cache_lies_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROWDSIM_CACHE_DIR", str(tmp_path / "mine"))
+    assert kernels.cache_directory() == tmp_path / "mine"
+    monkeypatch.delenv("CROWDSIM_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert kernels.cache_directory() == tmp_path / "xdg" / "crowdsim"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert kernels.cache_directory() == tmp_path / "home" / ".cache" / "crowdsim"
+
+
+def test_a_cache_that_others_can_write_is_not_used(tmp_path, monkeypatch):
+    """Its files are run as code."""
+    blocked = tmp_path / "no home"
+    blocked.write_text("")
+    monkeypatch.delenv("CROWDSIM_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(blocked))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    shared = tmp_path / f"crowdsim-{os.getuid()}"
+    assert kernels.cache_directory() == shared
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o700
+    shared.chmod(0o777)
+    kernels._private_directory.cache_clear()
+    private = kernels.cache_directory()
+    assert private.parent == tmp_path and private != shared
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+    assert kernels.cache_directory() == private
+    kernels._private_directory.cache_clear()
+    shared.rmdir()
+    shared.symlink_to(private)
+    assert kernels.cache_directory() not in (shared, private)
+    kernels._private_directory.cache_clear()
+
+
+def test_a_file_from_the_future_is_no_edit(package):
+    path = (package / "walkers/deep.py").resolve()
+    assert sources.edited_since_start(path)
+    soon = time.time() + 3600.0
+    os.utime(path, (soon, soon))
+    assert {module.name for module in sources.closure(path)} == {"kernels.py", "sources.py", "deep.py"}
+    assert not sources.edited_since_start(path)
+
+
+def test_a_module_is_made_of_what_it_imports_and_not_of_the_whole_package():
+    found = {path.relative_to(ROOT / "crowdsim").as_posix() for path in sources.closure(ROOT / "crowdsim/bodies/integrate.py")}
+    assert {"bodies/integrate.py", "kernels.py", "sources.py"} <= found
+    assert "__init__.py" not in found and len(found) < 10

@@ -1,0 +1,138 @@
+"""A team gives every row to exactly one call, waits for all of them, and reports what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.kernels import kernel
+from crowdsim.threads import MOST_THREADS, Team, available_cores
+
+
+@kernel
+def count_rows(start, stop, out):
+    """Add one to every row of a range and return its length."""
+    for row in range(start, stop):
+        out[row] += 1
+    return stop - start
+
+
+@pytest.mark.parametrize("threads", range(1, 8))
+def test_every_row_is_given_to_exactly_one_call(threads):
+    team = Team(threads)
+    for rows in (*range(40), *range(40, 1001, 31), 1000):
+        out = np.zeros(rows, dtype=np.int64)
+        lengths = team.run(count_rows, rows, out, at_least=1)
+        assert np.all(out == 1)
+        assert sum(lengths) == rows
+        assert len(lengths) == max(1, min(threads, rows))
+        assert max(lengths) - min(lengths) <= 1
+    team.close()
+
+
+def test_answers_come_in_row_order_and_few_rows_are_not_split():
+    team = Team(3)
+    assert team.run(lambda start, stop: (start, stop), 9, at_least=1) == [(0, 3), (3, 6), (6, 9)]
+    assert team.run(lambda start, stop: (start, stop), 1023) == [(0, 1023)]
+    assert team.run(lambda start, stop: (start, stop), 1024) == [(0, 512), (512, 1024)]
+    assert team.run(lambda start, stop: (start, stop), 0) == [(0, 0)]
+    team.close()
+
+
+def test_ranges_run_side_by_side():
+    meeting = threading.Barrier(3, timeout=10)
+    team = Team(3)
+    team.run(lambda start, stop: meeting.wait(), 3, at_least=1)  # passes only if all three are there at once
+    team.close()
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_an_exception_in_one_range_reaches_the_caller_once_all_have_ended(bad):
+    team, ended = Team(3), []
+
+    def work(start: int, stop: int) -> None:
+        if start == bad:
+            raise ArithmeticError(f"row {start}")
+        time.sleep(0.05)
+        ended.append(start)
+
+    with pytest.raises(ArithmeticError, match=f"row {bad}"):
+        team.run(work, 3, at_least=1)
+    assert sorted(ended) == [row for row in range(3) if row != bad]
+    assert team.run(lambda start, stop: stop, 3, at_least=1) == [1, 2, 3]
+    team.close()
+
+
+def test_of_several_exceptions_that_of_the_first_row_is_raised():
+    def work(start: int, stop: int) -> None:
+        time.sleep(0.02 * (3 - start))
+        raise ArithmeticError(f"row {start}")
+
+    with pytest.raises(ArithmeticError, match="row 0"):
+        Team(3).run(work, 3, at_least=1)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_a_kernel_may_use_its_own_team(threads):
+    """With a thread for each range the inner calls would wait for threads that wait for them."""
+    team = Team(threads)
+
+    def outer(start: int, stop: int) -> int:
+        inner = team.run(lambda low, high: team.run(lambda a, b: b - a, high - low, at_least=1), stop - start, at_least=1)
+        return sum(map(sum, inner))
+
+    found: list[int] = []
+    worker = threading.Thread(target=lambda: found.extend(team.run(outer, 50, at_least=1)), daemon=True)
+    worker.start()
+    worker.join(20)
+    assert not worker.is_alive(), "the team waits for itself"
+    assert sum(found) == 50
+    team.close()
+
+
+def test_a_team_that_was_closed_can_be_used_again():
+    team = Team(2)
+    team.close()
+    assert team.run(lambda start, stop: stop, 2, at_least=1) == [1, 2]
+    team.close()
+    team.close()
+    assert team.run(lambda start, stop: stop, 2, at_least=1) == [1, 2]
+    team.close()
+
+
+def test_a_forked_child_starts_threads_of_its_own():
+    team = Team(2)
+    team.run(lambda start, stop: stop, 2, at_least=1)
+    child = os.fork()
+    if not child:
+        os._exit(0 if team.run(lambda start, stop: stop, 2, at_least=1) == [1, 2] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    team.close()
+
+
+def test_no_threads_are_started_before_they_are_needed():
+    before = threading.active_count()
+    team = Team(64)
+    team.run(lambda start, stop: stop, 100)
+    assert threading.active_count() == before
+    team.run(lambda start, stop: stop, 1024)
+    assert threading.active_count() == before + 1
+    team.close()
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("threads", [-1, MOST_THREADS + 1, 2.0, "2", True, None])
+def test_a_number_of_threads_that_makes_no_sense_is_one_sentence(threads):
+    with pytest.raises(CrowdsimError, match=r"must be a whole number from 1 to 1,024, or 0 for one for each core\.") as caught:
+        Team(threads)
+    assert repr(threads) in str(caught.value)
+
+
+def test_zero_threads_are_one_for_each_core_that_the_process_may_use():
+    assert Team(0).threads == available_cores() == len(os.sched_getaffinity(0))
+    assert Team(np.int64(3)).threads == 3

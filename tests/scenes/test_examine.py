@@ -1,0 +1,101 @@
+"""What `validate` finds beyond the text: who stands in a wall, who cannot get where; each told once, with the numbers and the way out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crowdsim.scenario.build import build_world
+from crowdsim.scenario.examine import examine, notes_left
+from crowdsim.scenario.load import parse_scenario
+from tests.cli.command import crowdsim
+
+ROOM = """
+version: 1
+name: room
+stop: {after: 30}
+geometry:
+  walkable: {box: [0, 0, 10, 4]}
+  obstacles: [{box: [5, 0, 5.2, 3.7]}]
+goals: {end: {exit: {box: [9.5, 0, 10, 4]}}, near: {point: [1, 1]}}
+groups:
+"""
+CUT = ROOM.replace("3.7]", "4]")
+
+
+def found(text):
+    """Return the problems as (line, item, message), and the notes that are left."""
+    scenario = parse_scenario(text, file="room.yaml")
+    problems, _ = examine(build_world(scenario))
+    return [(problem.line, problem.item, problem.message) for problem in problems], [note.message for note in notes_left(scenario)]
+
+
+def test_fifty_agents_behind_one_gap_are_one_problem():
+    problems, _ = found(ROOM + "  - {name: crowd, count: 50, region: {box: [0, 0, 4, 4]}, goals: end, radius: 0.18}\n")
+    assert problems == [
+        (10, "crowd[0] and 49 more", 'have no way to goal "end" for their radius of 0.18 m (need 0.36 m): the widest way has a gap of 0.300 m at (5.00, 3.85)')
+    ]
+
+
+def test_one_agent_behind_a_gap_is_one_problem_in_the_singular():
+    problems, _ = found(ROOM + "  - {name: one, positions: [[1, 1]], goals: end}\n")
+    assert problems == [(10, "one[0]", 'has no way to goal "end" for its radius of 0.2 m (needs 0.4 m): the widest way has a gap of 0.300 m at (5.00, 3.85)')]
+
+
+def test_groups_and_radii_are_told_apart_and_those_who_fit_are_not_counted():
+    problems, _ = found(
+        ROOM + "  - {name: wide, count: 20, region: {box: [0, 0, 4, 4]}, goals: end, radius: {choice: {values: [0.1, 0.2, 0.25], weights: [1, 1, 1]}}}\n"
+        "  - {name: late, positions: [[1, 2], [1.5, 3]], goals: [near, end]}\n"
+    )
+    scenario = parse_scenario(ROOM + "  - {name: wide, count: 20, region: {box: [0, 0, 4, 4]}, goals: end, radius: {choice: {values: [0.1, 0.2, 0.25], weights: [1, 1, 1]}}}\n")
+    wide = int((build_world(scenario).agents.radius > 0.15).sum())
+    assert 2 < wide < 20
+    (_, first, message), (line, second, _) = problems
+    assert first.endswith(f" and {wide - 1} more") and "for their radii of 0.2 to 0.25 m (need 0.5 m)" in message
+    assert (line, second) == (11, "late[0] and 1 more")
+
+
+def test_ground_that_is_not_connected_is_one_problem_and_no_note():
+    text = CUT + "  - {name: crowd, count: 30, region: {box: [0, 0, 4, 4]}, goals: end}\n"
+    problems, notes = found(text)
+    ((line, item, message),) = problems
+    assert (line, item) == (10, "crowd[0] and 29 more") and message.endswith("the ground between is not connected")
+    assert any("another part of the ground" in note.message for note in parse_scenario(text).notes) and notes == ["nobody goes to near"]
+
+
+def test_an_agent_in_a_wall_is_told_once():
+    text = ROOM + "  - {name: walled, positions: [[4.9, 1], [2, 2]], goals: near}\n"
+    problems, notes = found(text)
+    assert problems == [(10, "walled[0]", "stands 0.100 m from a wall at (4.9, 1), but its radius is 0.2 m")]
+    assert notes == ["nobody goes to end"]
+
+
+def test_many_in_walls_are_counted_group_by_group():
+    rows = ", ".join(f"[0.1, {0.5 + 0.3 * number:.1f}]" for number in range(10))
+    problems, _ = found(ROOM + f"  - {{name: left, positions: [{rows}], goals: near}}\n  - {{name: right, positions: [[9.9, 1]], goals: end}}\n")
+    assert [item for _, item, _ in problems] == ["left[0]", "left[1]", "left[2]"]  # at the exit the wall is open
+    assert problems[2][2].endswith("its radius is 0.2 m, and 7 more of the group stand in walls")
+
+
+@pytest.mark.parametrize("code", [0, 2])
+def test_validate_prints_the_same_as_text_and_as_json(tmp_path, code):
+    path = tmp_path / "room.yaml"
+    path.write_text(ROOM + f"  - {{name: crowd, count: 5, region: {{box: [0, 0, 4, 4]}}, goals: {'end' if code else 'near'}}}\n")
+    text, answer = crowdsim(["validate", path]), crowdsim(["validate", path, "--json"])
+    assert (text.returncode, answer.returncode) == (code, code)
+    facts = json.loads(answer.stdout)
+    assert facts["ok"] is (not code) and len(facts["problems"]) == bool(code) and facts["agents"] == 5
+    assert [note["message"] for note in facts["notes"]] == [f"nobody goes to {'near' if code else 'end'}"]
+    assert facts["notes"][0]["message"] in text.stderr
+    assert (f"{path}: nothing is wrong" in text.stdout) is (not code)
+
+
+def test_the_estimated_size_is_near_that_of_a_real_recording(tmp_path):
+    path = tmp_path / "room.yaml"
+    path.write_text(ROOM + "  - {name: crowd, count: 20, region: {box: [0, 0, 4, 4]}, goals: near, leave_on_arrival: false}\n")
+    for extra in ([], ["--set", "record.trace=true"]):
+        estimate = json.loads(crowdsim(["validate", path, "--json", "--set", "stop.when=never", *extra]).stdout)["recording_bytes"]
+        out = tmp_path / f"{len(extra)}.h5"
+        assert crowdsim(["run", path, "-q", "-o", out, "--set", "stop.when=never", *extra]).returncode in (0, 3)
+        assert 0.3 < out.stat().st_size / estimate < 3.0

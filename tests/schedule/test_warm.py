@@ -1,0 +1,36 @@
+"""Kernels are ready before the first tick: no tick's time is that of the compiler."""
+
+import subprocess
+import sys
+
+from tests.cli.command import environment
+from tests.crowds import ROOT
+
+PROGRAM = """
+from pathlib import Path
+import crowdsim
+from crowdsim import kernels
+from crowdsim.schedule.warm import warm_kernels
+
+scenarios = [crowdsim.load_scenario(path, sets=["stop.after=40"]) for path in sorted(Path("scenarios").glob("*.yaml")) if path.stem != "open-10000"]
+warm_kernels(scenarios[0])
+load, late = kernels._KernelCache.load_overload, []
+def noted(self, sig, context):
+    late.append(self._py_func.__name__)
+    return load(self, sig, context)
+kernels._KernelCache.load_overload = noted
+for scenario in scenarios:
+    with crowdsim.Simulation(scenario, threads=2) as simulation:
+        start = simulation.tick
+        late.clear()
+        simulation.run()
+        print(scenario.name, simulation.tick > 100, *late)
+"""
+
+
+def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) >= 7
+    assert [line for line in lines if not line.endswith(" True")] == []
