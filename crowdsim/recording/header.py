@@ -72,6 +72,8 @@ class Header:
         Names by index.
     parameters : mapping
         Every tunable number by its full name, as used.
+    plugins : mapping
+        Models that are not crowdsim's own, by name: file and SHA-256 of the source, and the entry point if an installed package has it.
     threads : int
         Threads that the run was started with; they change nothing but the time.
     exact : bool
@@ -97,6 +99,7 @@ class Header:
     groups: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    plugins: Mapping[str, Any] = field(default_factory=dict)
     threads: int = 1
     exact: bool = False
     reproducible: bool = True

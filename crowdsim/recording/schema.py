@@ -138,6 +138,8 @@ STANDARD_COLUMNS = (
     RecordedColumn("path_tick", "int64", "tick", "when that status was set; -1 is never"),
     RecordedColumn("diagnosis", "uint8", "", "Diagnosis of the last avoidance"),
     RecordedColumn("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall"),
+    RecordedColumn("neighbour_count", "int32", "", "neighbours that the last avoidance heeded"),
+    RecordedColumn("samples", "int32", "", "velocities that the last avoidance tried; 0 by models that try none"),
     RecordedColumn("surface", "int64", "", "handle of the polygon under the centre; 0 is nowhere"),
     RecordedColumn("layer", "int32", "", "floor of that polygon"),
     RecordedColumn("goal", "int32", "", "index of the current goal; -1 is none"),

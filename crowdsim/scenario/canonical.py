@@ -118,6 +118,7 @@ def _group(group: Group, goals: tuple[Goal, ...]) -> dict[str, Any]:
         "speed": group.speed.data(),
         "radius": group.radius.data(),
         "premovement": group.premovement.data(),
+        "avoidance": {"model": group.avoidance.name, **group.avoidance.values} if group.avoidance is not None else None,
     }
     return _without_none(data)
 

@@ -122,6 +122,8 @@ class Group:
     speed : Distribution, m/s
     radius : Distribution, m
     premovement : Distribution, s
+    avoidance : Chosen or None
+        How these agents avoid others; None is as the scenario says.
     place : Place
         Where the group stands in its file, for messages.
     item : str
@@ -138,6 +140,7 @@ class Group:
     speed: Distribution
     radius: Distribution
     premovement: Distribution
+    avoidance: Chosen | None = None
     place: Place = field(default=Place(""))
     item: str = ""
 
@@ -221,6 +224,19 @@ class Scenario:
     def sections(self) -> Mapping[str, Chosen]:
         """The sections with tunable numbers by name."""
         return {"avoidance": self.avoidance, "navigation": self.navigation, "bodies": self.bodies, "symmetry": self.symmetry, "budget": self.budget}
+
+    def model_of(self, group: Group) -> Chosen:
+        """Return the avoidance model of a group with its parameters."""
+        return group.avoidance if group.avoidance is not None else self.avoidance
+
+    @property
+    def models(self) -> tuple[Chosen, ...]:
+        """The different models that groups of the scenario have, in the order of the groups; the scenario's own where there is no group."""
+        found: list[Chosen] = []
+        for group in self.groups:
+            if self.model_of(group) not in found:
+                found.append(self.model_of(group))
+        return tuple(found) or (self.avoidance,)
 
     def canonical(self) -> str:
         """Return the resolved scenario as YAML text: every default and all geometry written out.

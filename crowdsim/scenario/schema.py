@@ -364,6 +364,9 @@ class GroupShape(Bodies):
     )
     region: Areas | None = Field(default=None, description="Where agents without a position start. Default: all walkable ground.")
     leave_on_arrival: bool = Field(default=True, description="Agents leave the world at their last goal; false: they stay there and stand.")
+    avoidance: Any = Field(
+        default=None, description="How these agents avoid others, in place of the scenario's avoidance; what is left out is as there if the model is the same."
+    )
 
 
 # The rest -----------------------------------------------------------------------------------------------------------------------------------------

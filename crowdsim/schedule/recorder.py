@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.registry import origin_of
 from crowdsim.recording.files import Kept
 from crowdsim.recording.header import Header
 from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, RecordedColumn, RecordedCount
@@ -17,6 +19,7 @@ from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.geometry import wkt_of
+from crowdsim.scenario.model import Scenario
 from crowdsim.systems.base import Tick
 from crowdsim.systems.record import DIGEST_COLUMNS
 from crowdsim.world.columns import AgentColumns
@@ -56,7 +59,8 @@ class Recorder:
             layers=("ground",),
             groups=tuple(group.name for group in scenario.groups),
             goals=tuple(goal.name for goal in scenario.goals),
-            parameters={f"{name}.{key}": value for name, section in scenario.sections.items() for key, value in section.values.items()},
+            parameters=_parameters(scenario),
+            plugins={chosen.name: asdict(origin) for chosen in scenario.models if (origin := origin_of(chosen.name)) is not None},
             threads=threads,
             exact=self.trace,
         )
@@ -115,6 +119,17 @@ class Recorder:
         """Finish the file; with a reason, mark it as interrupted."""
         self.kept = self.writer.abandon(reason, verdict) if reason else self.writer.close(verdict)
         return self.kept
+
+
+def _parameters(scenario: Scenario) -> dict[str, Any]:
+    """Return every tunable number by its full name; those of a group's own model below the group."""
+    found: dict[str, Any] = {}
+    sections = [*scenario.sections.items(), *((f"groups.{group.name}.avoidance", group.avoidance) for group in scenario.groups)]
+    for name, chosen in sections:
+        if chosen is not None:
+            found |= {f"{name}.{key}": value for key, value in ({"model": chosen.name} if name.endswith("avoidance") else {}).items()}
+            found |= {f"{name}.{key}": value for key, value in chosen.values.items()}
+    return found
 
 
 def recorded_columns(names: Sequence[str]) -> tuple[RecordedColumn, ...]:

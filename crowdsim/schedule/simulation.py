@@ -16,7 +16,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
-from crowdsim.scenario.build import avoidance_model, build_world, planner_parameters
+from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, planner_parameters
 from crowdsim.scenario.model import Scenario
 from crowdsim.schedule.agents_view import AgentsView
 from crowdsim.schedule.probes import Probes
@@ -90,7 +90,7 @@ class Simulation:
             work = int(scenario.budget.values["work"])
             return Plan(world, MeshPlanner(world.mesh, world.goals, planner_parameters(scenario)), work or default_budget(scenario.agent_count))
         if kind is Avoid:
-            return Avoid(world, avoidance_model(scenario))
+            return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label)
         if kind is BreakSymmetry:
             return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
         if kind is Separate:

@@ -54,18 +54,18 @@ def test_a_model_of_ones_own_runs_by_name():
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_overwrites_the_whole_choice_and_leaves_the_view_alone(name):
     view = random_view(3, 100, active=np.random.default_rng(0).integers(0, 2, 100))
-    kept = [np.copy(part) for part in view[:-3]]
+    kept = [np.copy(part) for part in view[:9]]
     out = empty_choice(100)
-    out.velocity[:], out.diagnosis[:], out.blocker[:], out.neighbour_count[:] = np.nan, 99, -99, -99
+    out.velocity[:], out.diagnosis[:], out.blocker[:], out.neighbour_count[:], out.samples[:] = np.nan, 99, -99, -99, 0
     model_named(name)().choose(view, 0.05, Team(1), out)
     assert np.isfinite(out.velocity).all()
     assert set(out.diagnosis.tolist()) <= {0, 1, 2, 3}
     assert (out.blocker >= -1).all()
-    assert (out.neighbour_count >= 0).all()
+    assert (out.neighbour_count >= 0).all() and (out.samples >= 0).all()
     still = view.active == 0
     assert (out.velocity[still] == 0.0).all()
     assert (out.diagnosis[still] == NOT_ASKED).all()
-    for before, after in zip(kept, view[:-3], strict=True):
+    for before, after in zip(kept, view[:9], strict=True):
         assert np.array_equal(before, after)
 
 
