@@ -153,6 +153,8 @@ class Layout:
         Names of the columns of the world whose digest is kept for every tick.
     trace : bool
         Digests after every system and for every block of agents are kept as well.
+    explain : bool
+        What stood behind the velocities of some agents is kept for every tick.
     """
 
     columns: tuple[RecordedColumn, ...] = ()
@@ -160,6 +162,7 @@ class Layout:
     counts: tuple[RecordedCount, ...] = ()
     digests: tuple[str, ...] = ()
     trace: bool = False
+    explain: bool = False
 
     def __post_init__(self) -> None:
         check_names("column", [column.name for column in self.columns])

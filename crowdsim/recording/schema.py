@@ -11,6 +11,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from crowdsim.avoidance.explain import REASON_DTYPE
+
 FORMAT = "crowdsim recording"
 FORMAT_VERSION = 1
 
@@ -46,6 +48,18 @@ ROSTER_UNITS = {
     "maximum_speed": "m/s",
     "spawn_tick": "tick",
     "start_tick": "tick",
+}
+
+EXPLANATION_DTYPE = np.dtype([("tick", "<i8"), *((name, REASON_DTYPE[name].str) for name in REASON_DTYPE.names or ())])
+EXPLANATION_UNITS = {
+    "tick": "tick",
+    "entity": "",
+    "kind": "see Reason",
+    "other": "entity that imposes it; -1 a wall, 0 nobody",
+    "binds": "1 for the one that bound the velocity",
+    **dict.fromkeys(("x", "y"), "m/s"),
+    **dict.fromkeys(("a_x", "a_y", "b_x", "b_y"), ""),
+    "value": "see Reason",
 }
 
 COMMIT_WORDS = 16  # of a commit record; the fields of `commit.Commit`, then zeros, the last a checksum

@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.density_speed import SpeedLaw, Weidmann
 from crowdsim.avoidance.guard import GuardedModel
 from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
@@ -110,8 +111,15 @@ def mesh_of(scenario: Scenario, agents: Agents) -> MeshBuild:
 
 
 def model_reach(scenario: Scenario, fastest: float) -> float:
-    """Return how far from its rim an agent of speed `fastest` (m/s) heeds walls under any of the scenario's models (m)."""
-    return max(wall_reach(model, fastest * float(scenario.bodies.values["top_speed"])) for model in avoidance_models(scenario))
+    """Return how far from its rim an agent of speed `fastest` (m/s) heeds walls under any of the scenario's models and laws (m)."""
+    law = speed_law(scenario)
+    reaches = [wall_reach(model, fastest * float(scenario.bodies.values["top_speed"])) for model in avoidance_models(scenario)]
+    return max(*reaches, law.reach if law is not None else 0.0)
+
+
+def speed_law(scenario: Scenario) -> SpeedLaw | None:
+    """Return the scenario's law of speed and density, or None."""
+    return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
 
 
 def planner_parameters(scenario: Scenario) -> PlannerParameters:

@@ -163,6 +163,8 @@ class Record:
         Only agents whose centre is inside; None is everywhere.
     trace : bool
         Also keep digests per system.
+    explain : tuple of (int or str)
+        ids of agents and names of groups whose choices of velocity are explained in every tick.
     """
 
     rate: float
@@ -172,6 +174,7 @@ class Record:
     every: int
     region: Any
     trace: bool
+    explain: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +192,7 @@ class Scenario:
         Ascending by name, so that their order in the file changes nothing.
     groups : tuple of Group
         Ascending by name.
-    avoidance, navigation, bodies, symmetry, budget : Chosen
+    avoidance, speed_density, navigation, bodies, symmetry, budget : Chosen
         Sections with tunable numbers.
     record : Record
     notes : tuple of Problem
@@ -207,6 +210,7 @@ class Scenario:
     goals: tuple[Goal, ...]
     groups: tuple[Group, ...]
     avoidance: Chosen
+    speed_density: Chosen
     navigation: Chosen
     bodies: Chosen
     symmetry: Chosen
@@ -223,7 +227,8 @@ class Scenario:
     @property
     def sections(self) -> Mapping[str, Chosen]:
         """The sections with tunable numbers by name."""
-        return {"avoidance": self.avoidance, "navigation": self.navigation, "bodies": self.bodies, "symmetry": self.symmetry, "budget": self.budget}
+        names = ("avoidance", "speed_density", "navigation", "bodies", "symmetry", "budget")
+        return {name: getattr(self, name) for name in names}
 
     def model_of(self, group: Group) -> Chosen:
         """Return the avoidance model of a group with its parameters."""

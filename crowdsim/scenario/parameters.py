@@ -87,6 +87,10 @@ def _avoidance() -> Mapping[str, Owner]:
     return {name: model_named(name).Parameters for name in _imported("crowdsim.avoidance.registry", "available_models")()}
 
 
+def _speed_density() -> Mapping[str, Owner]:
+    return {"none": _imported("crowdsim.avoidance.density_speed", "NoLaw"), "weidmann": _imported("crowdsim.avoidance.density_speed", "Weidmann")}
+
+
 def _navigation() -> Mapping[str, Owner]:
     return {"mesh": (_imported("crowdsim.navigation.build", "MeshParameters"), _imported("crowdsim.navigation.planner", "PlannerParameters"))}
 
@@ -102,6 +106,7 @@ def _symmetry() -> Mapping[str, Owner]:
 
 SECTIONS = (
     Section("avoidance", "model", "orca", _avoidance),
+    Section("speed_density", "law", "none", _speed_density),
     Section("navigation", "kind", "mesh", _navigation),
     Section("bodies", "", "bodies", _bodies),
     Section("symmetry", "", "symmetry", _symmetry),

@@ -73,6 +73,7 @@ class Recorder:
             digest_columns=DIGEST_COLUMNS,
             force=force,
             trace=self.trace,
+            explain=bool(scenario.record.explain),
         )
 
     def begin(self, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
@@ -112,6 +113,8 @@ class Recorder:
         """Keep the numbers and events of a tick that is over."""
         if len(events):
             self.writer.events(events)
+        if tick.reasons is not None:
+            self.writer.explanations(tick.number, tick.reasons)
         assert tick.digests is not None
         self.writer.tick(tick.number, tick.counts, readings, tick.digests)
 

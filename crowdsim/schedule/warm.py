@@ -42,16 +42,17 @@ def warm_kernels(scenario: Scenario) -> None:
     for model in dict.fromkeys(chosen.name for chosen in scenario.models):
         # A plug-in is not run here: what it does wrong shall be told with the tick and the agent of the run.
         if origin_of(model) is None:
-            _warm_up(model)
+            _warm_up(f"avoidance={model}")
+    _warm_up(f"speed_density={scenario.speed_density.name}")
 
 
-def _warm_up(model: str) -> None:
-    if model in _warm or numba.config.DISABLE_JIT:
+def _warm_up(setting: str) -> None:
+    if setting in _warm or setting == "speed_density=none" or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
 
-    _warm.add(model)
-    scene: Any = parse_scenario(_SCENE, file="warm-up", sets=[f"avoidance={model}"])
+    _warm.add(setting)
+    scene: Any = parse_scenario(_SCENE, file="warm-up", sets=[setting])
     with Simulation(scene, threads=1, warm=False) as simulation:
         for _ in range(_TICKS):
             simulation.step()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.explain import REASON_DTYPE, explain_choices
 from crowdsim.avoidance.guard import ModelError, check_velocities
 from crowdsim.avoidance.model import AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
 from crowdsim.systems.base import System, Tick
@@ -29,6 +30,8 @@ class Avoid(System):
         Index into `models` for each group.
     labels : sequence of str
         What a user calls each agent, by entity - 1; for errors.
+    explained : (agents,) bool, optional
+        By entity - 1, whose choices are explained in every tick.
     """
 
     reads = (
@@ -38,8 +41,12 @@ class Avoid(System):
     writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach", "neighbour_count", "samples")
     counts = ("relaxed", "infeasible")
 
-    def __init__(self, world: World, models: Sequence[AvoidanceModel], model_of_group: Sequence[int], labels: Sequence[str] = ()) -> None:
+    def __init__(
+        self, world: World, models: Sequence[AvoidanceModel], model_of_group: Sequence[int], labels: Sequence[str] = (),
+        explained: NDArray[np.bool_] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(world)
+        self._explained = explained
         self.models = tuple(models)
         self._model_of_group = np.array(model_of_group, dtype=np.int64)
         self._labels = labels
@@ -53,6 +60,8 @@ class Avoid(System):
             agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, agents.maximum_speed, active, world.polygons(),
             agents.layer, tick.cells, world.walls, agents.neighbour_reach,
         )  # fmt: skip
+        if self._explained is not None:
+            tick.reasons = np.zeros(0, dtype=REASON_DTYPE)
         agents.samples[:] = 0
         choice = Choice(agents.chosen_velocity, agents.diagnosis, agents.blocker, agents.neighbour_count, agents.samples)
         if len(self.models) == 1:
@@ -71,6 +80,9 @@ class Avoid(System):
         try:
             model.prepare(len(view.entity))
             model.choose(view, tick.length, tick.team, out)
+            if self._explained is not None and tick.reasons is not None:
+                rows = np.flatnonzero(self._explained[view.entity - 1] & (view.deciding() == 1))
+                tick.reasons = np.concatenate([tick.reasons, explain_choices(model, view, tick.length, rows, out)])
             check_velocities(f'the model "{model.name}"', out.velocity, view.maximum_speed, view.deciding(), tick.team)
         except ModelError as error:
             where = f"tick {tick.number}"
