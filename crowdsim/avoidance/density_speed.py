@@ -19,7 +19,7 @@ from crowdsim.tunable import param
 
 # Twenty-four places of equal weight in the unit disc under the weight 1 - r^2, in three rings of eight; they say how much of the disc is ground that
 # an agent sees. Even in both axes, so that mirrored scenes and quarter turns give the same count.
-_RINGS = (0.2951661, 0.5411961, 0.7692850)  # where the weight within r, 2 r^2 - r^4, is 1/6, 1/2, 5/6
+_RINGS = (0.29517633, 0.54119610, 0.76925400)  # where the weight within r, 2 r^2 - r^4, is 1/6, 1/2, 5/6
 _COSINE, _SINE = 0.9238795325112867, 0.3826834323650898  # of 22.5 degrees
 PLACES = tuple(
     (ring * x * sign_x, ring * y * sign_y) for ring in _RINGS for x, y in ((_COSINE, _SINE), (_SINE, _COSINE)) for sign_x in (1, -1) for sign_y in (1, -1)

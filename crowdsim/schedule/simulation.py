@@ -80,6 +80,7 @@ class Simulation:
         self.ledger = Ledger(self.built)
         self._listeners: list[tuple[EventKind | None, Callable[[Any], None]]] = []
         self._wall_s = 0.0
+        self.counts: dict[str, float] = {}  # what was counted in the last tick, by name
         self.world.spawn(self.built.population, self.built.polygon)
         events = self.world.events.take()
         if self.recorder is not None:
@@ -151,6 +152,7 @@ class Simulation:
                 self.recorder.trace_system(tick.number, place, system.writes, self.world.agents)
         self.world.tick = tick.number
         events = self.world.events.take()
+        self.counts = tick.counts
         self.probes.note(readings)
         self.ledger.note(tick.number, tick.counts, events)
         if self.recorder is not None:
