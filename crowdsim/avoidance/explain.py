@@ -8,12 +8,13 @@ velocity are told for every model, whether it has the method or not.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.model import AvoidanceModel, Choice, CrowdView
+if TYPE_CHECKING:  # readers of recordings need the kinds of reasons, and no compiler
+    from crowdsim.avoidance.model import AvoidanceModel, Choice, CrowdView
 
 
 class Reason(IntEnum):
