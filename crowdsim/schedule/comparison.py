@@ -29,6 +29,8 @@ class Outcome:
         nan where nobody arrived.
     time_over_ideal : float
         Mean, over those who arrived, of the time that they walked over the time of their shortest way at their desired speed; nan where there are none.
+    longest_ideal_s : float
+        The longest of these shortest times; nan without agents that have a way.
     stuck_agent_s : float, s
         Time that agents were stuck (less than 0.2 m of net displacement in 10 s), summed over agents.
     overlap_pair_s : float, s
@@ -49,6 +51,7 @@ class Outcome:
     arrived: int
     last_arrival_s: float = np.nan
     time_over_ideal: float = np.nan
+    longest_ideal_s: float = np.nan
     stuck_agent_s: float = 0.0
     overlap_pair_s: float = 0.0
     deepest_overlap_m: float = 0.0
@@ -103,6 +106,7 @@ def run_scene(scenario: Scenario, model: str, *, threads: int = 1, progress: Cal
             arrived=int(np.count_nonzero(there)),
             last_arrival_s=float(arrived.max() * tick) if there.any() else np.nan,
             time_over_ideal=float(ratio.mean()) if there.any() else np.nan,
+            longest_ideal_s=float(ideal[np.isfinite(ideal)].max()) if np.isfinite(ideal).any() else np.nan,
             stuck_agent_s=sums["stuck"] * tick,
             overlap_pair_s=sums["overlaps"] * tick,
             deepest_overlap_m=deepest,

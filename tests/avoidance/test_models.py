@@ -8,15 +8,15 @@ import pytest
 
 from crowdsim.avoidance.model import FEASIBLE, NOBODY, NOT_ASKED, empty_choice
 from crowdsim.avoidance.none import NoAvoidance
-from crowdsim.avoidance.registry import UnknownModelError, available_models, model_named, register
+from crowdsim.avoidance.registry import UnknownModelError, available_models, model_named, origin_of, register
 from crowdsim.threads import Team
 from tests.avoidance.crowds import random_view
 
-MODELS = ("none", "orca")
+MODELS = tuple(name for name in available_models() if origin_of(name) is None)
 
 
 def test_models_are_known_by_name():
-    assert set(MODELS) <= set(available_models())
+    assert {"none", "orca"} <= set(MODELS)
     assert model_named("none") is NoAvoidance
 
 
@@ -67,6 +67,17 @@ def test_a_model_overwrites_the_whole_choice_and_leaves_the_view_alone(name):
     assert (out.diagnosis[still] == NOT_ASKED).all()
     for before, after in zip(kept, view[:9], strict=True):
         assert np.array_equal(before, after)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_is_asked_for_some_chooses_for_them_what_it_would_choose_if_asked_for_all(name):
+    view = random_view(6, 120, density=1.5)
+    asked = np.random.default_rng(1).integers(0, 2, 120).astype(np.uint8)
+    whole, part = empty_choice(120), empty_choice(120)
+    model_named(name)().choose(view, 0.05, Team(1), whole)
+    model_named(name)().choose(view._replace(asked=asked, reach=np.full(120, np.inf, np.float32)), 0.05, Team(1), part)
+    for one, other in zip(whole, part, strict=True):
+        assert np.array_equal(one[asked == 1], other[asked == 1])
 
 
 @pytest.mark.parametrize("name", MODELS)
