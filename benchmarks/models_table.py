@@ -137,7 +137,7 @@ def sections(models: Sequence[str], quick: bool) -> list[str]:
     about = "Everybody walks to the opposite point. Seconds until the last one arrives, in brackets the deepest overlap in centimetres"
     add("Antipodal circles, exact", about + ".", heads, [circles(model, 0.0) for model in models])
     add("Antipodal circles, 5 cm of noise", about + "; below, the original libraries.", heads, [*(circles(model, 0.05) for model in models), *theirs])
-    about = f"`scenarios/standards/lanes.yaml`, seeds {', '.join(map(str, seeds))}. Order: 1 is lanes, some 0.4 is chance; people have 0.9. Expected: 0.7 and 45 s."
+    about = f"`scenarios/standards/lanes.yaml`, seeds {', '.join(map(str, seeds))}. Order 1 is lanes, some 0.4 chance, people have 0.9. Expected: 0.7, 45 s."
     add("Lanes", about, ("model", "order", "all out after (s)"), [lane_row(model, sets, seeds) for model, sets in both])
     about = (
         "`scenarios/standards/door.yaml`: specific flow, persons a second and metre, means over the seeds. People: 1.2 to 2.3. The original RVO2 library:\n"

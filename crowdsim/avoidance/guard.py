@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.explain import REASON_DTYPE
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOT_ASKED, WALL, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
 from crowdsim.avoidance.plugins import told, where_raised
 from crowdsim.avoidance.registry import Origin
@@ -78,15 +79,20 @@ class GuardedModel:
 
     Parameters
     ----------
-    model : AvoidanceModel
+    kind : class of models
+    parameters : instance of its `Parameters`
     origin : Origin
     """
 
     READ_ONLY = ("entity", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "active")
 
-    def __init__(self, model: AvoidanceModel, origin: Origin) -> None:
-        self.model, self.origin = model, origin
-        self.name, self.parameters = model.name, model.parameters
+    def __init__(self, kind: type[AvoidanceModel], parameters: Any, origin: Origin) -> None:
+        self.origin, self.name, self.parameters = origin, kind.name, parameters
+        self.model: AvoidanceModel
+        try:
+            self.model = kind(parameters)
+        except Exception as error:
+            raise ModelError(f"{self} raised an error when it was made, at {where_raised(error, origin)}: {told(error)}") from error
 
     def prepare(self, capacity: int) -> None:
         """Let the model make room."""
@@ -136,9 +142,22 @@ class GuardedModel:
 
     def __getattr__(self, name: str) -> Any:
         """Offer the optional methods of models where the model has them."""
-        if name in ("wall_reach", "explain") and hasattr(self.model, name):
-            return lambda *arguments: self._call(name, *arguments)
+        offered = {"wall_reach": self._wall_reach, "explain": self._explain}
+        if name in offered and hasattr(self.model, name):
+            return offered[name]
         raise AttributeError(name)
+
+    def _wall_reach(self, speed: float) -> float:
+        reach = self._call("wall_reach", speed)
+        if not (isinstance(reach, (int, float)) and 0.0 <= reach < np.inf):
+            raise ModelError(f"{self} said {reach!r} in wall_reach, but a distance in metres is asked for")
+        return float(reach)
+
+    def _explain(self, *arguments: Any) -> NDArray[Any]:
+        told_of = self._call("explain", *arguments)
+        if not isinstance(told_of, np.ndarray) or told_of.dtype != REASON_DTYPE or told_of.ndim != 1:
+            raise ModelError(f"{self} returned no array of REASON_DTYPE in explain: make one with crowdsim.avoidance.explain.reasons")
+        return told_of
 
     def __str__(self) -> str:
         return f'the plug-in model "{self.name}" of {self.origin}'

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.neighbours import nearest_rows
+from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS, nearest_rows
 from crowdsim.geometry.cells import Cells
 from crowdsim.geometry.walls import Walls
 from crowdsim.threads import Team
@@ -79,7 +79,14 @@ class CrowdView(NamedTuple):
         distance : float, m
             Between centres; who is farther away is no neighbour.
         team : Team
+
+        Raises
+        ------
+        ValueError
+            If `count` or `distance` are out of range: the kernel has room for 64 neighbours.
         """
+        if not 1 <= count <= MOST_NEIGHBOURS or not distance > 0.0:
+            raise ValueError(f"neighbours(count={count}, distance={distance}): 1 to {MOST_NEIGHBOURS} neighbours within a distance above 0 m can be found")
         rows, found = np.empty((len(self.entity), count), dtype=np.int64), np.empty(len(self.entity), dtype=np.int64)
         team.run(nearest_rows, len(self.entity), self.cells, count, float(distance), rows, found)
         return rows

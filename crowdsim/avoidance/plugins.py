@@ -68,6 +68,7 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     available_models()  # names that are taken must be known before
     for name in loaded[1] if loaded is not None else ():
         forget(name)
+    _files.pop(origin.file, None)
     name = f"crowdsim_plugin_{file.stem}_{origin.sha256[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None, "a .py file has a loader"

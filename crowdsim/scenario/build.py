@@ -133,9 +133,8 @@ def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:
     for chosen in scenario.models:
         kind, origin = model_named(chosen.name), origin_of(chosen.name)
         parameters: Any = chosen.parameters(kind.Parameters)
-        model: Any = kind(parameters)
-        guarded: Any = model if origin is None else GuardedModel(model, origin)
-        models.append(guarded)
+        model: Any = kind(parameters) if origin is None else GuardedModel(kind, parameters, origin)
+        models.append(model)
     return models
 
 

@@ -136,11 +136,36 @@ def test_two_plug_ins_cannot_share_a_name(tmp_path):
         ("    def choose(self, view, tick_length, team, out):\n        out.velocity[:] = 0.0\n        out.diagnosis[3] = 9\n", r"agent crowd\[3\]: .* gave the diagnosis 9"),
         ("    def choose(self, view, tick_length, team, out):\n        out.velocity[:] = 0.0\n        out.blocker[4] = 77\n", r"agent crowd\[4\]: .* named the blocker 77"),
         ("", r"raised an error in choose.*NotImplementedError: Mine has no method choose"),
+        ("    def __init__(self, parameters):\n        self.nothing\n", r"^the plug-in model .* raised an error when it was made, at .*mine.py:11: AttributeError"),
+        ("    def wall_reach(self, speed):\n        return 'far'\n", r"said 'far' in wall_reach, but a distance in metres is asked for"),
+        ("    def choose(self, view, tick_length, team, out):\n        view.neighbours(65, 2.0, team)\n", r"neighbours\(count=65, .*1 to 64 neighbours"),
     ],
 )  # fmt: skip
 def test_a_plug_in_that_breaks_a_promise_is_told_by_name_agent_and_tick(tmp_path, body, said):
     with pytest.raises(ModelError, match=said):
         run_with(tmp_path, body)
+
+
+def test_what_a_plug_in_explains_is_held_to_its_form(tmp_path):
+    body = KEEPS[len(HEAD) :] + "    def explain(self, view, tick_length, rows, choice):\n        return np.zeros(3)\n"
+    load_plugin(written(tmp_path, HEAD + body))
+    scene = parse_scenario(SCENE, file="scene", sets=["avoidance=mine", "record.explain=[crowd]"])
+    with pytest.raises(ModelError, match=r"tick 1: .* returned no array of REASON_DTYPE in explain"), Simulation(scene, out=tmp_path / "a.h5") as run:
+        run.step()
+
+
+def test_a_plug_in_may_have_kernels_and_a_file_that_failed_can_be_put_right(tmp_path):
+    text = KEEPS.replace("@register", "from crowdsim.kernels import kernel\n\n@kernel\ndef halve(start, stop, wanted, out):\n    for row in range(start, stop):\n"
+        "        out[row, 0], out[row, 1] = 0.5 * wanted[row, 0], 0.5 * wanted[row, 1]\n\n@register")  # fmt: skip
+    text = text.replace("out.velocity[:] = view.preferred_velocity", "team.run(halve, len(out.velocity), view.preferred_velocity, out.velocity)")
+    load_plugin(written(tmp_path, text))
+    with pytest.raises(PluginError):
+        load_plugin(written(tmp_path, text + "\n1 / 0\n"))
+    assert "mine" not in available_models()
+    assert load_plugin(written(tmp_path, text)) == ("mine",)
+    with Simulation(parse_scenario(SCENE, file="scene", sets=["avoidance=mine"])) as run:
+        run.step()
+        assert np.allclose(run.agents.velocity, [0.5, 0.0])
 
 
 def test_a_recording_of_a_run_that_a_plug_in_ended_is_whole_until_then(tmp_path):
