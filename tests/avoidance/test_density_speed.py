@@ -77,7 +77,7 @@ def test_an_even_crowd_has_its_density_and_the_walls_of_a_corridor_do_not_thin_i
     inside = (grid[:, 0] > 1.0) & (grid[:, 0] < 9.0)
     assert density[inside].mean() == pytest.approx(1.0 / spacing**2, rel=0.1)
     _, unwalled = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)))
-    assert unwalled[inside].mean() < 0.8 / spacing**2
+    assert unwalled[inside].mean() < 0.85 / spacing**2
 
 
 def test_the_crowd_in_the_next_room_does_not_count():

@@ -8,7 +8,7 @@ import pytest
 
 from crowdsim.avoidance.model import FEASIBLE, NOBODY, NOT_ASKED, empty_choice
 from crowdsim.avoidance.none import NoAvoidance
-from crowdsim.avoidance.registry import UnknownModelError, available_models, model_named, origin_of, register
+from crowdsim.avoidance.registry import UnknownModelError, available_models, forget, model_named, origin_of, register
 from crowdsim.threads import Team
 from tests.avoidance.crowds import random_view
 
@@ -49,6 +49,7 @@ def test_a_model_of_ones_own_runs_by_name():
             out.velocity[:] = 0.0
 
     assert isinstance(model_named("statue (test)")(None), Statue)
+    forget("statue (test)")
 
 
 @pytest.mark.parametrize("name", MODELS)

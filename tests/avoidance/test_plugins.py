@@ -75,6 +75,7 @@ def test_a_file_that_was_edited_is_loaded_anew(tmp_path):
     first = model_named("mine")
     load_plugin(written(tmp_path, KEEPS.replace("ticks = 0", "ticks = 1")))
     assert model_named("mine") is not first and model_named("mine").ticks == 1
+    assert list(tmp_path.iterdir()) == [tmp_path / "mine.py"]  # no cache is left beside a user's file
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,6 @@ def test_a_group_that_says_what_the_scenario_says_means_the_same() -> None:
     assert same.canonical() == scenario("orca", "orca").canonical()
 
 
-
 @pytest.mark.parametrize(("of_all", "of_a"), [("orca", "none"), ("none", "{model: orca, time_horizon: 7}"), ("{time_horizon: 3}", "{neighbour_count: 1}")])
 def test_the_canonical_text_gives_the_same_models(of_all: str, of_a: str) -> None:
     found = scenario(of_all, of_a)
