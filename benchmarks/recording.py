@@ -49,6 +49,8 @@ class Walkers:
             "path_status": np.full(count, 2, dtype=np.uint8),
             "path_tick": self.entity % 97,
             "diagnosis": np.where(blocked, 2, 1).astype(np.uint8),
+            "neighbour_count": np.minimum(10, self.rng.integers(6, 16, len(self.entity))),
+            "samples": np.zeros(len(self.entity), dtype=np.int32),
             "blocker": np.where(blocked, self.rng.permutation(self.entity), 0),
             "surface": np.floor(self.position[:, 0]).astype(np.int64) + 2**40,
             "layer": np.zeros(count, dtype=np.int32),

@@ -11,15 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Simulation", "__version__", "load_scenario", "open_run"]
+__all__ = ["Simulation", "__version__", "load_plugin", "load_scenario", "open_run"]
 
 if TYPE_CHECKING:
+    from crowdsim.avoidance.plugins import load_plugin
     from crowdsim.recording.reader import open_run
     from crowdsim.scenario.load import load_scenario
     from crowdsim.schedule.simulation import Simulation
 
 _WHERE = {
     "Simulation": "crowdsim.schedule.simulation",
+    "load_plugin": "crowdsim.avoidance.plugins",
     "load_scenario": "crowdsim.scenario.load",
     "open_run": "crowdsim.recording.reader",
 }

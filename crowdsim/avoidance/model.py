@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS, nearest_rows
 from crowdsim.geometry.cells import Cells
 from crowdsim.geometry.walls import Walls
 from crowdsim.threads import Team
@@ -45,6 +47,9 @@ class CrowdView(NamedTuple):
     reach : (n,) float32, m
         In and out: the distance of the last neighbour that counted, infinite where unknown. It only guides the next search, which is exact
         whatever stands here.
+    asked : (n,) uint8 or None
+        1: the velocity of this agent is wanted. Where several models share a crowd, each is shown everybody and asked for its own agents; what it
+        writes in the other rows does not count, so that a model may pass over it. None: everybody is asked.
     """
 
     entity: NDArray[np.int64]
@@ -59,6 +64,32 @@ class CrowdView(NamedTuple):
     cells: Cells
     walls: Walls
     reach: NDArray[np.float32]
+    asked: NDArray[np.uint8] | None = None
+
+    def deciding(self) -> NDArray[np.uint8]:
+        """Return 1 for those who decide for themselves and are asked, 0 for the others, (n,) uint8."""
+        return self.active if self.asked is None else self.active & self.asked
+
+    def neighbours(self, count: int, distance: float, team: Team) -> NDArray[np.int64]:
+        """Return the rows of each agent's nearest neighbours, nearest first, (n, count) int64; -1 after the last.
+
+        Parameters
+        ----------
+        count : int, 1..64
+        distance : float, m
+            Between centres; who is farther away is no neighbour.
+        team : Team
+
+        Raises
+        ------
+        ValueError
+            If `count` or `distance` are out of range: the kernel has room for 64 neighbours.
+        """
+        if not 1 <= count <= MOST_NEIGHBOURS or not distance > 0.0:
+            raise ValueError(f"neighbours(count={count}, distance={distance}): 1 to {MOST_NEIGHBOURS} neighbours within a distance above 0 m can be found")
+        rows, found = np.empty((len(self.entity), count), dtype=np.int64), np.empty(len(self.entity), dtype=np.int64)
+        team.run(nearest_rows, len(self.entity), self.cells, count, float(distance), rows, found)
+        return rows
 
 
 class Choice(NamedTuple):
@@ -74,17 +105,27 @@ class Choice(NamedTuple):
         Entity of the neighbour whose constraint binds the velocity, WALL, or NOBODY.
     neighbour_count : (n,) int32
         Neighbours that were heeded.
+    samples : (n,) int32
+        Velocities that were tried; 0 by models that try none. It is 0 before a model is asked.
     """
 
     velocity: NDArray[np.float64]
     diagnosis: NDArray[np.uint8]
     blocker: NDArray[np.int64]
     neighbour_count: NDArray[np.int32]
+    samples: NDArray[np.int32]
 
 
 def empty_choice(count: int) -> Choice:
     """Return a choice for `count` agents that stand."""
-    return Choice(np.zeros((count, 2)), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int32))
+    counts = np.zeros((2, count), dtype=np.int32)
+    return Choice(np.zeros((count, 2)), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int64), counts[0], counts[1])
+
+
+def copy_choice(source: Choice, target: Choice, rows: Any = slice(None)) -> None:
+    """Copy some rows (an index, by default all) of a choice into another."""
+    for name in Choice._fields:
+        getattr(target, name)[rows] = getattr(source, name)[rows]
 
 
 class AvoidanceModel(Protocol):
@@ -93,6 +134,9 @@ class AvoidanceModel(Protocol):
     A model is a class with a name and a frozen dataclass `Parameters` of `crowdsim.tunable.param` fields, whose instance it is made with. One
     made of the same parameters, restored from `state()`, must choose the same velocities bit for bit; nothing may depend on the number of threads
     or on who was asked first.
+
+    Two methods are optional. ``wall_reach(speed)`` returns how far from its rim an agent of that speed (m/s) heeds walls (m), see `wall_reach`.
+    ``explain(view, tick_length, rows, choice)`` returns what stood behind the choices of a few agents, see `crowdsim.avoidance.explain`.
     """
 
     name: ClassVar[str]
@@ -116,3 +160,54 @@ class AvoidanceModel(Protocol):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
         ...
+
+
+class StatelessModel:
+    """A model that remembers nothing and needs no memory of its own: what is left to write is a name and `choose`."""
+
+    name: ClassVar[str] = ""
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """Nothing can be set."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        self.parameters = parameters or self.Parameters()
+
+    def prepare(self, capacity: int) -> None:
+        """Do nothing: no memory is needed."""
+
+    def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
+        """Choose a velocity for everyone; see `AvoidanceModel`."""
+        raise NotImplementedError(f"{type(self).__name__} has no method choose")
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Return nothing: nothing is remembered."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take nothing back."""
+
+
+def wall_reach(model: AvoidanceModel, speed: float) -> float:
+    """Return how far from its rim an agent of a speed heeds walls under a model: the lists of walls go that far.
+
+    Parameters
+    ----------
+    model : AvoidanceModel
+    speed : float, m/s
+
+    Returns
+    -------
+    float, m
+        What the model's own method `wall_reach` says; without one, the way in its parameter `time_horizon_walls`; without that, in the longest
+        parameter that is called a horizon, and at least in one second.
+    """
+    own = getattr(model, "wall_reach", None)
+    if own is not None:
+        return float(own(speed))
+    horizon = getattr(model.parameters, "time_horizon_walls", None)
+    if horizon is None:
+        values = vars(model.parameters) if hasattr(model.parameters, "__dict__") else {}
+        horizon = max([1.0, *(float(value) for name, value in values.items() if "horizon" in name and isinstance(value, (int, float)))])
+    return speed * float(horizon)

@@ -38,6 +38,10 @@ class NoAvoidance:
         out.blocker[:] = NOBODY
         out.neighbour_count[:] = 0
 
+    def wall_reach(self, speed: float) -> float:
+        """Return 0: no wall is heeded."""
+        return 0.0
+
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Return nothing: nothing is remembered."""
         return {}

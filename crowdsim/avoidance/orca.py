@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.explain import REASON_DTYPE, Reason, reasons
 from crowdsim.avoidance.half_planes import (
     OTHER_FLOATS,
     OTHER_RADIUS,
@@ -25,9 +26,9 @@ from crowdsim.avoidance.half_planes import (
     OTHER_Y,
     agent_half_planes,
 )
-from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice, CrowdView
+from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice, CrowdView, empty_choice
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS, find_nearest
-from crowdsim.avoidance.programs import LINE_FLOATS, best_velocity, least_violation
+from crowdsim.avoidance.programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET, best_velocity, least_violation
 from crowdsim.avoidance.registry import register
 from crowdsim.avoidance.wall_planes import MOST_WALLS, wall_half_planes
 from crowdsim.geometry.cells import plane_numbers
@@ -195,8 +196,8 @@ def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out
         Neighbours wanted, neighbour distance (m), time horizon for agents and for walls (s), tick length (s).
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
-    out : Choice
-        Rows of the agents in this range are written.
+    out : tuple
+        The first four parts of a `Choice`; rows of the agents in this range are written.
 
     Notes
     -----
@@ -207,6 +208,20 @@ def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out
     others, lines = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
     distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
     _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out, floats, slots, others, lines, distances, found)
+
+
+def _half_planes(lines: NDArray[Any], walls: int, others: NDArray[np.int64], entity: int, choice: Choice, row: int) -> NDArray[Any]:
+    """Return the half-planes of an agent as reasons."""
+    count = walls + len(others)
+    told = reasons(entity, Reason.HALF_PLANE, count)
+    normal_x, normal_y, offset = (lines[int(area) : int(area) + count].astype(np.float64) for area in (NORMAL_X, NORMAL_Y, OFFSET))
+    told["other"][:walls], told["other"][walls:] = WALL, others
+    told["x"], told["y"], told["a_x"], told["a_y"] = offset * normal_x, offset * normal_y, normal_x, normal_y
+    told["value"] = normal_x * choice.velocity[row, 0] + normal_y * choice.velocity[row, 1] - offset
+    own = told["other"] == choice.blocker[row]  # of several walls, the one on whose boundary the velocity lies
+    if choice.blocker[row] != NOBODY and own.any():
+        told["binds"][np.argmin(np.where(own, np.abs(told["value"]), np.inf))] = 1
+    return told
 
 
 @register
@@ -255,14 +270,56 @@ class Orca:
         self.prepare(count)
         if view.walls is not self._walls:
             self._walls, self._frame = view.walls, wall_frame(view.walls)
-        own = self.parameters
         fastest = max(team.run(gather_by_slot, count, view.cells, view.velocity, view.radius, view.active, self._hot))
-        columns = OrcaView(
-            view.entity, view.velocity, view.preferred_velocity, view.radius, view.maximum_speed, view.active, view.zone, view.reach
-        )
-        numbers = np.array([own.neighbour_count, own.neighbour_distance, own.time_horizon, own.time_horizon_walls, tick_length], dtype=np.float64)
         margin = np.float32(MARGIN_TICKS * tick_length * float(fastest) + MARGIN_M)
-        team.run(choose_velocities, count, view.cells, self._hot, columns, self._frame, numbers, margin, out)
+        columns, numbers = self._columns(view), self._numbers(tick_length)
+        team.run(choose_velocities, count, view.cells, self._hot, columns, self._frame, numbers, margin, out[:4])
+
+    @staticmethod
+    def _columns(view: CrowdView) -> OrcaView:
+        return OrcaView(
+            view.entity, view.velocity, view.preferred_velocity, view.radius, view.maximum_speed, view.deciding(), view.zone, view.reach
+        )
+
+    def _numbers(self, tick_length: float) -> NDArray[np.float64]:
+        own = self.parameters
+        return np.array([own.neighbour_count, own.neighbour_distance, own.time_horizon, own.time_horizon_walls, tick_length], dtype=np.float64)
+
+    def explain(self, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice) -> NDArray[Any]:
+        """Return the half-planes of some agents, those of walls first, as the programs took them; see `crowdsim.avoidance.explain`.
+
+        The choice is made once more for each of them, by the same kernel, whose workspace then holds the half-planes.
+        """
+        floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
+        others, lines, other_lines = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
+        distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
+        again = empty_choice(len(view.entity))[:4]
+        columns, numbers = self._columns(view)._replace(reach=view.reach.copy()), self._numbers(tick_length)
+        parts = [np.zeros(0, dtype=REASON_DTYPE)]
+        for row in rows.tolist():
+            slot = int(view.cells.slot[row])
+            _choose_velocities(
+                slot, slot + 1, view.cells, self._hot, columns, self._frame, numbers, np.float32(MARGIN_M), again, floats, slots, others, lines,
+                distances, found,
+            )
+            walls = self._wall_count(view, row, distances, found, other_lines)
+            near = slots[int(CHOSEN) : int(CHOSEN) + int(choice.neighbour_count[row])].astype(np.int64)
+            parts.append(_half_planes(lines, walls, view.entity[view.cells.row[near]], int(view.entity[row]), choice, row))
+        return np.concatenate(parts)
+
+    def _wall_count(self, view: CrowdView, row: int, distances: NDArray[Any], found: NDArray[Any], lines: NDArray[Any]) -> int:
+        """Return how many half-planes walls impose on an agent."""
+        assert self._frame is not None, "choose comes first"
+        frame, zone, own = self._frame, int(view.zone[row]), self.parameters
+        begin, end = int(frame.zone_start[zone]), int(frame.zone_start[zone + 1])
+        if begin == end:
+            return 0
+        radius = float(view.radius[row])
+        reach = float(view.maximum_speed[row]) * own.time_horizon_walls + radius
+        (x, y), (vx, vy) = view.position[row].tolist(), view.velocity[row].tolist()
+        per_horizon = 1.0 / own.time_horizon_walls
+        shape, link, zone_wall = frame.shape, frame.link, frame.zone_wall
+        return int(wall_half_planes(shape, link, zone_wall, begin, end, x, y, vx, vy, radius, reach, per_horizon, distances, found, lines))
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Return nothing: what guides the search is the column `reach`, which belongs to the caller."""

@@ -23,6 +23,7 @@ VERBS = {
     "export": Verb("export", "export", "Write a recording as CSV or for JuPedSim's tools."),
     "info": Verb("info", "info", "Show what a recording holds."),
     "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
+    "models": Verb("models", "models", "Compare avoidance models on one scene, or list them."),
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
     "plot": Verb("plot", "plot", "Draw a run: plan, trails, exits, who is stuck."),

@@ -19,6 +19,19 @@ AllowDir = Annotated[
     typer.Option("--allow-dir", metavar="DIR", help="Folder, beside the scenario's own, from which it may name files; may be repeated."),
 ]
 
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option("--plugin", metavar="FILE", help="Python file with an avoidance model of your own; it is run. May be repeated."),
+]
+
+
+def load_plugins(files: list[Path] | None) -> None:
+    """Load the plug-ins that the user named."""
+    if files:
+        from crowdsim.avoidance import plugins
+
+        plugins.load_plugins(files)
+
 
 def with_seed(sets: list[str] | None, seed: int | None) -> list[str]:
     """Return the values to set, with the seed among them if one was given."""

@@ -6,18 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
+from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.shell import say, say_json, wrapped
 from crowdsim.errors import CrowdsimError
 
 
 def parameters(
     which: Annotated[str, typer.Argument(help="Only names that begin with this, for example avoidance.orca.")] = "",
+    plugin: Plugins = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
     """Show every tunable number: name, default, unit, permitted range, why it is what it is, and where it comes from."""
     from crowdsim.scenario.parameters import parameter_rows
     from crowdsim.scenario.tree import suggestion
 
+    load_plugins(plugin)
     everything = parameter_rows()
     rows = [row for row in everything if row["name"].startswith(which)]
     if not rows:

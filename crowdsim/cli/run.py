@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.options import AllowDir, Seed, SetValues, known_folders, with_seed
+from crowdsim.cli.options import AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, with_seed
 from crowdsim.cli.paths import new_output
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say, say_json
@@ -30,6 +30,7 @@ def run(
     seed: Seed = None,
     set_: SetValues = None,
     allow_dir: AllowDir = None,
+    plugin: Plugins = None,
     threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core. They change nothing but the time.")] = 0,
     time_limit: Annotated[float | None, typer.Option("--time-limit", min=0.0, help="Stop after so many seconds of wall time; what was recorded stays.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Record digests per system and block of agents too, and all columns in full precision.")] = False,
@@ -53,6 +54,7 @@ def run(
         from crowdsim.schedule.simulation import Simulation
 
         sets = with_seed(set_, seed) + (["record.trace=true"] if trace else [])
+        load_plugins(plugin)
         loaded = load_scenario(scenario, sets=sets, allow_dirs=known_folders(allow_dir))
         progress.note("")
         for problem in loaded.notes:

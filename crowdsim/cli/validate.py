@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.options import AllowDir, Seed, SetValues, known_folders, with_seed
+from crowdsim.cli.options import AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, with_seed
 from crowdsim.cli.shell import complain, problem_rows, say, say_json
 from crowdsim.errors import ExitCode, ScenarioError
 
@@ -18,6 +18,7 @@ def validate(
     seed: Seed = None,
     set_: SetValues = None,
     allow_dir: AllowDir = None,
+    plugin: Plugins = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> int:
     """Check a scenario: its text, its ground, and whether everybody fits, stands free and can get to its goals.
@@ -28,6 +29,7 @@ def validate(
     from crowdsim.scenario.examine import examine, notes_left
     from crowdsim.scenario.load import load_scenario
 
+    load_plugins(plugin)
     loaded = load_scenario(scenario, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir))
     built = build_world(loaded)
     problems, facts = examine(built)

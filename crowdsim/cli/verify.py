@@ -8,14 +8,16 @@ from typing import Annotated
 
 import typer
 
+from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import say, say_json
+from crowdsim.cli.shell import complain, say, say_json
 from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode
 
 
 def verify(
     run: Annotated[Path, typer.Argument(help="A recording.")],
     threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")] = 0,
+    plugin: Plugins = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing if they are identical.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> int:
@@ -23,6 +25,7 @@ def verify(
 
     Exit code 0: identical; 6: different.
     """
+    from crowdsim.avoidance.plugins import require_recorded
     from crowdsim.recording.compare import first_difference
     from crowdsim.recording.reader import open_run
     from crowdsim.scenario.load import parse_scenario
@@ -32,6 +35,10 @@ def verify(
         steered = ((recorded.verdict or {}).get("result") or {}).get("steered", 0)
         if steered:
             raise CrowdsimError(f"{run}: a program steered this run ({steered:,} times): it does not follow from its scenario and cannot be run again from it.")
+        load_plugins(plugin)
+        notes = require_recorded(dict(recorded.header.plugins), str(run))
+        for note in notes:
+            complain(f"note: {note}")
         scenario = parse_scenario(recorded.header.scenario, file=str(run))
         again = Path(folder) / "again.h5"
         progress.watch_compiler()
@@ -53,7 +60,8 @@ def verify(
 
         now = software_versions()
         changed = [f"{name} {versions[name]} then, {now.get(name)} now" for name in versions if versions[name] != now.get(name)]
-        raise DivergenceError(f"{run}: not identical\n{found}" + (f"\nversions differ: {'; '.join(changed)}" if changed else ""))
+        reasons = [*([f"versions differ: {'; '.join(changed)}"] if changed else []), *notes]
+        raise DivergenceError("\n".join([f"{run}: not identical", str(found), *reasons]))
     if not quiet:
         say(f"{run}: identical over {ticks:,} ticks, digest {digest}")
     return int(ExitCode.OK)

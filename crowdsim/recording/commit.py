@@ -36,6 +36,8 @@ class Commit:
         Fold of all digests so far.
     clock_ns : int, ns since 1970
         When the commit was made. A clock reading.
+    explanations : int
+        Rows of ``explanations``.
     """
 
     number: int = 0
@@ -51,6 +53,7 @@ class Commit:
     last_tick: int = -1
     run_digest: int = 0
     clock_ns: int = 0
+    explanations: int = 0
 
     def pack(self) -> bytes:
         """Return the record as it stands in the file, 128 bytes, the last eight a checksum."""

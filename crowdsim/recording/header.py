@@ -72,6 +72,8 @@ class Header:
         Names by index.
     parameters : mapping
         Every tunable number by its full name, as used.
+    plugins : mapping
+        Models that are not crowdsim's own, by name: file and SHA-256 of the source, and the entry point if an installed package has it.
     threads : int
         Threads that the run was started with; they change nothing but the time.
     exact : bool
@@ -97,6 +99,7 @@ class Header:
     groups: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    plugins: Mapping[str, Any] = field(default_factory=dict)
     threads: int = 1
     exact: bool = False
     reproducible: bool = True
@@ -150,6 +153,8 @@ class Layout:
         Names of the columns of the world whose digest is kept for every tick.
     trace : bool
         Digests after every system and for every block of agents are kept as well.
+    explain : bool
+        What stood behind the velocities of some agents is kept for every tick.
     """
 
     columns: tuple[RecordedColumn, ...] = ()
@@ -157,6 +162,7 @@ class Layout:
     counts: tuple[RecordedCount, ...] = ()
     digests: tuple[str, ...] = ()
     trace: bool = False
+    explain: bool = False
 
     def __post_init__(self) -> None:
         check_names("column", [column.name for column in self.columns])

@@ -13,6 +13,8 @@ from crowdsim.recording.header import Layout
 from crowdsim.recording.schema import (
     EVENT_DTYPE,
     EVENT_UNITS,
+    EXPLANATION_DTYPE,
+    EXPLANATION_UNITS,
     ROSTER_DTYPE,
     ROSTER_UNITS,
     TRACE_DTYPE,
@@ -105,5 +107,7 @@ def plan_datasets(layout: Layout, *, exact: bool) -> dict[str, PlannedDataset]:
     if layout.trace:
         plan["trace/index"] = PlannedDataset(TRACE_DTYPE, "trace", about="which digests belong to which tick, system and column")
         plan["trace/digests"] = PlannedDataset(digest, "trace_digests", AGENT_CHUNK_ROWS, about="XXH64 of each block of 64 agents")
+    if layout.explain:
+        plan["explanations"] = PlannedDataset(EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, _units(EXPLANATION_UNITS))
     plan["verdict"] = PlannedDataset(np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on")
     return plan

@@ -19,6 +19,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.explain import Reason
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit, newest
 from crowdsim.recording.files import partials_of
@@ -28,6 +29,8 @@ from crowdsim.recording.schema import (
     COMMIT_WORDS,
     EVENT_DTYPE,
     EVENT_UNITS,
+    EXPLANATION_DTYPE,
+    EXPLANATION_UNITS,
     ROSTER_DTYPE,
     ROSTER_UNITS,
     TRAJECTORY_DTYPE,
@@ -185,6 +188,19 @@ class Recording:
         data = self._frame(arrays, dict(EVENT_UNITS))
         names = {int(kind): kind.name for kind in EventKind}
         data["kind"] = data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
+        return data
+
+    def explanations(self) -> pd.DataFrame:
+        """Return what stood behind the velocities of the agents that `record.explain` names, one row for each reason in each tick.
+
+        Columns: tick, entity, kind (name of `Reason`, which says what the numbers mean), other, binds, x, y, a_x, a_y, b_x, b_y, value; empty where
+        nothing was asked for. The reasons of tick n led from the places of tick n - 1 to those of tick n.
+        """
+        explained = self._read("explanations", 0, self.commit.explanations) if self.layout.explain else np.zeros(0, dtype=EXPLANATION_DTYPE)
+        data = self._frame({name: explained[name] for name in EXPLANATION_DTYPE.names or ()}, dict(EXPLANATION_UNITS))
+        names = {int(kind): kind.name for kind in Reason}
+        data["kind"] = data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
+        data["binds"] = data["binds"].astype(bool)
         return data
 
     def roster(self) -> pd.DataFrame:

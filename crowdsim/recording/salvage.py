@@ -73,7 +73,7 @@ def last_whole_tick(recording: Recording, limits: Mapping[str, int]) -> int:
             whole = int(np.searchsorted(index["start"] + index["count"], rows, side="right"))
             bounds.append(_at(index["tick"], whole, NEVER) - 1)
         else:  # several rows can have the same tick: the last known one may go on
-            fields = {"events": "tick", "roster": "spawn_tick", "trace/index": "tick"}
+            fields = {"events": "tick", "roster": "spawn_tick", "trace/index": "tick", "explanations": "tick"}
             bounds.append(_at(_ticks(recording, name, fields[name], limits), rows - 1, 0) - 1)
     return max(-1, min(bounds))
 
@@ -108,6 +108,8 @@ def counts_until(recording: Recording, last_tick: int, limits: Mapping[str, int]
     )
     if recording.layout.digests:
         found = replace(found, run_digest=run_digest(recording.table("digests", 0, ticks)))
+    if recording.layout.explain:
+        found = replace(found, explanations=count("explanations", "tick"))
     if recording.layout.trace:
         entries = count("trace/index", "tick")
         index = recording.table("trace/index", 0, entries)

@@ -11,6 +11,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from crowdsim.avoidance.explain import REASON_DTYPE
+
 FORMAT = "crowdsim recording"
 FORMAT_VERSION = 1
 
@@ -46,6 +48,18 @@ ROSTER_UNITS = {
     "maximum_speed": "m/s",
     "spawn_tick": "tick",
     "start_tick": "tick",
+}
+
+EXPLANATION_DTYPE = np.dtype([("tick", "<i8"), *((name, REASON_DTYPE[name].str) for name in REASON_DTYPE.names or ())])
+EXPLANATION_UNITS = {
+    "tick": "tick",
+    "entity": "",
+    "kind": "see Reason",
+    "other": "entity that imposes it; -1 a wall, 0 nobody",
+    "binds": "1 for the one that bound the velocity",
+    **dict.fromkeys(("x", "y"), "m/s"),
+    **dict.fromkeys(("a_x", "a_y", "b_x", "b_y"), ""),
+    "value": "see Reason",
 }
 
 COMMIT_WORDS = 16  # of a commit record; the fields of `commit.Commit`, then zeros, the last a checksum
@@ -139,6 +153,8 @@ STANDARD_COLUMNS = (
     RecordedColumn("path_tick", "int32", "tick", "when that status was set; -1 is never"),
     RecordedColumn("diagnosis", "uint8", "", "Diagnosis of the last avoidance"),
     RecordedColumn("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall"),
+    RecordedColumn("neighbour_count", "int32", "", "neighbours that the last avoidance heeded"),
+    RecordedColumn("samples", "int32", "", "velocities that the last avoidance tried; 0 by models that try none"),
     RecordedColumn("surface", "int64", "", "handle of the polygon under the centre; 0 is nowhere"),
     RecordedColumn("layer", "int32", "", "floor of that polygon"),
     RecordedColumn("goal", "int32", "", "index of the current goal; -1 is none"),

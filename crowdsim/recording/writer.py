@@ -19,7 +19,17 @@ from crowdsim.recording.digest import block_digests, run_digest
 from crowdsim.recording.encode import round_to_multiples
 from crowdsim.recording.files import Kept, give_name, partial_name
 from crowdsim.recording.header import Header, Layout, plain
-from crowdsim.recording.schema import EVENT_DTYPE, ROSTER_DTYPE, TRACE_BLOCK_ROWS, TRACE_DTYPE, RecordedColumn, RecordedCount, RunState, digest_text
+from crowdsim.recording.schema import (
+    EVENT_DTYPE,
+    EXPLANATION_DTYPE,
+    ROSTER_DTYPE,
+    TRACE_BLOCK_ROWS,
+    TRACE_DTYPE,
+    RecordedColumn,
+    RecordedCount,
+    RunState,
+    digest_text,
+)
 from crowdsim.recording.storage import Storage, clock_ns
 
 if TYPE_CHECKING:
@@ -61,6 +71,8 @@ class RecordingWriter:
         The finished file replaces another of its name.
     trace : bool
         `trace` will be called.
+    explain : bool
+        `explanations` will be called.
 
     Raises
     ------
@@ -81,10 +93,11 @@ class RecordingWriter:
         flush_seconds: float = FLUSH_SECONDS,
         force: bool = False,
         trace: bool = False,
+        explain: bool = False,
     ) -> None:
         self.out = Path(out)
         self.header = header
-        self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace)
+        self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace, explain)
         self.force = force
         self.block_frames = block_frames
         self.flush_seconds = flush_seconds
@@ -261,6 +274,22 @@ class RecordingWriter:
             self._storage.append("trace/digests", len(values), values)
             self._now = replace(self._now, trace=self._now.trace + 1, trace_digests=self._now.trace_digests + len(values))
             self._is_halfway = False
+
+    def explanations(self, tick: int, reasons: NDArray[Any]) -> None:
+        """Keep what stood behind the velocities that some agents chose in a tick.
+
+        Parameters
+        ----------
+        tick : int
+        reasons : (n,) REASON_DTYPE
+            See `crowdsim.avoidance.explain`.
+        """
+        rows = np.zeros(len(reasons), dtype=EXPLANATION_DTYPE)
+        rows["tick"] = tick
+        for name in reasons.dtype.names or ():
+            rows[name] = reasons[name]
+        self._append_table("explanations", rows, EXPLANATION_DTYPE)
+        self._now = replace(self._now, explanations=self._now.explanations + len(rows))
 
     def commit(self) -> None:
         """Make everything so far safe from a kill."""

@@ -270,15 +270,17 @@ def recorded_rows(scenario: Scenario, agents: Agents) -> NDArray[np.bool_]:
     agents : Agents
     """
     chosen = scenario.record.agents
-    if isinstance(chosen, str):
-        keep = np.ones(len(agents), dtype=np.bool_)
-    else:
-        ids = np.array([item for item in chosen if isinstance(item, int)], dtype=np.int64)
-        groups = [number for number, group in enumerate(scenario.groups) if group.name in chosen]
-        keep = np.isin(agents.group, groups) | (np.isin(agents.id, ids) & (agents.id != NO_ID))
+    keep = np.ones(len(agents), dtype=np.bool_) if isinstance(chosen, str) else chosen_rows(scenario, agents, chosen)
     if scenario.record.every > 1:
         keep &= np.arange(len(agents)) % scenario.record.every == 0
     return keep
+
+
+def chosen_rows(scenario: Scenario, agents: Agents, chosen: Sequence[int | str]) -> NDArray[np.bool_]:
+    """Return which agents have one of the ids or are in one of the groups that are named, (n,) bool."""
+    ids = np.array([item for item in chosen if isinstance(item, int)], dtype=np.int64)
+    groups = [number for number, group in enumerate(scenario.groups) if group.name in chosen]
+    return np.isin(agents.group, groups) | (np.isin(agents.id, ids) & (agents.id != NO_ID))
 
 
 def agent_label(scenario: Scenario, agents: Agents, row: int) -> str:

@@ -9,7 +9,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.registry import model_named
+from crowdsim.avoidance.density_speed import SpeedLaw, Weidmann
+from crowdsim.avoidance.guard import GuardedModel
+from crowdsim.avoidance.model import AvoidanceModel, wall_reach
+from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
@@ -108,10 +111,15 @@ def mesh_of(scenario: Scenario, agents: Agents) -> MeshBuild:
 
 
 def model_reach(scenario: Scenario, fastest: float) -> float:
-    """Return how far from its rim an agent of speed `fastest` (m/s) heeds walls under the scenario's model (m)."""
-    values: Any = scenario.avoidance.values
-    horizon = float(values.get("time_horizon_walls", 0.0))
-    return fastest * float(scenario.bodies.values["top_speed"]) * horizon
+    """Return how far from its rim an agent of speed `fastest` (m/s) heeds walls under any of the scenario's models and laws (m)."""
+    law = speed_law(scenario)
+    reaches = [wall_reach(model, fastest * float(scenario.bodies.values["top_speed"])) for model in avoidance_models(scenario)]
+    return max(*reaches, law.reach if law is not None else 0.0)
+
+
+def speed_law(scenario: Scenario) -> SpeedLaw | None:
+    """Return the scenario's law of speed and density, or None."""
+    return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
 
 
 def planner_parameters(scenario: Scenario) -> PlannerParameters:
@@ -119,10 +127,20 @@ def planner_parameters(scenario: Scenario) -> PlannerParameters:
     return scenario.navigation.parameters(PlannerParameters)
 
 
-def avoidance_model(scenario: Scenario) -> Any:
-    """Return a fresh avoidance model with the scenario's parameters."""
-    model = model_named(scenario.avoidance.name)
-    return model(scenario.avoidance.parameters(model.Parameters))
+def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:
+    """Return fresh avoidance models in the order of `Scenario.models`; those of plug-ins are held to what models promise."""
+    models: list[AvoidanceModel] = []
+    for chosen in scenario.models:
+        kind, origin = model_named(chosen.name), origin_of(chosen.name)
+        parameters: Any = chosen.parameters(kind.Parameters)
+        model: Any = kind(parameters) if origin is None else GuardedModel(kind, parameters, origin)
+        models.append(model)
+    return models
+
+
+def model_of_group(scenario: Scenario) -> list[int]:
+    """Return the index into `Scenario.models` for each group."""
+    return [scenario.models.index(scenario.model_of(group)) for group in scenario.groups]
 
 
 def goal_shape(goal: Goal) -> GoalShape:

@@ -62,6 +62,7 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
             "columns": list(record.columns),
             "agents": {"every": record.every} if record.every > 1 else record.agents if isinstance(record.agents, str) else list(record.agents),
             "region": _areas(record.region) if record.region is not None else None,
+            "explain": list(record.explain),
             "trace": record.trace,
         }
     )
@@ -118,6 +119,7 @@ def _group(group: Group, goals: tuple[Goal, ...]) -> dict[str, Any]:
         "speed": group.speed.data(),
         "radius": group.radius.data(),
         "premovement": group.premovement.data(),
+        "avoidance": {"model": group.avoidance.name, **group.avoidance.values} if group.avoidance is not None else None,
     }
     return _without_none(data)
 

@@ -23,6 +23,9 @@ def scenario_schema() -> dict[str, Any]:
     for section in SECTIONS:
         about = schema["properties"][section.name].get("description", "")
         schema["properties"][section.name] = {"description": about, **_section(section)}
+        if section.name == "avoidance":
+            of_group = schema["$defs"]["GroupShape"]["properties"]
+            of_group["avoidance"] = {"description": of_group["avoidance"]["description"], **_section(section, inherits=True)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "crowdsim scenario, version 1",
@@ -54,21 +57,24 @@ def _tightened(part: Any) -> None:
             _tightened(value)
 
 
-def _section(section: Section) -> dict[str, Any]:
-    """Return the schema of a section: a mapping of the parameters of one of its owners, or where there is a choice the owner's name."""
-    forms = [_mapping(section, name, owner) for name, owner in section.owners().items()]
+def _section(section: Section, *, inherits: bool = False) -> dict[str, Any]:
+    """Return the schema of a section: a mapping of the parameters of one of its owners, or where there is a choice the owner's name.
+
+    Where a section inherits its owner from another, every owner may be left unnamed.
+    """
+    forms = [_mapping(section, name, owner, inherits) for name, owner in section.owners().items()]
     if not section.selector:
         return forms[0] if forms else {"type": "object"}
     return {"anyOf": [{"type": "string", "enum": list(section.owners())}, *forms]}
 
 
-def _mapping(section: Section, name: str, owner: Owner) -> dict[str, Any]:
+def _mapping(section: Section, name: str, owner: Owner, inherits: bool) -> dict[str, Any]:
     properties = {tunable.name: _number(tunable) for tunable in tunables_of(owner)}
     form: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": properties}
     if section.selector:
         form["title"] = name
         form["properties"] = {section.selector: {"const": name}, **properties}
-        if name != section.default:
+        if name != section.default and not inherits:
             form["required"] = [section.selector]
     return form
 

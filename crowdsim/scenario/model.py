@@ -122,6 +122,8 @@ class Group:
     speed : Distribution, m/s
     radius : Distribution, m
     premovement : Distribution, s
+    avoidance : Chosen or None
+        How these agents avoid others; None is as the scenario says.
     place : Place
         Where the group stands in its file, for messages.
     item : str
@@ -138,6 +140,7 @@ class Group:
     speed: Distribution
     radius: Distribution
     premovement: Distribution
+    avoidance: Chosen | None = None
     place: Place = field(default=Place(""))
     item: str = ""
 
@@ -160,6 +163,8 @@ class Record:
         Only agents whose centre is inside; None is everywhere.
     trace : bool
         Also keep digests per system.
+    explain : tuple of (int or str)
+        ids of agents and names of groups whose choices of velocity are explained in every tick.
     """
 
     rate: float
@@ -169,6 +174,7 @@ class Record:
     every: int
     region: Any
     trace: bool
+    explain: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +192,7 @@ class Scenario:
         Ascending by name, so that their order in the file changes nothing.
     groups : tuple of Group
         Ascending by name.
-    avoidance, navigation, bodies, symmetry, budget : Chosen
+    avoidance, speed_density, navigation, bodies, symmetry, budget : Chosen
         Sections with tunable numbers.
     record : Record
     notes : tuple of Problem
@@ -204,6 +210,7 @@ class Scenario:
     goals: tuple[Goal, ...]
     groups: tuple[Group, ...]
     avoidance: Chosen
+    speed_density: Chosen
     navigation: Chosen
     bodies: Chosen
     symmetry: Chosen
@@ -220,7 +227,21 @@ class Scenario:
     @property
     def sections(self) -> Mapping[str, Chosen]:
         """The sections with tunable numbers by name."""
-        return {"avoidance": self.avoidance, "navigation": self.navigation, "bodies": self.bodies, "symmetry": self.symmetry, "budget": self.budget}
+        names = ("avoidance", "speed_density", "navigation", "bodies", "symmetry", "budget")
+        return {name: getattr(self, name) for name in names}
+
+    def model_of(self, group: Group) -> Chosen:
+        """Return the avoidance model of a group with its parameters."""
+        return group.avoidance if group.avoidance is not None else self.avoidance
+
+    @property
+    def models(self) -> tuple[Chosen, ...]:
+        """The different models that groups of the scenario have, in the order of the groups; the scenario's own where there is no group."""
+        found: list[Chosen] = []
+        for group in self.groups:
+            if self.model_of(group) not in found:
+                found.append(self.model_of(group))
+        return tuple(found) or (self.avoidance,)
 
     def canonical(self) -> str:
         """Return the resolved scenario as YAML text: every default and all geometry written out.

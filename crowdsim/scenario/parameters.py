@@ -87,6 +87,10 @@ def _avoidance() -> Mapping[str, Owner]:
     return {name: model_named(name).Parameters for name in _imported("crowdsim.avoidance.registry", "available_models")()}
 
 
+def _speed_density() -> Mapping[str, Owner]:
+    return {"none": _imported("crowdsim.avoidance.density_speed", "NoLaw"), "weidmann": _imported("crowdsim.avoidance.density_speed", "Weidmann")}
+
+
 def _navigation() -> Mapping[str, Owner]:
     return {"mesh": (_imported("crowdsim.navigation.build", "MeshParameters"), _imported("crowdsim.navigation.planner", "PlannerParameters"))}
 
@@ -102,6 +106,7 @@ def _symmetry() -> Mapping[str, Owner]:
 
 SECTIONS = (
     Section("avoidance", "model", "orca", _avoidance),
+    Section("speed_density", "law", "none", _speed_density),
     Section("navigation", "kind", "mesh", _navigation),
     Section("bodies", "", "bodies", _bodies),
     Section("symmetry", "", "symmetry", _symmetry),
@@ -128,7 +133,7 @@ def tunables_of(owner: Owner) -> list[Tunable]:
     return [tunable for part in parts if dataclasses.is_dataclass(part) for tunable in tunables(part)]
 
 
-def resolve_section(section: Section, node: Node | None, problems: Problems) -> Chosen | None:
+def resolve_section(section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None) -> Chosen | None:
     """Check what a scenario says in a section and fill in the rest.
 
     Parameters
@@ -138,6 +143,10 @@ def resolve_section(section: Section, node: Node | None, problems: Problems) -> 
         The section in the file; None where there is none.
     problems : Problems
         Receives unknown owners and parameters and values outside their range.
+    path : Path, optional
+        Where the section stands, if not at the top: a group may have one of its own.
+    base : Chosen, optional
+        What the section says that this one stands in place of: its owner, and the values of that owner, hold where this one is silent.
 
     Returns
     -------
@@ -145,9 +154,9 @@ def resolve_section(section: Section, node: Node | None, problems: Problems) -> 
         None if the owner is not known.
     """
     owners = section.owners()
-    path: Path = (section.name,)
+    path = path or (section.name,)
     given = dict(node.value) if node is not None and isinstance(node.value, dict) else {}
-    name = section.default
+    name = base.name if base is not None else section.default
     if node is not None and not isinstance(node.value, dict):
         if not (section.selector and isinstance(node.value, str)):
             forms = f"the name of a {section.selector} or a mapping {{{section.selector}: name, ...}}" if section.selector else "a mapping of parameters"
@@ -155,24 +164,34 @@ def resolve_section(section: Section, node: Node | None, problems: Problems) -> 
             return None
         name = node.value
     elif section.selector in given:
-        path = (section.name, section.selector)
         selected = given.pop(section.selector).value
         if not isinstance(selected, str):
-            problems.add(path, f"expects a name, found {described(selected)}", f"Known are {listed(owners)}.")
+            problems.add((*path, section.selector), f"expects a name, found {described(selected)}", f"Known are {listed(owners)}.")
             return None
         name = selected
     if name not in owners:
-        problems.add(path, f'"{name}" is no known {section.selector}', f"{suggestion(name, owners)} Known are {listed(owners)}.".strip())
+        at = (*path, section.selector) if node is not None and isinstance(node.value, dict) and section.selector in node.value else path
+        problems.add(at, f'"{name}" is no known {section.selector}', _known_owners(section, name, owners))
         return None
-    return Chosen(name, _checked(section, name, tunables_of(owners[name]), given, problems))
+    values = {tunable.name: tunable.default for tunable in tunables_of(owners[name])}
+    if base is not None and base.name == name:
+        values |= base.values
+    return Chosen(name, _checked(section, name, tunables_of(owners[name]), values, given, problems, path))
 
 
-def _checked(section: Section, owner: str, declared: list[Tunable], given: Mapping[str, Node], problems: Problems) -> dict[str, Any]:
-    values = {tunable.name: tunable.default for tunable in declared}
+def _known_owners(section: Section, name: str, owners: Mapping[str, Owner]) -> str:
+    """Return what to do about a name that is none."""
+    own = " A model of your own is made known by --plugin FILE." if section.name == "avoidance" else ""
+    return f"{suggestion(name, owners)} Known are {listed(owners)}.{own}".strip()
+
+
+def _checked(
+    section: Section, owner: str, declared: list[Tunable], values: dict[str, Any], given: Mapping[str, Node], problems: Problems, above: Path
+) -> dict[str, Any]:
     known = {tunable.name: tunable for tunable in declared}
     whose = f"{owner} has" if section.selector else f"{section.name} has"
     for key, item in given.items():
-        path = (section.name, key)
+        path = (*above, key)
         if section.name == "budget" and key == "milliseconds":
             problems.add(
                 path,

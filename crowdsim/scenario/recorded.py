@@ -15,6 +15,7 @@ from crowdsim.scenario.tree import Problems, listed, suggestion
 
 USUAL_RATE = 10.0  # frames a second where the scenario does not say: enough for speeds and flows, a tenth of the bytes of every tick at 0.01 s
 RATE_TOLERANCE = 1e-5  # relative; so that the six digits of a rate in our own messages are accepted
+_REASON_BYTES = 12 * 96  # some ten neighbours and two walls of an agent in a tick
 _ROW_BYTES = 8 + 8 + 3 * 8  # frame, id, x, y, z
 
 
@@ -45,9 +46,10 @@ def resolve_record(shape: schema.RecordShape, tick: float, stop: Stop | None, gr
     if isinstance(shape.agents, schema.EveryShape):
         every = shape.agents.every
     elif isinstance(shape.agents, list):
-        chosen = _agents(shape.agents, groups, problems)
+        chosen = _agents("agents", shape.agents, groups, problems)
     region = reader.united(shape.region, ("record", "region")) if shape.region is not None else None
-    record = Record(1.0 / (ticks_per_frame * tick), ticks_per_frame, columns, chosen, every, region, shape.trace)
+    explain = _agents("explain", shape.explain, groups, problems)
+    record = Record(1.0 / (ticks_per_frame * tick), ticks_per_frame, columns, chosen, every, region, shape.trace, explain)
     if stop is not None:
         _check_size(record, stop, groups, problems)
     return record
@@ -89,11 +91,11 @@ def _columns(wanted: str | list[str], problems: Problems) -> tuple[str, ...]:
     return tuple(name for name in known if name in wanted)
 
 
-def _agents(wanted: Sequence[int | str], groups: Sequence[Group], problems: Problems) -> tuple[int | str, ...]:
+def _agents(key: str, wanted: Sequence[int | str], groups: Sequence[Group], problems: Problems) -> tuple[int | str, ...]:
     names = [group.name for group in groups]
     ids = {agent.id for group in groups for agent in group.listed if agent.id is not None}
     for index, item in enumerate(wanted):
-        path = ("record", "agents", index)
+        path = ("record", key, index)
         if isinstance(item, str) and item not in names:
             problems.add(path, f'there is no group "{item}"', f"{suggestion(item, names)} Known are {listed(names)}.".strip() if names else "")
         elif isinstance(item, int) and item not in ids:
@@ -105,13 +107,22 @@ def _agents(wanted: Sequence[int | str], groups: Sequence[Group], problems: Prob
     return tuple(sorted(set(wanted), key=lambda item: (isinstance(item, str), item)))
 
 
+def _agents_in(chosen: str | Sequence[int | str], groups: Sequence[Group]) -> int:
+    """Return how many agents are named at most: those of the groups, and the ids."""
+    return sum(group.count for group in groups if group.name in chosen) + len(chosen)
+
+
 def _check_size(record: Record, stop: Stop, groups: Sequence[Group], problems: Problems) -> None:
     agents = sum(group.count for group in groups)
-    recorded = agents if record.agents == "all" else sum(group.count for group in groups if group.name in record.agents) + len(record.agents)
+    recorded = agents if record.agents == "all" else _agents_in(record.agents, groups)
     width = recordable_columns()
     row = _ROW_BYTES + sum(width[name] for name in record.columns)
     frames = stop.ticks // record.ticks_per_frame + 1
     size = frames * -(-recorded // record.every) * row
+    reasons = stop.ticks * _agents_in(record.explain, groups) * _REASON_BYTES
+    if reasons > MAX_RECORDING_BYTES:
+        message = f"the reasons of {_agents_in(record.explain, groups):,} agents in {stop.ticks:,} ticks are some {reasons / 2**30:,.0f} GiB"
+        problems.add(("record", "explain"), f"{message}, but there may be at most {MAX_RECORDING_BYTES / 2**30:,.0f} GiB", "Explain fewer agents.")
     if size > MAX_RECORDING_BYTES:
         rows = f"{frames:,} frames of {-(-recorded // record.every):,} agents"
         message = f"{rows} are up to {size / 2**30:,.0f} GiB, but there may be at most {MAX_RECORDING_BYTES / 2**30:,.0f} GiB"

@@ -15,7 +15,8 @@ from crowdsim.scenario.draft import HOW_MANY, Draft
 from crowdsim.scenario.geometry import AreaReader
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_TICKS
 from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit
-from crowdsim.scenario.tree import Path, Problems, item_text, listed, number_text, suggestion
+from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
+from crowdsim.scenario.tree import UNUSABLE, Path, Problems, item_text, listed, number_text, suggestion
 
 _MOST_NESTING = 16  # of nearest_of in nearest_of
 UNKNOWN = -1  # index of a goal that could not be resolved; its problem has been reported
@@ -173,8 +174,9 @@ class GoalTable:
 class GroupResolver:
     """Turns the groups of a scenario into objects, checking them against goals and each other."""
 
-    def __init__(self, goals: GoalTable, reader: AreaReader, problems: Problems, tick: float | None) -> None:
+    def __init__(self, goals: GoalTable, reader: AreaReader, problems: Problems, tick: float | None, avoidance: Chosen | None = None) -> None:
         self.goals = goals
+        self.avoidance = avoidance
         self.reader = reader
         self.problems = problems
         self.tick = tick
@@ -214,10 +216,20 @@ class GroupResolver:
             speed=speed,
             radius=radius,
             premovement=distributions["premovement"] or NO_PREMOVEMENT,
+            avoidance=self._avoidance((*path, "avoidance")),
             place=self.problems.root.place_of(path),
             item=item_text(path),
         )
         self._wanted.append((group, visits, listed_visits))
+
+    def _avoidance(self, path: Path) -> Chosen | None:
+        """Return how a group avoids others if it says so itself and says anything else than the scenario."""
+        node = self.problems.root.at(path)
+        if node is None or node.value is UNUSABLE:
+            return None
+        section = next(section for section in SECTIONS if section.name == "avoidance")
+        own = resolve_section(section, node, self.problems, path=path, base=self.avoidance)
+        return own if own != self.avoidance else None
 
     def _count(self, shape: schema.GroupShape, path: Path) -> int:
         given = [key for key in HOW_MANY if getattr(shape, key) is not None]

@@ -1,8 +1,8 @@
 """The shape of a scenario file, version 1: which keys there are, what they hold, and what they mean.
 
 These models are the one place where the shape is declared: a file is checked with them (`crowdsim.scenario.draft`) and the JSON Schema for editors
-is made from them (`crowdsim.scenario.json_schema`). The sections `avoidance`, `navigation`, `bodies`, `symmetry` and `budget` hold tunable numbers and
-are declared where those are used (`crowdsim.scenario.parameters`). What two items must agree on is checked in `crowdsim.scenario.check`.
+is made from them (`crowdsim.scenario.json_schema`). The sections `avoidance`, `speed_density`, `navigation`, `bodies`, `symmetry` and `budget` hold
+tunable numbers and are declared where those are used (`crowdsim.scenario.parameters`). What two items must agree on is checked in `crowdsim.scenario.check`.
 
 A key that may be left out is optional here, but never null: an empty value is refused before a model sees it.
 """
@@ -364,6 +364,9 @@ class GroupShape(Bodies):
     )
     region: Areas | None = Field(default=None, description="Where agents without a position start. Default: all walkable ground.")
     leave_on_arrival: bool = Field(default=True, description="Agents leave the world at their last goal; false: they stay there and stand.")
+    avoidance: Any = Field(
+        default=None, description="How these agents avoid others, in place of the scenario's avoidance; what is left out is as there if the model is the same."
+    )
 
 
 # The rest -----------------------------------------------------------------------------------------------------------------------------------------
@@ -413,6 +416,10 @@ class RecordShape(Shape):
     columns: RecordedColumns = Field(default="all", description="Columns beside position: all, or a list of names.")
     agents: RecordedAgents = Field(default="all", description="Which agents: all, a list of ids and names of groups, or {every: k}.")
     region: Areas | None = Field(default=None, description="Only agents whose centre is inside are recorded. Default: everywhere.")
+    explain: Annotated[list[RecordedAgent], Expects("a list of agents' ids and names of groups")] = Field(
+        default=[],
+        description="Agents, by id or group, of whom in every tick is kept why they chose their velocity: half-planes, obstacles or samples of the model.",
+    )
     trace: bool = Field(default=False, description="Also keep a digest per system and tick, to find where two runs part.")
 
 
@@ -433,6 +440,9 @@ class ScenarioShape(Shape):
         description="The agents."
     )
     avoidance: Any = Field(default=None, description="How agents avoid each other: the name of a model, or {model: name} with parameters of the model.")
+    speed_density: Any = Field(
+        default=None, description="Whether people like to walk slower in a crowd: none, weidmann, or {law: weidmann} with numbers of the law."
+    )
     navigation: Any = Field(default=None, description="How agents find their way: the kind, or {kind: name} with its parameters.")
     bodies: Any = Field(default=None, description="What happens when bodies touch.")
     symmetry: Any = Field(default=None, description="How exact symmetry and mutual blocking are broken.")

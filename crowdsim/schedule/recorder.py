@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.registry import origin_of
 from crowdsim.recording.files import Kept
 from crowdsim.recording.header import Header
 from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, RecordedCount, fitted
@@ -17,6 +19,7 @@ from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.geometry import wkt_of
+from crowdsim.scenario.model import Scenario
 from crowdsim.systems.base import Tick
 from crowdsim.systems.record import DIGEST_COLUMNS
 from crowdsim.world.columns import AgentColumns
@@ -57,7 +60,8 @@ class Recorder:
             layers=("ground",),
             groups=tuple(group.name for group in scenario.groups),
             goals=tuple(goal.name for goal in scenario.goals),
-            parameters={f"{name}.{key}": value for name, section in scenario.sections.items() for key, value in section.values.items()},
+            parameters=_parameters(scenario),
+            plugins={chosen.name: asdict(origin) for chosen in scenario.models if (origin := origin_of(chosen.name)) is not None},
             threads=threads,
             exact=self.trace,
         )
@@ -70,6 +74,7 @@ class Recorder:
             digest_columns=DIGEST_COLUMNS,
             force=force,
             trace=self.trace,
+            explain=bool(scenario.record.explain),
         )
 
     def begin(self, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
@@ -109,6 +114,8 @@ class Recorder:
         """Keep the numbers and events of a tick that is over."""
         if len(events):
             self.writer.events(events)
+        if tick.reasons is not None:
+            self.writer.explanations(tick.number, tick.reasons)
         assert tick.digests is not None
         self.writer.tick(tick.number, tick.counts, readings, tick.digests)
 
@@ -120,3 +127,14 @@ class Recorder:
     def let_go(self) -> None:
         """Make safe what is there, if the file was not finished; it keeps its hidden name."""
         self.writer.let_go()
+
+
+def _parameters(scenario: Scenario) -> dict[str, Any]:
+    """Return every tunable number by its full name; those of a group's own model below the group."""
+    found: dict[str, Any] = {}
+    sections = [*scenario.sections.items(), *((f"groups.{group.name}.avoidance", group.avoidance) for group in scenario.groups)]
+    for name, chosen in sections:
+        if chosen is not None:
+            found |= {f"{name}.{key}": value for key, value in ({"model": chosen.name} if name.endswith("avoidance") else {}).items()}
+            found |= {f"{name}.{key}": value for key, value in chosen.values.items()}
+    return found

@@ -18,7 +18,8 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
-from crowdsim.scenario.build import avoidance_model, build_world, planner_parameters
+from crowdsim.scenario.agents import chosen_rows
+from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, planner_parameters, speed_law
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.schedule.agents_view import AgentsView
@@ -34,6 +35,7 @@ from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.plan import Plan, default_budget
 from crowdsim.systems.record import Record
 from crowdsim.systems.separate import Separate
+from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team
@@ -89,6 +91,7 @@ class Simulation:
         self.ledger = Ledger(self.built)
         self._listeners = Listeners()
         self._wall_s = 0.0
+        self.counts: dict[str, float] = {}  # what was counted in the last tick, by name
         self._is_stepping = False
         self._verdict: Verdict | None = None  # the last word, once the run is finished
         try:
@@ -119,7 +122,9 @@ class Simulation:
             work = int(scenario.budget.values["work"])
             return Plan(world, MeshPlanner(world.mesh, world.goals, planner_parameters(scenario)), work or default_budget(scenario.agent_count))
         if kind is Avoid:
-            return Avoid(world, avoidance_model(scenario))
+            return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
+        if kind is SlowDown:
+            return SlowDown(world, speed_law(scenario))
         if kind is BreakSymmetry:
             return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
         if kind is Separate:
@@ -129,6 +134,11 @@ class Simulation:
         if kind is Record:
             return Record(world, self.recorder)
         return kind(world)
+
+    def _explained(self) -> NDArray[np.bool_] | None:
+        """Return whose choices are explained, by entity - 1; None where nobody asked or nothing is recorded."""
+        wanted = self.scenario.record.explain
+        return chosen_rows(self.scenario, self.built.agents, wanted) if wanted and self.recorder is not None else None
 
     @property
     def tick(self) -> int:
@@ -191,6 +201,7 @@ class Simulation:
                 self.recorder.trace_system(tick.number, place, system.writes, self.world.agents)
         self.world.tick = tick.number
         events = self.world.events.take()
+        self.counts = tick.counts
         self.probes.note(readings)
         self.ledger.note(tick.number, tick.counts, events)
         if self.recorder is not None:

@@ -11,6 +11,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from crowdsim.avoidance.registry import origin_of
 from crowdsim.bodies.separate import Separator
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
@@ -43,13 +44,20 @@ _warm: set[str] = set()
 
 def warm_kernels(scenario: Scenario) -> None:
     """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels."""
-    wanted = scenario.avoidance.name
-    if wanted in _warm or numba.config.DISABLE_JIT:
+    for model in dict.fromkeys(chosen.name for chosen in scenario.models):
+        # A plug-in is not run here: what it does wrong shall be told with the tick and the agent of the run.
+        if origin_of(model) is None:
+            _warm_up(f"avoidance={model}")
+    _warm_up(f"speed_density={scenario.speed_density.name}")
+
+
+def _warm_up(setting: str) -> None:
+    if setting in _warm or setting == "speed_density=none" or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
 
-    _warm.add(wanted)
-    scene: Any = parse_scenario(_SCENE, file="warm-up", sets=[f"avoidance={scenario.avoidance.name}"])
+    _warm.add(setting)
+    scene: Any = parse_scenario(_SCENE, file="warm-up", sets=[setting])
     with Simulation(scene, threads=1, warm=False) as simulation:
         for _ in range(_TICKS):
             simulation.step()

@@ -14,6 +14,7 @@ from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.systems.retire import Retire
 from crowdsim.systems.separate import Separate
+from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry
 from crowdsim.systems.walk import Walk
 from crowdsim.systems.watch import Watch
@@ -23,6 +24,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Index,  # sort agents into cells
     Plan,  # search for paths, within the budget
     Follow,  # preferred velocities: to the next corner, or a guess
+    SlowDown,  # in a crowd, where a law of speed and density is asked for
     BreakSymmetry,  # whom a symmetry holds is turned a little
     Avoid,  # safe velocities
     Integrate,  # tentative positions

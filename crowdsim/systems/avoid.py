@@ -1,56 +1,102 @@
-"""Avoid: the avoidance model turns preferred velocities into safe ones."""
+"""Avoid: avoidance models turn preferred velocities into safe ones, each for the agents of its groups."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.model import AvoidanceModel, Choice, CrowdView
+from crowdsim.avoidance.explain import REASON_DTYPE, explain_choices
+from crowdsim.avoidance.guard import ModelError, check_velocities
+from crowdsim.avoidance.model import AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, Diagnosis
 from crowdsim.world.world import World
 
 
 class Avoid(System):
-    """Let the model choose a velocity for everyone who walks (SYSTEMS A1 to A5).
+    """Let the models choose a velocity for everyone who walks (SYSTEMS A1 to A5).
+
+    Every model is shown the whole crowd, as it was at the end of the last tick, and asked for its own agents: who is avoided does not depend on
+    whose model avoids him, and the order of the models changes nothing.
 
     Parameters
     ----------
     world : World
-    model : AvoidanceModel
+    models : sequence of AvoidanceModel
+    model_of_group : (groups,) int
+        Index into `models` for each group.
+    labels : sequence of str
+        What a user calls each agent, by entity - 1; for errors.
+    explained : (agents,) bool, optional
+        By entity - 1, whose choices are explained in every tick.
     """
 
     reads = (
-        "entity", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "activity", "surface", "layer", "neighbour_reach", "is_driven",
+        "entity", "group", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "activity", "surface", "layer", "neighbour_reach",
+        "is_driven",
     )
-    writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach")
+    writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach", "neighbour_count", "samples")
     counts = ("relaxed", "infeasible")
 
-    def __init__(self, world: World, model: AvoidanceModel) -> None:
+    def __init__(
+        self, world: World, models: Sequence[AvoidanceModel], model_of_group: Sequence[int], labels: Sequence[str] = (),
+        explained: NDArray[np.bool_] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(world)
-        self.model = model
+        self._explained = explained
+        self.models = tuple(models)
+        self._model_of_group = np.array(model_of_group, dtype=np.int64)
+        self._labels = labels
 
     def process(self, tick: Tick) -> None:
-        """Show the model the crowd, keep what it chose."""
+        """Show the models the crowd, keep what each chose for its own."""
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
         active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1)).view(np.uint8)
         view = CrowdView(
             agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, agents.maximum_speed, active, world.polygons(),
             agents.layer, tick.cells, world.walls, agents.neighbour_reach,
-        )
-        self.model.prepare(len(agents))
-        choice = Choice(agents.chosen_velocity, agents.diagnosis, agents.blocker, np.empty(len(agents), dtype=np.int32))
-        self.model.choose(view, tick.length, tick.team, choice)
+        )  # fmt: skip
+        if self._explained is not None:
+            tick.reasons = np.zeros(0, dtype=REASON_DTYPE)
+        agents.samples[:] = 0
+        choice = Choice(agents.chosen_velocity, agents.diagnosis, agents.blocker, agents.neighbour_count, agents.samples)
+        if len(self.models) == 1:
+            self._ask(self.models[0], view, tick, choice)
+        else:
+            whose = self._model_of_group[agents.group]
+            for number, model in enumerate(self.models):
+                own = whose == number
+                part = empty_choice(len(agents))
+                self._ask(model, view._replace(asked=own.view(np.uint8)), tick, part)
+                copy_choice(part, choice, own)
         tick.counts["relaxed"] = self.count_of(agents.diagnosis == Diagnosis.RELAXED)
         tick.counts["infeasible"] = self.count_of(agents.diagnosis == Diagnosis.INFEASIBLE)
 
+    def _ask(self, model: AvoidanceModel, view: CrowdView, tick: Tick, out: Choice) -> None:
+        try:
+            model.prepare(len(view.entity))
+            model.choose(view, tick.length, tick.team, out)
+            if self._explained is not None and tick.reasons is not None:
+                rows = np.flatnonzero(self._explained[view.entity - 1] & (view.deciding() == 1))
+                tick.reasons = np.concatenate([tick.reasons, explain_choices(model, view, tick.length, rows, out)])
+            check_velocities(f'the model "{model.name}"', out.velocity, view.maximum_speed, view.deciding(), tick.team)
+        except ModelError as error:
+            where = f"tick {tick.number}"
+            if error.row >= 0:
+                entity = int(view.entity[error.row])
+                where += f", agent {self._labels[entity - 1] if entity <= len(self._labels) else entity}"
+            raise ModelError(f"{where}: {error}", error.row) from error.__cause__
+
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what the model remembers."""
-        return dict(self.model.state())
+        """Return what the models remember."""
+        return {f"{number}/{name}": array for number, model in enumerate(self.models) for name, array in model.state().items()}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
-        self.model.restore(state)
+        for number, model in enumerate(self.models):
+            prefix = f"{number}/"
+            model.restore({name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)})

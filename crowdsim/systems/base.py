@@ -27,6 +27,8 @@ class Tick:
         What was counted in this tick, by name; recorded.
     cells : Cells or None
         The neighbour index, from Index on.
+    reasons : record array or None
+        What stood behind the choices of the agents that somebody asked about, from Avoid on; see `crowdsim.avoidance.explain`.
     digests : (k,) uint64 or None
         Digests of the state at the end of the tick, from Record on.
     """
@@ -36,6 +38,7 @@ class Tick:
     team: Team
     counts: dict[str, float] = field(default_factory=dict)
     cells: Cells | None = None
+    reasons: NDArray[Any] | None = None
     digests: NDArray[np.uint64] | None = None
 
 

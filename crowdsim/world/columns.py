@@ -96,6 +96,8 @@ AGENT_COLUMNS = (
     Column("corner_offset", "float64", "m", "left normal of that direction times a point of the line"),
     Column("diagnosis", "uint8", "", "Diagnosis of the last avoidance"),
     Column("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall"),
+    Column("neighbour_count", "int32", "", "neighbours that avoidance heeded"),
+    Column("samples", "int32", "", "velocities that avoidance tried; 0 by models that try none"),
     Column("neighbour_reach", "float32", "m", "radius that held the neighbours in the last tick; infinite is unknown", fill=np.inf),
     Column("wall_distance", "float32", "m", "least distance from the centre to a wall, capped at the body radius + 1 m"),
     Column("itinerary", "int32", "", "index of the agent's list of goals"),

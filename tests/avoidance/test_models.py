@@ -8,15 +8,15 @@ import pytest
 
 from crowdsim.avoidance.model import FEASIBLE, NOBODY, NOT_ASKED, empty_choice
 from crowdsim.avoidance.none import NoAvoidance
-from crowdsim.avoidance.registry import UnknownModelError, available_models, model_named, register
+from crowdsim.avoidance.registry import UnknownModelError, available_models, forget, model_named, origin_of, register
 from crowdsim.threads import Team
 from tests.avoidance.crowds import random_view
 
-MODELS = ("none", "orca")
+MODELS = tuple(name for name in available_models() if origin_of(name) is None)
 
 
 def test_models_are_known_by_name():
-    assert set(MODELS) <= set(available_models())
+    assert {"none", "orca"} <= set(MODELS)
     assert model_named("none") is NoAvoidance
 
 
@@ -49,24 +49,36 @@ def test_a_model_of_ones_own_runs_by_name():
             out.velocity[:] = 0.0
 
     assert isinstance(model_named("statue (test)")(None), Statue)
+    forget("statue (test)")
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_overwrites_the_whole_choice_and_leaves_the_view_alone(name):
     view = random_view(3, 100, active=np.random.default_rng(0).integers(0, 2, 100))
-    kept = [np.copy(part) for part in view[:-3]]
+    kept = [np.copy(part) for part in view[:9]]
     out = empty_choice(100)
-    out.velocity[:], out.diagnosis[:], out.blocker[:], out.neighbour_count[:] = np.nan, 99, -99, -99
+    out.velocity[:], out.diagnosis[:], out.blocker[:], out.neighbour_count[:], out.samples[:] = np.nan, 99, -99, -99, 0
     model_named(name)().choose(view, 0.05, Team(1), out)
     assert np.isfinite(out.velocity).all()
     assert set(out.diagnosis.tolist()) <= {0, 1, 2, 3}
     assert (out.blocker >= -1).all()
-    assert (out.neighbour_count >= 0).all()
+    assert (out.neighbour_count >= 0).all() and (out.samples >= 0).all()
     still = view.active == 0
     assert (out.velocity[still] == 0.0).all()
     assert (out.diagnosis[still] == NOT_ASKED).all()
-    for before, after in zip(kept, view[:-3], strict=True):
+    for before, after in zip(kept, view[:9], strict=True):
         assert np.array_equal(before, after)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_is_asked_for_some_chooses_for_them_what_it_would_choose_if_asked_for_all(name):
+    view = random_view(6, 120, density=1.5)
+    asked = np.random.default_rng(1).integers(0, 2, 120).astype(np.uint8)
+    whole, part = empty_choice(120), empty_choice(120)
+    model_named(name)().choose(view, 0.05, Team(1), whole)
+    model_named(name)().choose(view._replace(asked=asked, reach=np.full(120, np.inf, np.float32)), 0.05, Team(1), part)
+    for one, other in zip(whole, part, strict=True):
+        assert np.array_equal(one[asked == 1], other[asked == 1])
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -52,6 +52,8 @@ class Crowd:
             "path_tick": integers // 20 * 20,
             "diagnosis": np.ones(count, dtype=np.uint8),
             "blocker": np.where(self.entity[here] % 5 == 0, self.entity[here] - 1, 0),
+            "neighbour_count": self.entity[here] % 11,
+            "samples": np.zeros(count, dtype=np.int32),
             "surface": (np.round(position[:, 0]) + 1000).astype(np.int64),
             "layer": np.zeros(count, dtype=np.int32),
             "goal": np.zeros(count, dtype=np.int32),

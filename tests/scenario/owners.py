@@ -25,6 +25,13 @@ class Alone:
 
 
 @dataclass(frozen=True)
+class Law:
+    """Numbers of a law of speed and density."""
+
+    jam_density: float = param(5.4, "1/m2", above=0.0, high=20.0, why="nobody walks there", source="Weidmann")
+
+
+@dataclass(frozen=True)
 class Mesh:
     """Numbers of a kind of navigation."""
 
@@ -61,6 +68,7 @@ class Budget:
 
 OWNERS: dict[str, dict[str, Owner]] = {
     "avoidance": {"none": Alone, "orca": Orca},
+    "speed_density": {"none": Alone, "weidmann": Law},
     "navigation": {"mesh": (Mesh, Search)},
     "bodies": {"bodies": Contacts},
     "symmetry": {"symmetry": Breaker},

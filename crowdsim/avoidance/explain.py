@@ -1,0 +1,85 @@
+"""What stood behind a choice of velocity: the half-planes, obstacles and samples that a model worked with, for the few agents that somebody asks about.
+
+A model that can tell has the method ``explain(view, tick_length, rows, choice)``. It is called right after `choose` with the same view, for rows that were
+asked, and returns an array of `REASON_DTYPE`. It must not change the model: a run is the same whether anybody asks or not. The preferred and the chosen
+velocity are told for every model, whether it has the method or not.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # readers of recordings need the kinds of reasons, and no compiler
+    from crowdsim.avoidance.model import AvoidanceModel, Choice, CrowdView
+
+
+class Reason(IntEnum):
+    """Kinds of reasons; all places are in the space of velocities (m/s). Numbers are part of the recorded format: never reuse one."""
+
+    PREFERRED = 1  # x, y: the velocity that the agent would like
+    CHOSEN = 2  # x, y: the velocity that it got
+    HALF_PLANE = 3  # permits velocities v with (v - (x, y)) . (a_x, a_y) >= 0; value: how far inside the chosen velocity lies, negative where it is broken
+    OBSTACLE = 4  # forbids a cone with apex x, y, left leg a and right leg b (unit vectors); value: where it is cut off, as a distance from the apex, or nan
+    SAMPLE = 5  # x, y: a velocity that was tried; value: its penalty
+    CANDIDATE = 6  # x, y: a velocity on a boundary that was considered; value: its cost
+
+
+REASON_DTYPE = np.dtype(
+    [
+        ("entity", "<i8"),
+        ("kind", "<i8"),
+        ("other", "<i8"),
+        ("binds", "<i8"),
+        ("x", "<f8"),
+        ("y", "<f8"),
+        ("a_x", "<f8"),
+        ("a_y", "<f8"),
+        ("b_x", "<f8"),
+        ("b_y", "<f8"),
+        ("value", "<f8"),
+    ]
+)
+
+
+def reasons(entity: int, kind: Reason, count: int) -> NDArray[Any]:
+    """Return `count` rows of one kind for an agent; numbers are nan until they are filled in, nobody else is concerned, and nothing binds."""
+    rows = np.zeros(count, dtype=REASON_DTYPE)
+    rows["entity"], rows["kind"] = entity, int(kind)
+    for name in ("x", "y", "a_x", "a_y", "b_x", "b_y", "value"):
+        rows[name] = np.nan
+    return rows
+
+
+def explain_choices(model: AvoidanceModel, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice) -> NDArray[Any]:
+    """Return what stood behind the choices of some agents, in the order of `rows`.
+
+    Parameters
+    ----------
+    model : AvoidanceModel
+        Which has just chosen.
+    view : CrowdView
+    tick_length : float, s
+    rows : (k,) int64
+        Agents that decided.
+    choice : Choice
+        What the model chose.
+
+    Returns
+    -------
+    (m,) REASON_DTYPE
+    """
+    own = getattr(model, "explain", None)
+    told = np.asarray(own(view, tick_length, rows, choice)) if own is not None and len(rows) else np.zeros(0, dtype=REASON_DTYPE)
+    parts = []
+    for row in rows.tolist():
+        entity = int(view.entity[row])
+        for kind, velocity in ((Reason.PREFERRED, view.preferred_velocity), (Reason.CHOSEN, choice.velocity)):
+            part = reasons(entity, kind, 1)
+            part["x"], part["y"] = velocity[row]
+            parts.append(part)
+        parts.append(told[told["entity"] == entity].astype(REASON_DTYPE))
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=REASON_DTYPE)

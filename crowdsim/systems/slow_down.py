@@ -1,0 +1,43 @@
+"""SlowDown: in a crowd people like to walk slower, where the scenario asks for a law of speed and density."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.avoidance.density_speed import SpeedLaw
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentState
+from crowdsim.world.world import World
+
+
+class SlowDown(System):
+    """Lower preferred speeds by the density ahead; without a law, do nothing.
+
+    Parameters
+    ----------
+    world : World
+    law : SpeedLaw or None
+    """
+
+    reads = ("position", "preferred_velocity", "activity", "is_driven", "surface", "layer")
+    writes = ("preferred_velocity",)
+    counts = ("slowed",)
+
+    def __init__(self, world: World, law: SpeedLaw | None) -> None:
+        super().__init__(world)
+        self.law = law
+
+    def process(self, tick: Tick) -> None:
+        """Slow everybody down who walks on its own account; count those who lose more than half of their speed."""
+        tick.counts["slowed"] = 0.0
+        if self.law is None or not len(self.world.agents):
+            return
+        world, agents = self.world, self.world.agents
+        assert tick.cells is not None, "Index runs before SlowDown"
+        walking = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
+        wanted, density = agents.preferred_velocity.copy(), np.empty(len(agents))
+        self.law.apply(
+            tick.cells, world.walls, world.polygons(), wanted, walking.view(np.uint8), tick.team, agents.preferred_velocity, density
+        )  # fmt: skip
+        squares = np.sum(agents.preferred_velocity * agents.preferred_velocity, axis=1)
+        tick.counts["slowed"] = self.count_of(4.0 * squares < np.sum(wanted * wanted, axis=1))

@@ -1,0 +1,44 @@
+"""docs/models.md: its examples are those that are tested, and it names everything that there is."""
+
+import re
+
+import pytest
+
+from crowdsim.avoidance.explain import Reason
+from crowdsim.avoidance.registry import available_models, origin_of
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.schedule.comparison import HEADERS
+from crowdsim.schedule.simulation import Simulation
+from tests.crowds import ROOT
+
+PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_plug_in_of_the_page_is_the_file_that_is_tested():
+    assert (ROOT / "docs" / "examples" / "polite.py").read_text(encoding="utf-8") in blocks("python")
+
+
+def test_the_scenario_of_the_page_runs():
+    (text,) = blocks("yaml")
+    scenario = parse_scenario(text)
+    assert scenario.notes == () and [chosen.name for chosen in scenario.models] == ["orca", "none", "orca"]
+    assert scenario.groups[0].name == "couriers" and scenario.groups[0].avoidance.values["time_horizon"] == 1.0
+    with Simulation(scenario) as run:
+        for _ in range(20):
+            run.step()
+
+
+def test_the_page_names_every_model_reason_and_column_of_the_table():
+    for word in (*(name for name in available_models() if origin_of(name) is None), *(reason.name for reason in Reason)):
+        assert f"`{word}`" in PAGE, word
+    table = next(block for block in blocks("console") if "crowdsim models" in block).splitlines()
+    assert re.split(r"\s{2,}", table[1].strip()) == list(HEADERS)
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)\)", PAGE))))
+def test_the_links_of_the_page_lead_somewhere(link):
+    assert (ROOT / "docs" / link).exists()

@@ -1,0 +1,75 @@
+"""`record: {explain: [...]}`: the reasons of the agents that are named, in every tick, without any effect on the run."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import crowdsim
+from crowdsim.errors import ScenarioError
+from crowdsim.recording.recover import cut
+from crowdsim.scenario.load import parse_scenario
+from tests.crowds import BUSY, digests, simulation
+
+EXPLAINED = {**copy.deepcopy(BUSY), "record": {"rate": 5, "explain": [70, "to_west"]}}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("explained") / "a.h5"
+    with simulation(EXPLAINED, out=path) as run:
+        fold = digests(run, 40)[-1]
+    return path, fold
+
+
+def test_a_run_that_is_explained_is_the_same_run(recorded):
+    with simulation() as run:
+        assert digests(run, 40)[-1] == recorded[1]
+
+
+def test_the_reasons_of_those_who_are_named_are_in_the_recording(recorded):
+    with crowdsim.open_run(recorded[0]) as run:
+        table, roster = run.explanations(), run.roster()
+        named = set(roster.entity[(roster.scenario_id == 70) | (roster.group_name == "to_west")])
+        assert set(table.entity) == named
+        assert table.tick.min() == 1 and table.tick.max() == 40 and table.attrs["units"]["x"] == "m/s"
+        assert {"PREFERRED", "CHOSEN", "HALF_PLANE"} == set(table.kind)
+        frame = run.trajectories(columns=["velocity", "preferred_velocity", "diagnosis", "blocker", "neighbour_count", "samples"])
+        shown = frame[(frame.frame == 5) & frame.id.isin(named) & (frame.diagnosis > 0)].set_index("id")
+        reasons = table[table.tick == 10]
+        wish = reasons[reasons.kind == "PREFERRED"].set_index("entity").loc[shown.index]
+        assert np.allclose(wish[["x", "y"]], shown[["preferred_velocity_x", "preferred_velocity_y"]], atol=1e-4)
+        counts = reasons[(reasons.kind == "HALF_PLANE") & (reasons.other > 0)].groupby("entity").size().reindex(shown.index, fill_value=0)
+        assert (counts == shown.neighbour_count).all() and (shown.samples == 0).all()
+        binding = reasons[reasons.binds].set_index("entity").other.reindex(shown.index, fill_value=0)
+        assert (binding == shown.blocker).all()
+
+
+def test_a_recording_that_is_cut_keeps_the_reasons_until_then(recorded, tmp_path):
+    with crowdsim.open_run(cut(recorded[0], tmp_path / "b.h5", 20)) as run:
+        short = run.explanations()
+    with crowdsim.open_run(recorded[0]) as run:
+        whole = run.explanations()
+    assert len(short) and short.equals(whole[whole.tick <= 20].reset_index(drop=True))
+
+
+def test_a_recording_without_explanations_has_an_empty_table(tmp_path):
+    with simulation(out=tmp_path / "a.h5") as run:
+        run.step()
+    with crowdsim.open_run(tmp_path / "a.h5") as recording:
+        table = recording.explanations()
+        assert len(table) == 0 and "explanations" not in recording.sizes()
+
+
+def test_agents_that_do_not_exist_cannot_be_explained():
+    with pytest.raises(ScenarioError, match=r'record.explain\[0\]: there is no group "to_wets"\n.*Did you mean "to_west"'):
+        simulation({**BUSY, "record": {"explain": ["to_wets"]}})
+    with pytest.raises(ScenarioError, match=r"record.explain: the reasons of 38 agents in 100,000,000 ticks are some"):
+        simulation({**BUSY, "record": {"explain": ["to_west", "to_east"]}, "stop": {"after": 1e7}})
+
+
+def test_the_canonical_text_keeps_who_is_explained():
+    import json
+
+    scenario = parse_scenario(json.dumps(EXPLAINED))
+    assert parse_scenario(scenario.canonical()).record.explain == (70, "to_west") == scenario.record.explain

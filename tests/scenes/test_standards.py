@@ -1,0 +1,81 @@
+"""Lanes, doors and the tests of RiMEA 4.1 that judge crowds, under ORCA, with and without Weidmann's relation; docs/models.md has every model's numbers.
+
+What plain ORCA does not claim (a relation of speed and density) is not asked of it; what holds is held.
+"""
+
+import numpy as np
+import pytest
+
+from crowdsim.scenario.load import load_scenario
+from tests.standards import DOOR_WIDTHS, LONG, NARROW, PEOPLES_FLOW, RVO2_FLOW, STANDARDS, bottleneck, crowding, door, lanes, last_arrival, speed_at
+
+WEIDMANN = ["speed_density=weidmann"]
+
+
+def weidmann(density):
+    return 1.34 * (1.0 - np.exp(-1.913 * (1.0 / density - 1.0 / 5.4)))
+
+
+@pytest.mark.parametrize("path", sorted(STANDARDS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_scenes_load_and_say_what_they_are_for(path):
+    scenario = load_scenario(path)
+    assert scenario.name == path.stem and scenario.description
+
+
+def test_lanes_form_under_orca():
+    """Order 0.7 in four of five seeds; everybody gets out, in three of five seeds within 45 s (in the others one person is swept back along a wall)."""
+    outcomes = [lanes(seed) for seed in range(1, 6)]
+    assert sum(order >= 0.7 for order, _ in outcomes) >= 4
+    assert all(verdict.not_arrived == 0 and verdict.last_arrival_s < 60.0 for _, verdict in outcomes)
+    assert sum(verdict.last_arrival_s <= 45.0 for _, verdict in outcomes) >= 3
+
+
+@pytest.mark.parametrize("width", [0.8, 1.2, pytest.param(1.0, marks=pytest.mark.full), pytest.param(1.6, marks=pytest.mark.full), 2.0])
+def test_orcas_flow_through_a_door_is_that_of_rvo2_within_35_percent(width):
+    flow = np.mean([door(width, seed)[0] for seed in (1, 2)])
+    assert flow == pytest.approx(RVO2_FLOW[width], rel=0.35)
+
+
+@pytest.mark.full
+def test_with_weidmanns_relation_doors_let_through_what_people_let_through():
+    """Specific flow 1.2 to 2.3 a second and metre, and more people a second the wider the door; means of five seeds."""
+    flows = {width: np.mean([door(width, seed, WEIDMANN)[0] for seed in range(1, 6)]) for width in DOOR_WIDTHS}
+    assert all(PEOPLES_FLOW[0] <= flow <= PEOPLES_FLOW[1] for flow in flows.values()), flows
+    assert np.all(np.diff([width * flow for width, flow in flows.items()]) > 0.0), flows
+
+
+def test_with_weidmanns_relation_a_door_of_1_2_m_is_in_the_band_and_without_it_is_not():
+    flow, verdict = door(1.2, 1, WEIDMANN)
+    assert PEOPLES_FLOW[0] <= flow <= PEOPLES_FLOW[1] and verdict.not_arrived == 0
+    assert door(1.2, 1)[0] > PEOPLES_FLOW[1]
+
+
+@pytest.mark.parametrize("density", [1.0, 2.0, 3.0, pytest.param(4.0, marks=pytest.mark.full)])
+def test_rimea_4_speeds_follow_weidmanns_relation_where_it_is_asked_for(density):
+    measured, speed = speed_at(density, WEIDMANN)
+    assert speed == pytest.approx(weidmann(measured), abs=0.08)
+    assert speed_at(density)[1] > 1.2  # plain ORCA has no relation of speed and density
+
+
+def test_rimea_12_a_longer_bottleneck_takes_longer_and_a_wider_one_lets_more_through():
+    assert last_arrival("rimea-12")["last_s"] < last_arrival("rimea-12", LONG)["last_s"]
+    flows = [bottleneck([box]) for box in NARROW.values()]
+    assert flows[0] < flows[1] < flows[2]
+
+
+def test_rimea_12_the_jam_is_at_the_first_of_two_bottlenecks():
+    first, second = crowding()
+    assert first > 2.0 * second
+
+
+@pytest.mark.full
+def test_rimea_9_half_the_exits_take_1_4_to_2_4_times_as_long():
+    four, two = last_arrival("rimea-9"), last_arrival("rimea-9", ["groups.crowd.goals=two"])
+    assert four["left"] == two["left"] == 0
+    assert 1.4 <= two["last_s"] / four["last_s"] <= 2.4
+
+
+@pytest.mark.full
+def test_rimea_15_a_corner_takes_longer_than_as_much_straight_on():
+    straight, corner = last_arrival("rimea-15-straight"), last_arrival("rimea-15-corner")
+    assert straight["left"] == corner["left"] == 0 and straight["last_s"] < corner["last_s"]
