@@ -74,17 +74,21 @@ class Choice(NamedTuple):
         Entity of the neighbour whose constraint binds the velocity, WALL, or NOBODY.
     neighbour_count : (n,) int32
         Neighbours that were heeded.
+    samples : (n,) int32
+        Velocities whose penalty was computed; 0 by models that do not sample.
     """
 
     velocity: NDArray[np.float64]
     diagnosis: NDArray[np.uint8]
     blocker: NDArray[np.int64]
     neighbour_count: NDArray[np.int32]
+    samples: NDArray[np.int32]
 
 
 def empty_choice(count: int) -> Choice:
     """Return a choice for `count` agents that stand."""
-    return Choice(np.zeros((count, 2)), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int32))
+    counts = np.zeros((2, count), dtype=np.int32)
+    return Choice(np.zeros((count, 2)), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int64), counts[0], counts[1])
 
 
 class AvoidanceModel(Protocol):
