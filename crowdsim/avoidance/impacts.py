@@ -19,6 +19,11 @@ from crowdsim.lanes import bits, choose, first_bit, greatest, load, numbers, roo
 
 GAP = np.float32(0.02)  # Touching and overlapping discs are treated as if the squared distance to the edge was this share of the squared reach: 4 mm
                         # between two bodies of 0.2 m. Larger keeps people apart in crowds where there is no room; much smaller meets rounding.
+NEAR = np.float32(0.2)  # The same share, for the time of impact: who is nearer, or overlaps, counts as 4 cm away. Where everyone touches, closing in slowly
+                        # is then better than closing in fast; smaller makes all of it equally bad, and crowds are squeezed (26 cm for 3 at 0.02).
+BEHIND = np.float32(0.5)  # Cosine of the angle to the backward direction within which somebody counts as behind; towards the side it fades out.
+GRAZE = np.float32(1.00001)  # Clearances are taken to be larger by this factor: what grazes a disc by less than 0.3 mm passes. Agents that avoided by the
+                             # exact leg of a cone, as geometric models do, would otherwise be on either side of it by the chance of rounding.
 WALL_GAP_M = 1e-3  # A millimetre: the same for walls. Bodies are clipped to walls exactly, so that standing at a wall is touching it.
 STRAIGHT = np.float32(0.01)  # Sine, by maximum speed, of a relative velocity below which two go straight at each other and the preferred side decides.
 
@@ -40,7 +45,7 @@ _U0, _U1, _U16 = np.uint64(0), np.uint64(1), np.uint64(16)
 
 
 @inlined_kernel
-def lay_out_neighbours(others, wishes, count, vx, vy, wish_x, wish_y, radius, speed, horizon, side, obstacles):
+def lay_out_neighbours(others, wishes, count, vx, vy, wish_x, wish_y, radius, speed, horizon, behind, side, obstacles):
     """Write the discs of neighbours.
 
     Parameters
@@ -55,6 +60,8 @@ def lay_out_neighbours(others, wishes, count, vx, vy, wish_x, wish_y, radius, sp
     radius, speed : float32, m and m/s, > 0
         Of the agent; `speed` is its maximum speed.
     horizon : float32, s
+    behind : float32, 0..1
+        Share of the horizon that counts towards those behind.
     side : float32
         +1: those who go straight at each other pass on the right, -1: on the left.
     obstacles : (OBSTACLE_FLOATS,) float32
@@ -66,16 +73,20 @@ def lay_out_neighbours(others, wishes, count, vx, vy, wish_x, wish_y, radius, sp
     relative velocity ``(v - apex) / share`` with ``apex = (1 - share) own + share other``: ``2 v - own - other`` between two that share the work,
     ``v`` towards one that stands. The turn says which side is to be kept off, +1 the left: where the preferred velocities of the two carry the other
     to one side, that side, so that one passes behind it; where they go straight at each other, by `side`. Both of a pair come to the same turn.
-    Source of the side: S1, Custom hRVO, and the facts of DetourCrowd.
+    Source of the side: S1, Custom hRVO, and the facts of DetourCrowd. Those behind count for less, since braking is else as bad as running into
+    the one ahead: whoever follows close by seems to be run into. Measured on 80 people who change places on a circle: with everybody counting alike
+    bodies were squeezed by 14 cm, with 0.4 by 2 cm.
     Twin: `tests/reference/sampled.py`.
     """
     zero, per_speed = spread(_F0), spread(_F1 / speed)
+    wish_speed = np.sqrt(wish_x * wish_x + wish_y * wish_y)
+    fully_behind = speed / (wish_speed * BEHIND) if wish_speed > _F0 else _F0
     for first in range(_U0, count, _U16):
         px, py = load(others, OTHER_X + first), load(others, OTHER_Y + first)
         share = load(others, OTHER_SHARE + first)
         reach, square = spread(radius) + load(others, OTHER_RADIUS + first), px * px + py * py
         reach_squared = reach * reach
-        clear, least_clear = square - reach_squared, spread(GAP) * reach_squared + spread(_LEAST_CLEARANCE)
+        clear, least_clear = (square - reach_squared) * spread(GRAZE), spread(GAP) * reach_squared + spread(_LEAST_CLEARANCE)
         clear = choose(clear > least_clear, clear, least_clear)
         distance = root(square)
         scale = choose(distance > zero, per_speed / distance, zero)
@@ -85,7 +96,11 @@ def lay_out_neighbours(others, wishes, count, vx, vy, wish_x, wish_y, radius, sp
         store(obstacles, DISC_X + first, px)
         store(obstacles, DISC_Y + first, py)
         store(obstacles, DISC_CLEARANCE + first, clear)
-        store(obstacles, DISC_RATE + first, spread(horizon) / clear)
+        back = zero - (ax * spread(wish_x) + ay * spread(wish_y)) * spread(fully_behind)
+        back = choose(back > zero, choose(back < spread(_F1), back, spread(_F1)), zero)
+        nearest = spread(NEAR) * reach_squared + spread(_LEAST_CLEARANCE)
+        own_horizon = spread(horizon) - back * spread(horizon * (_F1 - behind))
+        store(obstacles, DISC_RATE + first, own_horizon / choose(clear > nearest, clear, nearest))
         store(obstacles, DISC_APEX_X + first, spread(vx) + share * (load(others, OTHER_VX + first) - spread(vx)))
         store(obstacles, DISC_APEX_Y + first, spread(vy) + share * (load(others, OTHER_VY + first) - spread(vy)))
         store(obstacles, DISC_SCALE + first, spread(_F1) / share)
@@ -152,7 +167,7 @@ def _add_end(obstacles, first, end, px, py, radius, horizon):
         if obstacles[DISC_X + disc] == px and obstacles[DISC_Y + disc] == py:
             return end
     reach_squared = radius * radius
-    clear = max(px * px + py * py - reach_squared, GAP * reach_squared + _LEAST_CLEARANCE)
+    clear = max((px * px + py * py - reach_squared) * GRAZE, GAP * reach_squared + _LEAST_CLEARANCE)
     obstacles[DISC_X + end], obstacles[DISC_Y + end], obstacles[DISC_CLEARANCE + end] = px, py, clear
     obstacles[DISC_RATE + end] = horizon / clear
     obstacles[DISC_APEX_X + end], obstacles[DISC_APEX_Y + end], obstacles[DISC_SCALE + end] = _F0, _F0, _F1

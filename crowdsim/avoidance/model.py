@@ -75,7 +75,7 @@ class Choice(NamedTuple):
     neighbour_count : (n,) int32
         Neighbours that were heeded.
     samples : (n,) int32
-        Velocities whose penalty was computed; 0 by models that do not sample.
+        Velocities that were tried; 0 by models that try none. It is 0 before a model is asked.
     """
 
     velocity: NDArray[np.float64]

@@ -37,7 +37,6 @@ class NoAvoidance:
         out.diagnosis[:] = np.where(view.active, FEASIBLE, NOT_ASKED)
         out.blocker[:] = NOBODY
         out.neighbour_count[:] = 0
-        out.samples[:] = 0
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Return nothing: nothing is remembered."""

@@ -196,7 +196,7 @@ def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
     out : tuple
-        Velocities, diagnoses, blockers and neighbour counts, as in `Choice`; rows of the agents in this range are written.
+        The first four parts of a `Choice`; rows of the agents in this range are written.
 
     Notes
     -----
@@ -262,7 +262,6 @@ class Orca:
         )
         numbers = np.array([own.neighbour_count, own.neighbour_distance, own.time_horizon, own.time_horizon_walls, tick_length], dtype=np.float64)
         margin = np.float32(MARGIN_TICKS * tick_length * float(fastest) + MARGIN_M)
-        out.samples[:] = 0
         team.run(choose_velocities, count, view.cells, self._hot, columns, self._frame, numbers, margin, out[:4])
 
     def state(self) -> Mapping[str, NDArray[Any]]:

@@ -74,6 +74,11 @@ class SampledHrvo(SamplingModel):
             0.5, "s", above=0.0, high=60.0, source="ours; S1: a different horizon lets agents walk close to walls",
             why="impacts with walls later than this do not count; larger keeps off walls and hesitates at doors, smaller brakes late",
         )
+        behind: float = param(
+            0.4, "", low=0.0, high=1.0, source="ours",
+            why="share of the time horizon that counts towards those behind; larger makes people dodge forward from those who follow, and crowds are "
+            "squeezed, smaller lets them back into each other",
+        )
         neighbour_count: int = param(
             8, "", low=0, high=MOST_NEIGHBOURS, source="ours",
             why="the nearest eight surround a walker; more costs time in proportion, fewer lets crowds run into those behind the first rank",
@@ -95,6 +100,6 @@ class SampledHrvo(SamplingModel):
         numbers = Sampling(
             own.neighbour_count, own.neighbour_distance, own.time_horizon, own.time_horizon_walls, tick_length,
             own.weight_preferred, own.weight_current, own.weight_side, own.weight_impact, own.softening,
-            1.0 if own.side == "right" else -1.0, sampler, size,
+            1.0 if own.side == "right" else -1.0, sampler, size, own.behind,
         )  # fmt: skip
         return numbers, np.arange(-half, half + 1, dtype=np.float32)

@@ -232,7 +232,7 @@ def search_grid(obstacles, counts, aim, weights, heading, side, speed, size, bat
 
 @lean_kernel
 def search_circle(obstacles, counts, aim, weights, heading, side, directions, batch):
-    """Try all directions at the preferred speed.
+    """Try all directions at the preferred speed, and standing still.
 
     Parameters
     ----------
@@ -251,9 +251,9 @@ def search_circle(obstacles, counts, aim, weights, heading, side, directions, ba
     -----
     Twin: `tests/reference/sampled.py`.
     """
-    batch[BATCH_X], batch[BATCH_Y] = aim[0], aim[1]
-    best, used, _ = _try_stored(obstacles, counts, aim, weights, batch, _U1, (_INFINITE, _F0, _F0))
-    is_wish = True
+    batch[BATCH_X], batch[BATCH_Y], batch[BATCH_X + _U1], batch[BATCH_Y + _U1] = aim[0], aim[1], _F0, _F0
+    best, used, lane = _try_stored(obstacles, counts, aim, weights, batch, _U1 + _U1, (_INFINITE, _F0, _F0))
+    is_wish = lane == 0
     fx, fy = -side * aim[1], side * aim[0]
     for first in range(_U0, directions, _U16):
         cosines, sines = load(batch, TABLE + first), load(batch, TABLE + directions + first)

@@ -60,6 +60,7 @@ class Sampling(NamedTuple):
     side: float
     sampler: float
     size: float
+    behind: float
 
 
 @lean_kernel
@@ -155,6 +156,7 @@ def _choose_by_sampling(
 ):
     """Do what `choose_by_sampling` says, with workspaces."""
     wanted, farthest, side = np.uint64(numbers[0]), np.float32(numbers[1]), np.float32(numbers[10])
+    behind = np.float32(numbers[13])
     horizon, soonest_wall = np.float32(numbers[2]), np.float32(numbers[3] / numbers[4])
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, shape = cells.origin, cells.shape
@@ -187,7 +189,7 @@ def _choose_by_sampling(
         place = slot * _SHOWN
         vx, vy = shown[place], shown[place + np.uint64(1)]
         wx, wy = np.float32(wish_x), np.float32(wish_y)
-        lay_out_neighbours(others, wishes, count, vx, vy, wx, wy, shown[place + np.uint64(4)], fast, horizon, side, obstacles)
+        lay_out_neighbours(others, wishes, count, vx, vy, wx, wy, shown[place + np.uint64(4)], fast, horizon, behind, side, obstacles)
         discs = count
         first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
         if first_wall < end_wall:
@@ -222,7 +224,7 @@ def choose_by_sampling(start, stop, cells, shown, view, frame, numbers, margin, 
     view : SamplingView
         Columns by row.
     frame : WallFrame
-    numbers : (13,) float64
+    numbers : (14,) float64
         As in `Sampling`.
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.

@@ -1,7 +1,7 @@
 """TOI sampling: try directions at full speed, weigh each by the time of impact, take the least penalty.
 
 The scheme that Mononen used before sampled hRVO (S1, Custom hRVO): the same scores, under the assumption that it is best to walk at full speed most of
-the time. Kept for comparison; its author found that it makes people rush about in crowds.
+the time. Here: at the preferred speed, or not at all. Kept for comparison; its author found that it makes people rush about in crowds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def directions(halvings: int) -> NDArray[np.float64]:
 
 @register
 class ToiSampling(SamplingModel):
-    """Directions at the preferred speed, the latest impact first."""
+    """All directions at the preferred speed, and standing still; nothing in between."""
 
     name: ClassVar[str] = "toi"
 
@@ -68,12 +68,17 @@ class ToiSampling(SamplingModel):
             why="the side on which those pass each other who go straight at each other",
         )
         time_horizon: float = param(
-            2.5, "s", above=0.0, high=60.0, source="DetourCrowd",
-            why="impacts with people later than this do not count; larger turns away sooner, smaller dodges late",
+            2.0, "s", above=0.0, high=60.0, source="ours",
+            why="impacts with people later than this do not count; larger turns away sooner and makes long detours, smaller dodges late",
         )
         time_horizon_walls: float = param(
             0.5, "s", above=0.0, high=60.0, source="ours; S1: a different horizon lets agents walk close to walls",
             why="impacts with walls later than this do not count; larger keeps off walls, smaller runs along them",
+        )
+        behind: float = param(
+            0.4, "", low=0.0, high=1.0, source="ours",
+            why="share of the time horizon that counts towards those behind; larger makes people dodge forward from those who follow, and crowds are "
+            "squeezed, smaller lets them back into each other",
         )
         neighbour_count: int = param(
             8, "", low=0, high=MOST_NEIGHBOURS, source="ours",
@@ -95,6 +100,6 @@ class ToiSampling(SamplingModel):
         numbers = Sampling(
             own.neighbour_count, own.neighbour_distance, own.time_horizon, own.time_horizon_walls, tick_length,
             own.weight_preferred, own.weight_current, own.weight_side, own.weight_impact, own.softening,
-            1.0 if own.side == "right" else -1.0, CIRCLE, len(vectors),
+            1.0 if own.side == "right" else -1.0, CIRCLE, len(vectors), own.behind,
         )  # fmt: skip
         return numbers, np.concatenate([vectors[:, 0], vectors[:, 1]]).astype(np.float32)

@@ -25,7 +25,7 @@ class Avoid(System):
     reads = (
         "entity", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "activity", "surface", "layer", "neighbour_reach", "is_driven",
     )
-    writes = ("chosen_velocity", "diagnosis", "blocker", "samples", "neighbour_reach")
+    writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach")
     counts = ("relaxed", "infeasible")
 
     def __init__(self, world: World, model: AvoidanceModel) -> None:
@@ -42,7 +42,8 @@ class Avoid(System):
             agents.layer, tick.cells, world.walls, agents.neighbour_reach,
         )
         self.model.prepare(len(agents))
-        choice = Choice(agents.chosen_velocity, agents.diagnosis, agents.blocker, np.empty(len(agents), dtype=np.int32), agents.samples)
+        counts = np.zeros((2, len(agents)), dtype=np.int32)
+        choice = Choice(agents.chosen_velocity, agents.diagnosis, agents.blocker, counts[0], counts[1])
         self.model.choose(view, tick.length, tick.team, choice)
         tick.counts["relaxed"] = self.count_of(agents.diagnosis == Diagnosis.RELAXED)
         tick.counts["infeasible"] = self.count_of(agents.diagnosis == Diagnosis.INFEASIBLE)

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 
 INFINITY = math.inf
-GAP, WALL_GAP, STRAIGHT, WIDER, TINY = 0.02, 1e-3, 0.01, 1e-3, 1e-12
+GAP, NEAR, GRAZE, WALL_GAP, STRAIGHT, WIDER, TINY = 0.02, 0.2, 1.00001, 1e-3, 0.01, 1e-3, 1e-12
 RINGS = [(1.0, k / 8) for k in range(8)] + [(0.5, (k + 0.5) / 8) for k in range(8)]
 
 
@@ -24,6 +24,7 @@ class Numbers:
     weight_impact: float = 2.5
     softening: float = 0.1
     side: float = 1.0
+    behind: float = 0.4
     time_horizon: float = 2.5
     time_horizon_walls: float = 0.5
 
@@ -39,20 +40,23 @@ class Disc:
     share: float = 1.0
     entity: int = -1
     keep_off: float = 0.0  # +1: the left is the wrong side
+    near: float = 0.0
 
     @property
     def clearance(self):
-        return max(self.centre[0] ** 2 + self.centre[1] ** 2 - self.reach**2, GAP * self.reach**2 + TINY)
+        return max((self.centre[0] ** 2 + self.centre[1] ** 2 - self.reach**2) * GRAZE, GAP * self.reach**2 + TINY)
 
     def relative(self, v):
         return (v[0] - self.apex[0]) / self.share, (v[1] - self.apex[1]) / self.share
 
     def impact(self, v):
-        """Time at which the edge of the disc, kept off by the gap, is reached; infinite if never."""
+        """Time at which the edge of the disc, kept off by the gap, is reached, infinite if never; who is near counts as if a little farther away."""
         w = self.relative(v)
         a, b = w[0] ** 2 + w[1] ** 2, self.centre[0] * w[0] + self.centre[1] * w[1]
         inside = b * b - a * self.clearance
-        return (b - math.sqrt(inside)) / a if inside > 0.0 and b > 0.0 else INFINITY
+        if inside <= 0.0 or b <= 0.0:
+            return INFINITY
+        return (b - math.sqrt(inside)) / a * max(self.clearance, self.near * self.reach**2 + TINY) / self.clearance
 
     def aside(self, v, speed):
         """0..1: how far a velocity goes off the side to keep to."""
@@ -159,7 +163,11 @@ def disc_of_agent(agent, other, numbers):
     # How the other one drifts across the line of sight if both do as they prefer: > 0 to the left.
     drift = (ahead[0] * (preferred[1] - agent["preferred"][1]) - ahead[1] * (preferred[0] - agent["preferred"][0])) / agent["speed"]
     keep_off = numbers.side if drift * numbers.side > -STRAIGHT else -numbers.side
-    return Disc(centre, agent["radius"] + other["radius"], numbers.time_horizon, mixed(agent["velocity"], velocity, share), share, other["entity"], keep_off)
+    wish = math.hypot(*agent["preferred"])
+    backwards = -(ahead[0] * agent["preferred"][0] + ahead[1] * agent["preferred"][1]) / wish if wish > 0.0 else 0.0  # cosine
+    horizon = numbers.time_horizon * (1.0 - (1.0 - numbers.behind) * min(max(backwards / 0.5, 0.0), 1.0))
+    apex = mixed(agent["velocity"], velocity, share)
+    return Disc(centre, agent["radius"] + other["radius"], horizon, apex, share, other["entity"], keep_off, NEAR)
 
 
 def state_of(agent, near, walls, seen, numbers):
@@ -321,7 +329,7 @@ def search_grid(state, size):
 
 def search_circle(state, count):
     search = Search(state)
-    search.try_all([state.wish], has_wish=True)
+    search.try_all([state.wish, (0.0, 0.0)], has_wish=True)
     for k in range(count):
         search.try_all([turned(state.wish, k / count, state.numbers.side)])
     return search
