@@ -38,7 +38,7 @@ _SINES = [0.0, _C, 1.0, _C, 0.0, -_C, -1.0, -_C, _E / 2, _D / 2, _D / 2, _E / 2,
 _RINGS = np.array([*_COSINES, *_SINES], dtype=np.float32)
 
 
-@inlined_kernel
+@lean_kernel
 def try_batch(obstacles, counts, aim, weights, x, y, wanted, best):
     """Try up to sixteen velocities.
 
@@ -251,9 +251,7 @@ def search_circle(obstacles, counts, aim, weights, heading, side, directions, ba
     -----
     Twin: `tests/reference/sampled.py`.
     """
-    batch[BATCH_X], batch[BATCH_Y], batch[BATCH_X + _U1], batch[BATCH_Y + _U1] = aim[0], aim[1], _F0, _F0
-    best, used, lane = _try_stored(obstacles, counts, aim, weights, batch, _U1 + _U1, (_INFINITE, _F0, _F0))
-    is_wish = lane == 0
+    best, used, is_wish = (_INFINITE, _F0, _F0), _U0, False
     fx, fy = -side * aim[1], side * aim[0]
     for first in range(_U0, directions, _U16):
         cosines, sines = load(batch, TABLE + first), load(batch, TABLE + directions + first)
@@ -263,5 +261,8 @@ def search_circle(obstacles, counts, aim, weights, heading, side, directions, ba
         if lane >= 0:
             cosine, sine = batch[TABLE + first + np.uint64(lane)], batch[TABLE + directions + first + np.uint64(lane)]
             best = (best[0], cosine * aim[0] + sine * fx, cosine * aim[1] + sine * fy)
-            is_wish = False
-    return best[1], best[2], used, is_wish
+            is_wish = first == _U0 and lane == 0
+    best, tried, lane = try_batch(obstacles, counts, aim, weights, spread(_F0), spread(_F0), _U1, best)
+    if lane >= 0:
+        return _F0, _F0, used + tried, False
+    return best[1], best[2], used + tried, is_wish

@@ -25,6 +25,7 @@ from crowdsim.threads import Team
 # How much farther than last tick the last neighbour is looked for at first: a guess that costs time where it is wrong, never exactness.
 MARGIN_TICKS = 1.0  # ticks of walking at the crowd's greatest speed
 MARGIN_M = 1e-3
+_IMPACT = np.float32(1.0001)  # An urgency up to this is none: velocities often lie at the horizon exactly, and rounding must not decide the diagnosis.
 _FASTER = np.float32(1.0 + 1e-6)  # Squares of speeds are compared with this much room for the rounding of the preferred velocity.
 
 _F0, _F1, _HALF = np.float32(0.0), np.float32(1.0), np.float32(0.5)
@@ -140,12 +141,12 @@ def _search(numbers, obstacles, counts, aim, weights, heading, speed, seeds, slo
 def _judge(obstacles, counts, x, y, aim, is_wish, soonest_wall):
     """Return the diagnosis of a velocity, and the obstacle to blame: that which it runs into first within the horizon, else the preferred one."""
     urgency, which = first_impact(obstacles, counts[1], counts[2], x, y)
-    if urgency > _F1:
+    if urgency > _IMPACT:
         hits_wall = np.uint64(which) >= counts[0]
         return INFEASIBLE if hits_wall and urgency > soonest_wall else RELAXED, which
     if not is_wish:
         urgency, which = first_impact(obstacles, counts[1], counts[2], aim[0], aim[1])
-        if urgency > _F1:
+        if urgency > _IMPACT:
             return FEASIBLE, which
     return FEASIBLE, np.int64(-1)
 
@@ -163,8 +164,8 @@ def _choose_by_sampling(
     entity, preferred, radii, speeds, active, zones, reaches = view
     chosen, diagnoses, blockers, neighbour_counts, samples = out
     wall_shape, wall_link, zone_start, zone_wall = frame
-    for place in range(table.size):
-        batch[TABLE + np.uint64(place)] = table[place]
+    for entry in range(table.size):
+        batch[TABLE + np.uint64(entry)] = table[entry]
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])
         speed, radius = speeds[row], radii[row]
@@ -200,12 +201,12 @@ def _choose_by_sampling(
         counts = (count, discs, walls)
         aim = (wx, wy, vx, vy, np.float32(numbers[5]) / fast, np.float32(numbers[6]) / fast, fast * fast * _FASTER)
         weights = (np.float32(numbers[7]) / np.float32(max(count, _U1)), np.float32(numbers[8]), np.float32(numbers[9]))
-        x, y, used, is_wish = _search(numbers, obstacles, counts, aim, weights, _heading(wx, wy, vx, vy), fast, seeds, picks, batch)
-        diagnosis, which = _judge(obstacles, counts, x, y, aim, is_wish, soonest_wall)
+        best_x, best_y, used, is_wish = _search(numbers, obstacles, counts, aim, weights, _heading(wx, wy, vx, vy), fast, seeds, picks, batch)
+        diagnosis, which = _judge(obstacles, counts, best_x, best_y, aim, is_wish, soonest_wall)
         if which >= 0:
             blockers[row] = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(which)])]] if np.uint64(which) < count else WALL
         if not is_wish:
-            wish_x, wish_y = limited(np.float64(x), np.float64(y), speed)
+            wish_x, wish_y = limited(np.float64(best_x), np.float64(best_y), speed)
         chosen[row, 0], chosen[row, 1] = wish_x, wish_y  # the preferred velocity itself, unrounded, where it was the best
         diagnoses[row], neighbour_counts[row], samples[row] = diagnosis, count, used
 

@@ -8,7 +8,7 @@ by looking where the body then is, not by the kernels' division-free forms.
 import math
 from dataclasses import dataclass, field
 
-INFINITY = math.inf
+INFINITY, IMPACT = math.inf, 1.0001
 GAP, NEAR, GRAZE, WALL_GAP, STRAIGHT, WIDER, TINY = 0.02, 0.2, 1.00001, 1e-3, 0.01, 1e-3, 1e-12
 RINGS = [(1.0, k / 8) for k in range(8)] + [(0.5, (k + 0.5) / 8) for k in range(8)]
 
@@ -117,7 +117,7 @@ class State:
         """Greatest time horizon over time of impact, 1 at least, and what is run into."""
         soonest = [(thing.horizon / thing.impact(v) if thing.impact(v) > 0.0 else INFINITY, number) for number, thing in enumerate(self.things)]
         most, which = max(soonest, key=lambda found: (found[0], -found[1]), default=(0.0, None))
-        return (most, self.things[which]) if most > 1.0 else (1.0, None)
+        return (most, self.things[which]) if most > IMPACT else (max(most, 1.0), None)
 
     @property
     def things(self):
@@ -329,9 +329,9 @@ def search_grid(state, size):
 
 def search_circle(state, count):
     search = Search(state)
-    search.try_all([state.wish, (0.0, 0.0)], has_wish=True)
-    for k in range(count):
-        search.try_all([turned(state.wish, k / count, state.numbers.side)])
+    for first in range(0, count, 16):
+        search.try_all([turned(state.wish, k / count, state.numbers.side) for k in range(first, first + 16)], has_wish=first == 0)
+    search.try_all([(0.0, 0.0)])
     return search
 
 
