@@ -20,12 +20,12 @@ from crowdsim.lanes import bits, choose, first_bit, greatest, load, numbers, roo
 GAP = np.float32(0.02)  # Touching and overlapping discs are treated as if the squared distance to the edge was this share of the squared reach: 4 mm
                         # between two bodies of 0.2 m. Larger keeps people apart in crowds where there is no room; much smaller meets rounding.
 NEAR = np.float32(0.2)  # The same share, for the time of impact: who is nearer, or overlaps, counts as 4 cm away. Where everyone touches, closing in slowly
-                        # is then better than closing in fast; smaller makes all of it equally bad, and crowds are squeezed (26 cm for 3 at 0.02).
+                        # is then better than closing in fast; smaller makes all of it equally bad, and crowds are squeezed (16 cm on a circle of 80).
 BEHIND = np.float32(0.5)  # Cosine of the angle to the backward direction within which somebody counts as behind; towards the side it fades out.
 GRAZE = np.float32(1.00001)  # Clearances are taken to be larger by this factor: what grazes a disc by less than 0.3 mm passes. Agents that avoided by the
                              # exact leg of a cone, as geometric models do, would otherwise be on either side of it by the chance of rounding.
 WALL_GAP_M = 1e-3  # A millimetre: the same for walls. Bodies are clipped to walls exactly, so that standing at a wall is touching it.
-STRAIGHT = np.float32(0.01)  # Sine, by maximum speed, of a relative velocity below which two go straight at each other and the preferred side decides.
+STRAIGHT = np.float32(0.01)  # Share of the maximum speed: two who drift past each other more slowly go straight at each other, and the preferred side decides.
 
 # Areas of a float32 array with what is known of the obstacles: discs (neighbours first, then ends of walls), then slabs.
 _DISCS, _SLABS = MOST_NEIGHBOURS + 2 * MOST_WALLS + 16, MOST_WALLS + 16
@@ -72,7 +72,7 @@ def lay_out_neighbours(others, wishes, count, vx, vy, wish_x, wish_y, radius, sp
     Reciprocal velocity obstacle (van den Berg, Lin, Manocha, "Reciprocal velocity obstacles", ICRA 2008): a velocity v of the agent counts as the
     relative velocity ``(v - apex) / share`` with ``apex = (1 - share) own + share other``: ``2 v - own - other`` between two that share the work,
     ``v`` towards one that stands. The turn says which side is to be kept off, +1 the left: where the preferred velocities of the two carry the other
-    to one side, that side, so that one passes behind it; where they go straight at each other, by `side`. Both of a pair come to the same turn.
+    to one side, that side, so that one passes behind it; where they go straight at each other, by `side`. For both of a pair the drift is the same.
     Source of the side: S1, Custom hRVO, and the facts of DetourCrowd. Those behind count for less, since braking is else as bad as running into
     the one ahead: whoever follows close by seems to be run into. Measured on 80 people who change places on a circle: with everybody counting alike
     bodies were squeezed by 14 cm, with 0.4 by 2 cm.

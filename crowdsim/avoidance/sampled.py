@@ -21,7 +21,11 @@ from crowdsim.tunable import param
 
 @register
 class SampledHrvo(SamplingModel):
-    """Least penalty among sampled velocities; never without an answer, and smooth where geometric models switch sides."""
+    """Least penalty among sampled velocities; never without an answer, and smooth where geometric models switch sides.
+
+    The diagnosis of a velocity is feasible where nothing is run into within the horizon, infeasible where a wall is within the tick, else relaxed; to
+    blame is who is run into first, by the velocity chosen or, where that is free, by the preferred one.
+    """
 
     name: ClassVar[str] = "sampled-hrvo"
 
@@ -31,7 +35,7 @@ class SampledHrvo(SamplingModel):
 
         sampler: str = param(
             "adaptive", "", choices=("adaptive", "grid"), source="S1, Geometric vs. Sampling",
-            why="adaptive tries the crossings of cone legs and rings round the best; grid tries a whole regular grid, for reference, some fifty times slower",
+            why="adaptive tries the crossings of cone legs and rings round the best; grid tries a whole regular grid, for reference, some fifteen times slower",
         )
         samples: int = param(
             64, "", low=16, high=1024, source="S1: 200 to be acceptable, `I'd love to have less`",

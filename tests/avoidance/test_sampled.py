@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance import impacts, seeds
+from crowdsim.avoidance.half_planes import OTHER_FLOATS, OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, empty_choice
 from crowdsim.avoidance.registry import model_named
 from crowdsim.avoidance.toi import directions
+from crowdsim.avoidance.wall_planes import MOST_WALLS, near_walls
+from crowdsim.geometry.wall_frame import wall_frame
 from crowdsim.geometry.walls import walls_from_rings
 from crowdsim.threads import Team
 from crowdsim.tunable import tunables
@@ -83,20 +86,18 @@ def test_parameters_agree_with_reference(change):
     assert_agrees(random_view(7, 60, density=1.5), "sampled-hrvo", numbers=numbers, **change)
 
 
-def obstacles_of(view, row, numbers=twin.Numbers()):
-    """The kernels' table of what the agent in a row sees, and the counts of discs of neighbours, all discs, slabs."""
-    state = dict(states(view, numbers, rows=[row]))[row]
-    table, others, wishes = (np.zeros(count, np.float32) for count in (impacts.OBSTACLE_FLOATS, 7 * 80, impacts.WISH_FLOATS))
+def obstacles_of(view, row):
+    """What the agent in a row sees, the kernels' table of it, and the counts of discs of neighbours, all discs, slabs."""
+    state = dict(states(view, twin.Numbers(), rows=[row]))[row]
+    table, others, wishes = (np.zeros(count, np.float32) for count in (impacts.OBSTACLE_FLOATS, OTHER_FLOATS, impacts.WISH_FLOATS))
+    areas = (OTHER_X, OTHER_Y, OTHER_VX, OTHER_VY, OTHER_RADIUS, OTHER_SHARE)
     for place, disc in enumerate(state.neighbours):
         other = int(np.flatnonzero(view.entity == disc.entity)[0])
-        for area, value in enumerate([*disc.centre, *view.velocity[other], view.radius[other], 0.5]):
-            others[80 * area + place] = value
-        wishes[place], wishes[80 + place] = view.preferred_velocity[other]
+        for area, value in zip(areas, [*disc.centre, *view.velocity[other], view.radius[other], 0.5]):
+            others[int(area) + place] = value
+        wishes[int(impacts.WISH_X) + place], wishes[int(impacts.WISH_Y) + place] = view.preferred_velocity[other]
     u, f = np.uint64, np.float32
     impacts.lay_out_neighbours(others, wishes, u(len(state.neighbours)), *(f(x) for x in (*view.velocity[row], *state.wish, view.radius[row], state.speed, 2.5, 0.4, 1.0)), table)
-    from crowdsim.avoidance.wall_planes import MOST_WALLS, near_walls
-    from crowdsim.geometry.wall_frame import wall_frame
-
     frame, found = wall_frame(view.walls), np.zeros(MOST_WALLS, np.int64)
     x, y, radius = *view.position[row], view.radius[row]
     count = near_walls(frame.shape, frame.zone_wall, frame.zone_start[0], frame.zone_start[1], x, y, state.speed * 0.5 + radius, np.zeros(MOST_WALLS), found)
