@@ -3,6 +3,7 @@
     python benchmarks/avoidance.py                  all sizes, about two minutes
     python benchmarks/avoidance.py --agents 10000   one size
     python benchmarks/avoidance.py --json           one JSON object a row
+    python benchmarks/avoidance.py --models         our own models side by side instead, in the open and among pillars
 
 A step here is index, neighbours, half-planes, linear programs and integration; RVO2's is `doStep` of the wheel `pyrvo`, on one thread. Agents stand
 1 a square metre with radii of 0.2 to 0.25 m, want to go to places drawn all over the square at 1.34 +/- 0.26 m/s and may go 1.3 times as fast;
@@ -22,14 +23,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 from crowdsim.avoidance import orca
-from crowdsim.avoidance.model import CrowdView, empty_choice
+from crowdsim.avoidance.model import AvoidanceModel, CrowdView, empty_choice
+from crowdsim.avoidance.registry import available_models, model_named
 from crowdsim.bodies.integrate import integrate
 from crowdsim.bodies.separate import Separator
 from crowdsim.geometry.cells import CellIndex
-from crowdsim.geometry.walls import no_walls
+from crowdsim.geometry.walls import Walls, no_walls, walls_from_rings
 from crowdsim.threads import Team
 
 TICK, HORIZON, RANGE, NEIGHBOURS = 0.05, 5.0, 5.0, 10
+PITCH, PILLAR, SIGHT = 4.0, 0.6, 1.75  # m: pillars of 0.6 m every 4 m; walls matter up to the sight of the fastest in half a second
 
 
 class Crowd:
@@ -51,11 +54,19 @@ class Crowd:
         self.entity, self.far = np.arange(1, agents + 1), np.full(agents, np.inf, np.float32)
         self.out, self.tentative, self.walked = empty_choice(agents), np.empty((agents, 2)), np.empty((agents, 2))
         self.index, self.walls, self.team, self.separator = CellIndex(1.5), no_walls(), Team(threads), Separator()
-        self.model = orca.Orca(orca.Orca.Parameters(neighbour_count=NEIGHBOURS, neighbour_distance=RANGE, time_horizon=HORIZON))
+        self.model: AvoidanceModel = orca.Orca(orca.Orca.Parameters(neighbour_count=NEIGHBOURS, neighbour_distance=RANGE, time_horizon=HORIZON))
+
+    def among_pillars(self) -> None:
+        """Put pillars on the ground; those who stand in one do not see it."""
+        self.walls = pillars(float(np.sqrt(len(self.entity))))
 
     def step(self, stages: dict[str, list[float]] | None = None, part: bool = False) -> None:
         """Walk one tick; with `part`, push overlapping bodies apart as well (not a part of RVO2's step)."""
         n = len(self.entity)
+        if len(self.walls.start):
+            columns = int(np.sqrt(len(self.walls.zone_start) - 1))
+            place = np.clip((self.position / PITCH).astype(np.int64), 0, columns - 1)
+            self.zone = place[:, 0] * columns + place[:, 1]
         clock = [time.perf_counter()]
         cells = self.index.build(self.position, self.layer)
         clock.append(time.perf_counter())
@@ -76,6 +87,21 @@ class Crowd:
         if stages is not None:
             for name, begin, end in zip(("index", "choose", "integrate", "separate"), clock, clock[1:], strict=False):
                 stages.setdefault(name, []).append((end - begin) / n * 1e9)
+
+
+def pillars(side: float) -> Walls:
+    """Return walls of pillars over a square, with a list for each square of the pitch."""
+    columns = int(np.ceil(side / PITCH))
+    middle = (np.stack(np.meshgrid(np.arange(columns), np.arange(columns), indexing="ij"), axis=-1).reshape(-1, 2) + 0.5) * PITCH
+    corners = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]]) * PILLAR / 2.0  # clockwise: the free ground is outside
+    walls = walls_from_rings(list(middle[:, None] + corners))
+    low, high = np.minimum(walls.start, walls.end), np.maximum(walls.start, walls.end)
+    starts, lists = [0], []
+    for centre in middle:
+        near = np.flatnonzero(((low < centre + PITCH / 2 + SIGHT) & (high > centre - PITCH / 2 - SIGHT)).all(axis=1))
+        lists.append(near.astype(np.int32))
+        starts.append(starts[-1] + len(near))
+    return walls._replace(zone_start=np.array(starts, dtype=np.int64), zone_wall=np.concatenate(lists))
 
 
 def rvo2_of(crowd: Crowd) -> Callable[[], None]:
@@ -123,21 +149,58 @@ def measure(agents: int, shuffled: bool, threads: int, rounds: int) -> dict[str,
     }
 
 
+MODEL_PARAMETERS: dict[str, dict[str, object]] = {"sampled-hrvo": {"samples": 60}, "orca": {"neighbour_count": 8}}
+
+
+def measure_models(agents: int, walls: bool, rounds: int) -> list[dict[str, object]]:
+    """Return a row for each model: index and choice on one thread, in ns of processor time an agent and in millions of agents a second."""
+    crowds = {}
+    for name in available_models():
+        crowd, model = Crowd(agents, False, 1), model_named(name)
+        crowd.model = model(model.Parameters(**MODEL_PARAMETERS.get(name, {})))
+        if walls:
+            crowd.among_pillars()
+        crowds[name] = crowd
+        for _ in range(20):
+            crowd.step(part=True)
+    times: dict[str, list[float]] = {name: [] for name in crowds}
+    for _ in range(rounds):
+        for name, crowd in crowds.items():
+            begin = time.process_time()
+            crowd.step()
+            times[name].append((time.process_time() - begin) / agents * 1e9)
+    return [
+        {
+            "model": name, "agents": agents, "ground": "pillars" if walls else "open", "ns": round(float(np.median(times[name])), 1),
+            "million_a_second": round(1e3 / float(np.median(times[name])), 2), "samples": round(float(crowd.out.samples.mean()), 1),
+            "slow_share": round(float((np.hypot(*crowd.velocity.T) < 0.3).mean()), 3),
+        }
+        for name, crowd in crowds.items()
+    ]
+
+
+def report(row: dict[str, object], as_json: bool) -> None:
+    print(json.dumps(row) if as_json else "  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--agents", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--json", action="store_true", help="print one JSON object a row")
+    parser.add_argument("--models", action="store_true", help="our own models side by side")
     arguments = parser.parse_args()
+    if arguments.models:
+        for walls in (False, True):
+            for row in measure_models(10_000, walls, arguments.rounds):
+                report(row, arguments.json)
+        return
     for agents in arguments.agents:
         for shuffled in (True, False):
             for threads in arguments.threads:
                 row = measure(agents, shuffled, threads, arguments.rounds if agents < 50_000 else max(4, arguments.rounds // 3))
-                if arguments.json:
-                    print(json.dumps(row))
-                else:
-                    print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)
+                report(row, arguments.json)
 
 
 if __name__ == "__main__":

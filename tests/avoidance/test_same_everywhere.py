@@ -10,10 +10,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def digest_of_run(tmp_path, **environment):
+def digest_of_run(tmp_path, program="tests.avoidance.same_everywhere", **environment):
     keep = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "GLIBC_"))}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.avoidance.same_everywhere"],
+        [sys.executable, "-m", program],
         cwd=ROOT, env={**keep, "CROWDSIM_CACHE_DIR": str(tmp_path), **environment}, capture_output=True, text=True, check=False, timeout=600,
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,0 +1,36 @@
+"""The forty steering cases under the sampling models."""
+
+import numpy as np
+import pytest
+
+from tests.crowds import simulation
+from tests.external.data import need
+from tests.external.test_steering_cases import CASES, UNBOUND, document, ideal_time
+
+MODELS = ("sampled-hrvo", "toi")
+SAMPLE = sorted(np.random.default_rng(4).permutation(sorted(CASES))[:8].tolist())
+
+
+def run_case(model, name):
+    need("steering", "cases.json")
+    with simulation(document(name, CASES[name]), sets=[f"avoidance={model}"]) as run:
+        ideal = ideal_time(run)
+        verdict = run.run()
+    assert verdict.not_arrived == 0, verdict.left
+    if name not in UNBOUND:
+        assert verdict.last_arrival_s <= 1.25 * ideal + 1.0
+    assert verdict.deepest_overlap_m <= 0.05
+    print(f"{model} {name}: {verdict.last_arrival_s / ideal:.2f} of the ideal time, overlap {100 * verdict.deepest_overlap_m:.1f} cm")  # noqa: T201
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("model", MODELS)
+def test_everybody_arrives_in_time(model, name):
+    run_case(model, name)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", sorted(set(CASES) - set(SAMPLE)))
+@pytest.mark.parametrize("model", MODELS)
+def test_everybody_arrives_in_time_in_the_other_cases(model, name):
+    run_case(model, name)
