@@ -51,4 +51,4 @@ def available_models() -> tuple[str, ...]:
 
 
 def _load_own() -> None:
-    from crowdsim.avoidance import none, orca  # noqa: F401  (importing a model registers it)
+    from crowdsim.avoidance import clearpath, hrvo, none, orca  # noqa: F401  (importing a model registers it)
