@@ -75,20 +75,20 @@ class ClearPath:
             why="sine of the angle to the other one below which velocities do not decide the side (0.1 is 6 degrees); larger sends people round the far side",
         )
         boundary_choice: str = param(
-            "nearest", "", choices=("nearest", "progress", "steady", "side", "weighted"), source="S1, Geometric vs. Sampling: nearest is not good enough",
-            why="which velocity on the boundary is best: the nearest to the preferred one; or where swerving costs less than falling behind (progress), change"
-            " of velocity costs (steady), a swerve to the side costs less (side); or all of these at once (weighted)",
+            "weighted", "", choices=("nearest", "progress", "steady", "side", "weighted"), source="S1, Geometric vs. Sampling: nearest is not good enough",
+            why="which velocity on the boundary is best: the nearest to the preferred one; or swerving costs less than falling behind (progress), changing"
+            " velocity costs (steady), swerving to the preferred side is free (side); or all at once (weighted): measured in docs/avoidance-clearpath.md",
         )
         sideways_cost: float = param(
-            0.5, "", above=0.0, high=1.0, source="ours",
+            0.8, "", above=0.0, high=1.0, source="ours",
             why="what swerving costs for each (m/s)^2 where falling behind costs 1 (progress, weighted); smaller walks round, 1 is the nearest",
         )
         steadiness: float = param(
-            0.3, "", low=0.0, high=100.0, source="ours",
+            0.2, "", low=0.0, high=100.0, source="ours",
             why="what changing velocity costs for each (m/s)^2 where falling behind costs 1 (steady, weighted); larger is smoother and lazier",
         )
         side_pull: float = param(
-            0.2, "", low=0.0, high=1.0, source="ours",
+            0.25, "", low=0.0, high=1.0, source="ours",
             why="the swerve that costs nothing, in parts of the preferred speed, to the preferred side (side, weighted); larger turns away from gaps ahead",
         )
 

@@ -151,7 +151,7 @@ def _shorten(planes, begin, count, factor):
 
 @lean_kernel
 def _with_fewer(planes, walls, count, speed, wish_x, wish_y, aim, side, work):
-    """Heed as many of the nearest neighbours as leave a velocity; return it and its obstacle."""
+    """Heed as many of the nearest neighbours as leave a velocity, one at least; return what `best_outside` does."""
     fit, unfit = walls, count
     while unfit - fit > _U1:
         middle = (fit + unfit) >> _U1
@@ -159,7 +159,7 @@ def _with_fewer(planes, walls, count, speed, wish_x, wish_y, aim, side, work):
             fit = middle
         else:
             unfit = middle
-    return best_outside(planes, fit, speed, wish_x, wish_y, aim, side, work)
+    return best_outside(planes, max(fit, min(walls + _U1, count)), speed, wish_x, wish_y, aim, side, work)
 
 
 @lean_kernel

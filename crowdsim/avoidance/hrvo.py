@@ -49,6 +49,11 @@ class Hrvo:
             "right", "", choices=("right", "left"), source="HRVO library: the right",
             why="on which side people pass where their preferred velocities do not decide",
         )
+        side_pull: float = param(
+            0.3, "", low=0.0, high=1.0, source="ours; 0: Snape et al. (2011)",
+            why="where the preferred velocity is forbidden, the best one is the nearest to one that swerves to the preferred side by this part of the speed;"
+            " 0 is the paper's nearest, with which streams that meet head-on clog",
+        )
         apex: str = param(
             "paper", "", choices=("paper", "library"), source="Snape et al. (2011), section IV; HRVO library",
             why="library repeats a slip of the library, whose cones of those that pass with the other one on their left are moved the wrong way round:"
@@ -80,7 +85,7 @@ class Hrvo:
             side_sine=0.0,
             sideways=1.0,
             steadiness=0.0,
-            pull=0.0,
+            pull=float(own.side_pull),
             drops=1.0,
         )
 

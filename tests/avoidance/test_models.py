@@ -12,7 +12,7 @@ from crowdsim.avoidance.registry import UnknownModelError, available_models, mod
 from crowdsim.threads import Team
 from tests.avoidance.crowds import random_view
 
-MODELS = ("none", "orca")
+MODELS = available_models()
 
 
 def test_models_are_known_by_name():
