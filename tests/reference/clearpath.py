@@ -86,8 +86,16 @@ def depth(obstacle, v):
     return min(violation(line, v) for line in obstacle)
 
 
-def costs(wish, velocity, numbers):
-    """The cost of a velocity, by its definition."""
+def costs(wish, velocity, speed_limit, numbers):
+    """The cost of a velocity, by its definition: measured from the velocity of least cost after that was brought into the disc."""
+    raw = raw_costs(wish, velocity, numbers)
+    best = vertex(raw)
+    aim = best if math.hypot(*best) <= speed_limit else scaled(unit(best), speed_limit)
+    return lambda v: raw(add(v, sub(best, aim)))
+
+
+def raw_costs(wish, velocity, numbers):
+    """What falling behind, swerving and changing velocity cost."""
     speed = math.hypot(*wish)
     ahead = scaled(wish, 1.0 / speed) if speed > 0.0 else (0.0, 0.0)
 
@@ -113,7 +121,7 @@ def best(obstacles, speed, wish, cost):
     if all(depth(one, wish) <= SHALLOW for one in obstacles):
         return wish, None
     lines = [(line, number) for number, one in enumerate(obstacles) for line in one]
-    candidates = [(least_of(cost, speed), next(number for number, one in enumerate(obstacles) if depth(one, wish) > SHALLOW))]
+    candidates = [(vertex(cost), next(number for number, one in enumerate(obstacles) if depth(one, wish) > SHALLOW))]
     for (point, direction), number in lines:
         foot = add(point, direction, -dot(point, direction))
         chord = speed**2 - dot(foot, foot)
@@ -132,14 +140,13 @@ def best(obstacles, speed, wish, cost):
     return v, number
 
 
-def least_of(cost, speed):
-    """Where a quadratic cost is least at all, brought into the disc."""
+def vertex(cost):
+    """Where a quadratic cost is least."""
     c, x, y = cost((0.0, 0.0)), (cost((1.0, 0.0)), cost((-1.0, 0.0))), (cost((0.0, 1.0)), cost((0.0, -1.0)))
     gx, gy, hxx, hyy = (x[0] - x[1]) / 2.0, (y[0] - y[1]) / 2.0, x[0] + x[1] - 2.0 * c, y[0] + y[1] - 2.0 * c
     hxy = cost((1.0, 1.0)) - x[0] - y[0] + c
     d = hxx * hyy - hxy * hxy
-    v = (-(hyy * gx - hxy * gy) / d, -(hxx * gy - hxy * gx) / d)
-    return v if math.hypot(*v) <= speed else scaled(unit(v), speed)
+    return -(hyy * gx - hxy * gy) / d, -(hxx * gy - hxy * gx) / d
 
 
 def sight(crowd, number, numbers):
@@ -169,7 +176,7 @@ def choose(crowd, number, numbers):
     if not me["active"]:
         return (0.0, 0.0), 0
     wish = me["preferred"] if math.hypot(*me["preferred"]) <= me["speed"] else scaled(unit(me["preferred"]), me["speed"])
-    cost = costs(wish, me["velocity"], numbers)
+    cost = costs(wish, me["velocity"], me["speed"], numbers)
     for halvings in itertools.count():
         solid, soft, _ = obstacles_of(crowd, number, numbers, 2.0**halvings)
         found = best(solid + soft, me["speed"], wish, cost)

@@ -9,7 +9,7 @@ import math
 from tests.reference.orca import add, det, dot, scaled, sub, unit
 
 
-def cone(me, other, tick):
+def cone(me, other, tick, apex_of="paper"):
     """(apex, right side, left side) of the hybrid reciprocal velocity obstacle that `other` imposes on `me`."""
     p, reach = sub(other["position"], me["position"]), me["radius"] + other["radius"]
     theirs = other["velocity"] if other["active"] else (0.0, 0.0)
@@ -26,12 +26,12 @@ def cone(me, other, tick):
     left = (ahead[0] * cosine - ahead[1] * sine, ahead[1] * cosine + ahead[0] * sine)
     relative = sub(me["velocity"], theirs)
     their_wish = other["preferred"] if other["active"] else (0.0, 0.0)
-    # Who goes left shares only the left side; the right side is the other's velocity obstacle whole, and so is where one must not turn to.
-    # (2 share): a stander shares nothing, and the hybrid is the velocity obstacle itself.
+    # Who goes left shares only the left side: the right side is that of the velocity obstacle, whole. The apex is where both sides meet.
     if det(p, sub(me["preferred"], their_wish)) > 0.0:
         apex = add(theirs, right, share * det(relative, left) / det(right, left))
     else:
-        apex = add(theirs, left, share * det(relative, right) / det(right, left))
+        slip = -1.0 if apex_of == "library" else 1.0
+        apex = add(theirs, left, slip * share * det(right, relative) / det(right, left))
     return apex, right, left
 
 
@@ -42,6 +42,13 @@ def inside(cone_, v):
     if dot(right, left) < -1.0 + 1e-12:  # a half-plane
         return det(right, w) > 0.0
     return det(right, w) > 0.0 and det(left, w) < 0.0
+
+
+def depth(cone_, v):
+    """How deep a velocity is in a cone; negative outside."""
+    apex, right, left = cone_
+    w = sub(v, apex)
+    return min(det(right, w), -det(left, w))
 
 
 def candidates(cones, speed, preferred):
@@ -71,8 +78,12 @@ def candidates(cones, speed, preferred):
 
 
 def choose(cones, speed, preferred):
-    """(velocity, whether it is outside every cone): where none is, the nearest one that is outside of most of the nearest neighbours' cones in a row."""
+    """(velocity, whether it is outside every cone): where none is, the nearest one that is outside of most of the nearest neighbours' cones in a row.
+
+    What is nearest is measured from the preferred velocity within the speed limit; the library measures from beyond it.
+    """
     best, reached = None, -1
+    preferred = preferred if math.hypot(*preferred) <= speed else scaled(unit(preferred), speed)
     for v, own in sorted(candidates(cones, speed, preferred), key=lambda c: math.dist(c[0], preferred)):
         first = next((i for i, one in enumerate(cones) if i not in own and inside(one, v)), None)
         if first is None:
@@ -82,9 +93,17 @@ def choose(cones, speed, preferred):
     return best, False
 
 
-def hrvo(agents, number, wanted, reach, tick):
-    """Velocity of one agent of a list of dicts with the columns of CrowdView, and whether it is outside every cone."""
+def cones_of(agents, number, wanted, reach, tick, apex_of):
     me = agents[number]
     near = sorted((math.dist(me["position"], a["position"]), i) for i, a in enumerate(agents) if i != number)
-    cones = [cone(me, agents[i], tick) for distance, i in near if distance < reach][:wanted]
-    return choose(cones, me["speed"], me["preferred"])
+    return [cone(me, agents[i], tick, apex_of) for distance, i in near if distance < reach][:wanted]
+
+
+def hrvo(agents, number, wanted, reach, tick, apex_of="paper"):
+    """Velocity of one agent of a list of dicts with the columns of CrowdView, and whether it is outside every cone."""
+    return choose(cones_of(agents, number, wanted, reach, tick, apex_of), agents[number]["speed"], agents[number]["preferred"])
+
+
+def keeps_nearest(agents, number, reach, tick, apex_of="paper"):
+    """Whether the cone of the nearest neighbour alone leaves a velocity; if not, paper and library go as they please, and the model moves away."""
+    return choose(cones_of(agents, number, 1, reach, tick, apex_of), agents[number]["speed"], agents[number]["preferred"])[1]
