@@ -1,8 +1,8 @@
 """Which velocity on the boundary is best? Models and choices on the same scenes: who arrives, who stands still, how long it takes.
 
-    python -m benchmarks.boundary_choices                        the table of docs/avoidance-clearpath.md, some ten minutes
-    python -m benchmarks.boundary_choices --set tip=butt         clearpath with other numbers as well
-    python -m benchmarks.boundary_choices --only clearpath/progress --scenes circles bottleneck
+    python -m benchmarks.boundary_choices                                        the table of docs/avoidance-clearpath.md, some ten minutes
+    python -m benchmarks.boundary_choices --only clearpath:tip=butt,side_bias=0  one model with numbers of its own
+    python -m benchmarks.boundary_choices --scenes circles bottleneck --seeds 1
 
 Columns: agents that did not arrive; agent-seconds of those stuck (less than 0.2 m from where they were ten seconds ago); the mean over scenes of the
 last arrival over the ideal time, which is the longest of the agents' shortest ways at their speeds; deepest overlap after bodies were pushed apart.
@@ -23,7 +23,8 @@ from crowdsim.schedule.simulation import Simulation
 from tests.crowds import SCENARIOS, on_circle, room, simulation
 from tests.external.test_steering_cases import CASES, document
 
-CHOICES = ("nearest", "progress", "steady", "side", "weighted")
+CHOICES = [f"clearpath:boundary_choice={choice}" for choice in ("nearest", "progress", "steady", "side", "weighted")]
+COMPARED = ["orca", "hrvo:side_pull=0", "hrvo", *CHOICES, "clearpath:tip=butt", "clearpath:side_bias=0"]
 
 
 def circles(seeds: int) -> Iterator[dict[str, Any]]:
@@ -34,17 +35,18 @@ def circles(seeds: int) -> Iterator[dict[str, Any]]:
             yield room(agents, size=2 * radius + 10, after=90)
 
 
-def shipped(name: str, seeds: int) -> Iterator[dict[str, Any]]:
-    """Yield a shipped scenario with several seeds."""
+def shipped(name: str, seeds: int, **group: Any) -> Iterator[dict[str, Any]]:
+    """Yield a shipped scenario with several seeds, its groups changed by `group`."""
     for seed in range(1, seeds + 1):
-        yield {**yaml.safe_load((SCENARIOS / f"{name}.yaml").read_text(encoding="utf-8")), "seed": seed}
+        scene = yaml.safe_load((SCENARIOS / f"{name}.yaml").read_text(encoding="utf-8"))
+        yield {**scene, "seed": seed, "groups": [{**one, **group} for one in scene["groups"]]}
 
 
 def steering(_: int) -> Iterator[dict[str, Any]]:
     """Yield the steering cases; none where the data is missing."""
     for name, case in sorted(CASES.items()):
         if case is not None:
-            yield {**document(name, case), "stop": {"after": 150, "when": "all_arrived"}}
+            yield document(name, case)
 
 
 SCENES = {
@@ -53,6 +55,7 @@ SCENES = {
     "bottleneck": lambda seeds: shipped("bottleneck", seeds),
     "crossing": lambda seeds: shipped("four-way-crossing", seeds),
     "corridor": lambda seeds: shipped("head-on-corridor", seeds),
+    "corridor, 60 + 60": lambda seeds: shipped("head-on-corridor", seeds, count=60),
 }
 
 
@@ -85,21 +88,21 @@ def judge(scene: dict[str, Any], sets: list[str]) -> tuple[int, float, float, fl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", default=["orca", "hrvo", *(f"clearpath/{choice}" for choice in CHOICES)], help="a model, or clearpath/choice")
+    parser.add_argument("--only", nargs="*", default=COMPARED, metavar="MODEL[:NAME=VALUE,...]")
     parser.add_argument("--scenes", nargs="*", choices=list(SCENES), default=list(SCENES))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="numbers of the model")
+    parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
     print("| scene | model | not arrived | stuck, agent-s | time / ideal | deepest overlap, cm |\n| --- | --- | --- | --- | --- | --- |")
     for name in arguments.scenes:
         scenes = list(SCENES[name](arguments.seeds))
         for which in arguments.only:
-            model, _, choice = which.partition("/")
-            sets = [f"avoidance={model}", *(f"avoidance.{one}" for one in arguments.set), *([f"avoidance.boundary_choice={choice}"] if choice else [])]
+            model, _, numbers = which.partition(":")
+            sets = [f"avoidance={model}", *(f"avoidance.{one}" for one in numbers.split(",") if one)]
             found = np.array([judge(scene, sets) for scene in scenes]).reshape(-1, 4)
             if len(found):
                 missing, stuck, ratio, deepest = found[:, 0].sum(), found[:, 1].sum(), found[:, 2].mean(), found[:, 3].max()
-                print(f"| {name} | {which} | {missing:.0f} | {stuck:.0f} | {ratio:.2f} | {100 * deepest:.1f} |", flush=True)
+                called = which.replace(":", " ").replace(",", " ")
+                print(f"| {name} | {called} | {missing:.0f} | {stuck:.0f} | {ratio:.2f} | {100 * deepest:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

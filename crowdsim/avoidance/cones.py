@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice, CrowdView
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS, find_nearest
 from crowdsim.avoidance.obstacles import AREA, BASE, CUT, NORMAL_X, NORMAL_Y, OFFSET, PLANE_FLOATS, PLANES, agent_obstacle, wall_obstacle
-from crowdsim.avoidance.outside import OUTSIDE_FLOATS, best_outside
+from crowdsim.avoidance.outside import OUTSIDE_FLOATS, SHALLOW, best_outside
 from crowdsim.avoidance.programs import LINE_FLOATS, best_velocity, least_violation
 from crowdsim.avoidance.programs import NORMAL_X as LINE_X
 from crowdsim.avoidance.programs import NORMAL_Y as LINE_Y
@@ -195,7 +195,8 @@ def _least_deep(planes, walls, count, speed, wish_x, wish_y, vx, vy, lines):
             if depth < best:
                 nearest, best = at, depth
         lines[LINE_X + obstacle], lines[LINE_Y + obstacle] = planes[NORMAL_X + nearest], planes[NORMAL_Y + nearest]
-        lines[LINE_OFFSET + obstacle] = planes[OFFSET + nearest]
+        # Touched walls may leave standing still alone, which rounding would take away from the linear programs.
+        lines[LINE_OFFSET + obstacle] = planes[OFFSET + nearest] - (SHALLOW if obstacle < walls else _F0)
     failed, x, y, binding = best_velocity(lines, _U0, count, speed, wish_x, wish_y, wish_x, wish_y, False, wish_x, wish_y)
     diagnosis = RELAXED
     if failed < count:
