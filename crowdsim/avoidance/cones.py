@@ -150,31 +150,35 @@ def _shorten(planes, begin, count, factor):
 
 
 @lean_kernel
-def _with_fewer(planes, walls, count, speed, wish_x, wish_y, aim, side, work):
-    """Heed as many of the nearest neighbours as leave a velocity, one at least; return what `best_outside` does."""
-    fit, unfit = walls, count
-    while unfit - fit > _U1:
-        middle = (fit + unfit) >> _U1
-        if best_outside(planes, middle, speed, wish_x, wish_y, aim, side, work)[0]:
-            fit = middle
-        else:
-            unfit = middle
-    return best_outside(planes, max(fit, min(walls + _U1, count)), speed, wish_x, wish_y, aim, side, work)
+def _best_possible(planes, walls, count, speed, wish_x, wish_y, aim, side, drops, halvings, work):
+    """Find the best velocity outside the obstacles; where there is none, let agents give way as little as leaves one.
 
+    One step of giving way leaves out the farthest neighbour that is still heeded (`drops`), all but one at most, or halves the horizon, `halvings`
+    times at most. A velocity that some steps leave is left by more of them, so the number of steps is found by bisection.
 
-@lean_kernel
-def _with_less_time(planes, walls, count, speed, wish_x, wish_y, aim, side, halvings, work):
-    """Halve the horizon towards agents as often as it takes, at most `halvings` times; return what `best_outside` does."""
-    unfit, fit = 0, halvings + 1
-    while fit - unfit > 1:
-        middle = (fit + unfit) >> 1
-        _shorten(planes, walls, count, np.float32(1 << middle))
-        if best_outside(planes, count, speed, wish_x, wish_y, aim, side, work)[0]:
-            fit = middle
+    Returns
+    -------
+    steps : int
+        -1 where nothing helps; then the obstacles are left with the shortest horizon.
+    x, y, obstacle
+        As of `best_outside`.
+    """
+    most = max(np.int64(count) - np.int64(walls) - 1, 0) if drops else halvings
+    unfit, fit, steps = -1, most + 1, 0
+    best_x, best_y, binding = _F0, _F0, np.int64(-1)
+    while unfit < steps < fit:
+        heeded = count
+        if drops:
+            heeded = count - np.uint64(steps)
+        elif steps > 0:
+            _shorten(planes, walls, count, np.float32(1 << steps))
+        exists, x, y, obstacle = best_outside(planes, heeded, speed, wish_x, wish_y, aim, side, work)
+        if exists:
+            fit, best_x, best_y, binding = steps, x, y, obstacle
         else:
-            unfit = middle
-    _shorten(planes, walls, count, np.float32(1 << min(fit, halvings)))
-    return best_outside(planes, count, speed, wish_x, wish_y, aim, side, work)
+            unfit = steps
+        steps = (unfit + fit) >> 1
+    return (fit if fit <= most else -1), best_x, best_y, binding
 
 
 @lean_kernel
@@ -268,17 +272,12 @@ def _choose_outside(start, stop, cells, shown, columns, frame, settings, margin,
         made = _agent_obstacles(cells_x, cells_y, cells_row, shown, slot, count, slots, settings, fast, planes, walls, owner)
         wish_x, wish_y = limited(preferred[row, 0], preferred[row, 1], speed)
         aim = _aim(wish_x, wish_y, velocity[row, 0], velocity[row, 1], speed, settings)
-        x, y, diagnosis = np.float32(wish_x), np.float32(wish_y), FEASIBLE
-        exists, x, y, binding = best_outside(planes, made, fast, x, y, aim, side, work)
-        if not exists:
-            x, y, diagnosis = np.float32(wish_x), np.float32(wish_y), RELAXED
-            if settings.drops != 0.0:
-                exists, x, y, binding = _with_fewer(planes, walls, made, fast, x, y, aim, side, work)
-            else:
-                exists, x, y, binding = _with_less_time(planes, walls, made, fast, x, y, aim, side, halvings, work)
-            if not exists:
-                vx, vy = np.float32(velocity[row, 0]), np.float32(velocity[row, 1])
-                x, y, binding, diagnosis = _least_deep(planes, walls, made, fast, np.float32(wish_x), np.float32(wish_y), vx, vy, lines)
+        near_x, near_y = np.float32(wish_x), np.float32(wish_y)
+        steps, x, y, binding = _best_possible(planes, walls, made, fast, near_x, near_y, aim, side, settings.drops != 0.0, halvings, work)
+        diagnosis = FEASIBLE if steps == 0 else RELAXED
+        if steps < 0:
+            vx, vy = np.float32(velocity[row, 0]), np.float32(velocity[row, 1])
+            x, y, binding, diagnosis = _least_deep(planes, walls, made, fast, near_x, near_y, vx, vy, lines)
         blocker = np.int64(NOBODY)
         if binding >= 0:
             wish_x, wish_y = limited(np.float64(x), np.float64(y), speed)

@@ -53,6 +53,27 @@ def _reaches(planes, obstacle, speed):
 
 
 @lean_kernel
+def _put_half_plane(planes, obstacle, nx, ny, offset):
+    """Write an obstacle that is a half-plane."""
+    _put(planes, obstacle, 0, nx, ny, offset, 0.0)
+    for plane in range(1, PLANES):
+        _put_nothing(planes, obstacle, plane)
+
+
+@lean_kernel
+def _put_tip(planes, obstacle, ax, ay, mx, my, reach, leg, cut, farther):
+    """Write the planes that cut a cone off whose axis is (ax, ay) and whose apex is (mx, my): a spike with shoulders `cut` m/s from the apex."""
+    # The left edge runs from the point of the spike at (cut / farther, 0) to the butt's end at (cut, cut * reach / leg), in axis and left of it.
+    across = (1.0 - 1.0 / farther) * leg
+    length = np.sqrt(reach * reach + across * across)
+    along, across = -reach / length, across / length
+    for plane in range(2, PLANES):
+        nx = along * ax - across * ay if plane == 2 else along * ax + across * ay
+        ny = along * ay + across * ax if plane == 2 else along * ay - across * ax
+        _put(planes, obstacle, plane, nx, ny, nx * mx + ny * my, along * (cut / farther))
+
+
+@lean_kernel
 def agent_obstacle(planes, obstacle, px, py, vx, vy, other_vx, other_vy, reach, share, turn, per_horizon, per_tick, lower, shape, speed):
     """Write the velocity obstacle of another agent.
 
@@ -104,9 +125,7 @@ def agent_obstacle(planes, obstacle, px, py, vx, vy, other_vx, other_vy, reach, 
         else:
             nx, ny = (1.0 if lower else -1.0), 0.0
         base = (nx * other_vx + ny * other_vy) + share * (nx * rx + ny * ry) + (1.0 - share) * (reach - distance) * per_tick
-        _put(planes, obstacle, 0, nx, ny, base, 0.0)
-        for plane in range(1, PLANES):
-            _put_nothing(planes, obstacle, plane)
+        _put_half_plane(planes, obstacle, nx, ny, base)
         return _reaches(planes, obstacle, speed)
     leg = np.sqrt(square - reach * reach)
     ax, ay = px / distance, py / distance  # the axis
@@ -123,21 +142,12 @@ def agent_obstacle(planes, obstacle, px, py, vx, vy, other_vx, other_vy, reach, 
             right_share = -share
     _put(planes, obstacle, 0, left_x, left_y, (left_x * other_vx + left_y * other_vy) + left_share * (left_x * rx + left_y * ry), 0.0)
     _put(planes, obstacle, 1, right_x, right_y, (right_x * other_vx + right_y * other_vy) + right_share * (right_x * rx + right_y * ry), 0.0)
-    if not per_horizon > 0.0:
+    if per_horizon > 0.0:
+        cut = (1.0 - share) * (distance - reach) * per_horizon
+        _put_tip(planes, obstacle, ax, ay, other_vx + share * rx, other_vy + share * ry, reach, leg, cut, farther)
+    else:
         _put_nothing(planes, obstacle, 2)
         _put_nothing(planes, obstacle, 3)
-        return _reaches(planes, obstacle, speed)
-    mx, my = other_vx + share * rx, other_vy + share * ry
-    # The spike's left edge runs from its point at (tip, 0) to the butt's end at (cut, cut * reach / leg), in axis and left of it.
-    cut = (1.0 - share) * (distance - reach) * per_horizon
-    tip = cut / farther
-    across = (1.0 - 1.0 / farther) * leg
-    length = np.sqrt(reach * reach + across * across)
-    along, across = -reach / length, across / length
-    for plane in range(2, PLANES):
-        nx = along * ax - across * ay if plane == 2 else along * ax + across * ay
-        ny = along * ay + across * ax if plane == 2 else along * ay - across * ax
-        _put(planes, obstacle, plane, nx, ny, nx * mx + ny * my, along * tip)
     return _reaches(planes, obstacle, speed)
 
 
@@ -180,9 +190,7 @@ def wall_obstacle(planes, obstacle, frame_shape, frame_link, wall, x, y, radius,
     if collides:
         if not exists:  # a corner that is none: the next wall, which goes on there, is touched as well
             return False
-        _put(planes, obstacle, 0, nx, ny, 0.0, 0.0)
-        for plane in range(1, PLANES):
-            _put_nothing(planes, obstacle, plane)
+        _put_half_plane(planes, obstacle, nx, ny, 0.0)
         return True
     if height <= radius:  # seen from beyond an end, not from before it
         if before:
