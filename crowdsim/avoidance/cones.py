@@ -132,7 +132,7 @@ def _aim(wish_x, wish_y, vx, vy, speed, settings):
     length = np.sqrt(wish_x * wish_x + wish_y * wish_y)
     ux, uy = (wish_x / length, wish_y / length) if length > 0.0 else (0.0, 0.0)
     round_x, round_y = sideways * settings.pull * settings.side * wish_y, -(sideways * settings.pull * settings.side * wish_x)
-    bx, by = (wish_x if length > 0.0 else 0.0) + round_x + steadiness * vx, (wish_y if length > 0.0 else 0.0) + round_y + steadiness * vy
+    bx, by = wish_x + round_x + steadiness * vx, wish_y + round_y + steadiness * vy
     more = (1.0 - sideways) / (1.0 + steadiness) * (ux * bx + uy * by)
     cx, cy = limited((bx - more * ux) / (sideways + steadiness), (by - more * uy) / (sideways + steadiness), speed)
     qxx, qyy = sideways + steadiness + (1.0 - sideways) * (ux * ux), sideways + steadiness + (1.0 - sideways) * (uy * uy)
