@@ -163,7 +163,9 @@ def _best_possible(planes, walls, count, speed, wish_x, wish_y, aim, side, drops
     x, y, obstacle
         As of `best_outside`.
     """
-    most = max(np.int64(count) - np.int64(walls) - 1, 0) if drops else halvings
+    most = halvings
+    if drops:
+        most = np.int64(count - walls) - 1 if count > walls else 0
     unfit, fit, steps = -1, most + 1, 0
     best_x, best_y, binding = _F0, _F0, np.int64(-1)
     while unfit < steps < fit:
@@ -305,8 +307,8 @@ def choose_outside(start, stop, cells, shown, columns, frame, settings, margin, 
     settings : Settings
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
-    out : Choice
-        Rows of the agents in this range are written.
+    out : tuple
+        The first four parts of a `Choice`; rows of the agents in this range are written.
 
     Notes
     -----
@@ -346,4 +348,4 @@ class ConeStep:
             view.entity, view.velocity, view.preferred_velocity, view.radius, view.maximum_speed, view.active, view.zone, view.reach
         )
         margin = np.float32(MARGIN_TICKS * tick_length * float(fastest) + MARGIN_M)
-        team.run(choose_outside, count, view.cells, self._shown, columns, self._frame, settings, margin, out)
+        team.run(choose_outside, count, view.cells, self._shown, columns, self._frame, settings, margin, out[:4])
