@@ -173,8 +173,8 @@ def best_outside(planes, count, speed, wish_x, wish_y, aim, side, work):
 
     Notes
     -----
-    Where a velocity is permitted, one is found; it is at most `SHALLOW` and rounding deep in any obstacle. About 35 ns where the wish is permitted, 70
-    for each line that has to be looked at. Twin: `tests/reference/clearpath.py`.
+    Where a velocity is permitted, one is found; it is at most `SHALLOW` and rounding deep in any obstacle. The time goes with the number of lines that
+    promise more than what is found; see benchmarks/models.py. Twin: `tests/reference/clearpath.py`.
     """
     around = first_around(planes, count, wish_x, wish_y)
     if around < 0:
