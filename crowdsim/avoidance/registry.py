@@ -115,4 +115,4 @@ def _load_all() -> dict[str, str]:
 
 
 def _load_own() -> None:
-    from crowdsim.avoidance import none, orca, sampled, toi  # noqa: F401  (importing a model registers it)
+    from crowdsim.avoidance import clearpath, hrvo, none, orca, sampled, toi  # noqa: F401  (importing a model registers it)

@@ -27,7 +27,7 @@ _INFINITE = np.inf
 
 
 @lean_kernel
-def _height(ux, uy, lx, ly, rx, ry):
+def wall_height(ux, uy, lx, ly, rx, ry):
     """Return how far the agent is from the wall's line, positive on the free side; the mean of both ends', so that mirrored walls give the same."""
     return 0.5 * ((ly * ux - lx * uy) + (ry * ux - rx * uy))
 
@@ -65,7 +65,7 @@ def near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found):
         ux, uy = shape[wall, ALONG_X], shape[wall, ALONG_Y]
         lx, ly = shape[wall, LEFT_X] - x, shape[wall, LEFT_Y] - y
         rx, ry = shape[wall, RIGHT_X] - x, shape[wall, RIGHT_Y] - y
-        height = _height(ux, uy, lx, ly, rx, ry)
+        height = wall_height(ux, uy, lx, ly, rx, ry)
         beyond_left, beyond_right = lx * ux + ly * uy, rx * ux + ry * uy  # > 0: left of the left end; < 0: right of the right end
         if beyond_left > 0.0:
             square, visible = lx * lx + ly * ly, height > 0.0
@@ -89,7 +89,7 @@ def near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found):
 
 
 @lean_kernel
-def _collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius_squared):
+def collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius_squared):
     """Return (collides, has a half-plane, its normal) where the disc touches the wall already."""
     left_squared, right_squared = lx * lx + ly * ly, rx * rx + ry * ry
     if before and left_squared <= radius_squared:
@@ -266,9 +266,9 @@ def wall_half_planes(shape, link, zone_wall, begin, end, x, y, vx, vy, radius, r
         rx, ry = shape[wall, RIGHT_X] - x, shape[wall, RIGHT_Y] - y
         if _covered(lines, count, lx, ly, rx, ry, per_horizon, radius):
             continue
-        height = _height(ux, uy, lx, ly, rx, ry)
+        height = wall_height(ux, uy, lx, ly, rx, ry)
         before, after = lx * ux + ly * uy > 0.0, rx * ux + ry * uy < 0.0
-        collides, exists, nx, ny = _collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius * radius)
+        collides, exists, nx, ny = collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius * radius)
         offset = 0.0
         if not collides:
             legs = _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius)

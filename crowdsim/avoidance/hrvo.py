@@ -1,0 +1,100 @@
+"""HRVO, exactly: hybrid reciprocal velocity obstacles without a horizon.
+
+Snape, van den Berg, Guy, Manocha, "The hybrid reciprocal velocity obstacle", IEEE Transactions on Robotics 27 (2011), with candidates as in ClearPath:
+of all velocities that are in no obstacle, the one nearest to the preferred velocity; where there is none, the farthest neighbours are left out, one
+after the other. Walls, of which the paper has none, are kept as in ClearPath.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from crowdsim.avoidance.cones import ConeStep, Settings
+from crowdsim.avoidance.model import Choice, CrowdView
+from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
+from crowdsim.avoidance.obstacles import HYBRID, LIBRARY
+from crowdsim.avoidance.registry import register
+from crowdsim.threads import Team
+from crowdsim.tunable import param
+
+
+@register
+class Hrvo:
+    """Hybrid cones without end: everybody passes everybody on an agreed side, long before they meet."""
+
+    name: ClassVar[str] = "hrvo"
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """What can be tuned."""
+
+        neighbour_count: int = param(
+            10, "", low=0, high=MOST_NEIGHBOURS, source="HRVO library's examples",
+            why="the nearest ten surround a walker; more leaves no velocity in crowds, since every cone is endless",
+        )
+        neighbour_distance: float = param(
+            5.0, "m", above=0.0, high=100.0, source="ours",
+            why="takes the place of a time horizon: farther neighbours are not heeded; larger leaves no velocity in crowds, smaller reacts late",
+        )
+        time_horizon_walls: float = param(
+            0.5, "s", above=0.0, high=60.0, source="as for ClearPath",
+            why="how long a velocity is to stay clear of walls; larger slows down far before a wall and cannot use narrow doors, smaller brakes late",
+        )
+        side: str = param(
+            "right", "", choices=("right", "left"), source="HRVO library: the right",
+            why="on which side people pass where their preferred velocities do not decide",
+        )
+        side_pull: float = param(
+            0.3, "", low=0.0, high=1.0, source="ours; 0: Snape et al. (2011)",
+            why="where the preferred velocity is forbidden, the best one is the nearest to one that swerves to the preferred side by this part of the speed;"
+            " 0 is the paper's nearest, with which streams that meet head-on clog",
+        )
+        apex: str = param(
+            "paper", "", choices=("paper", "library"), source="Snape et al. (2011), section IV; HRVO library",
+            why="library repeats a slip of the library, whose cones of those that pass with the other one on their left are moved the wrong way round:"
+            " for comparisons with it, since mirrored scenes then no longer go mirrored",
+        )
+
+    def __init__(self, parameters: Parameters | None = None) -> None:
+        self.parameters = parameters or self.Parameters()
+        self._step = ConeStep()
+
+    def prepare(self, capacity: int) -> None:
+        """Make room for `capacity` agents."""
+        self._step.prepare(capacity)
+
+    def settings(self, tick_length: float) -> Settings:
+        """Return what the kernel is told, for ticks of `tick_length` seconds."""
+        own = self.parameters
+        return Settings(
+            neighbour_count=float(own.neighbour_count),
+            neighbour_distance=float(own.neighbour_distance),
+            per_horizon=0.0,
+            per_standing_horizon=0.0,
+            per_wall_horizon=1.0 / own.time_horizon_walls,
+            per_tick=1.0 / tick_length,
+            bias=float(HYBRID if own.apex == "paper" else LIBRARY),
+            bias_strength=1.0,
+            spike=1.0,
+            side=1.0 if own.side == "right" else -1.0,
+            side_sine=0.0,
+            sideways=1.0,
+            steadiness=0.0,
+            pull=float(own.side_pull),
+            drops=1.0,
+        )
+
+    def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
+        """Choose a velocity for everyone; see `AvoidanceModel`."""
+        self._step.choose(view, view.preferred_velocity, tick_length, self.settings(tick_length), team, out)
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Return nothing: what guides the search is the column `reach`, which belongs to the caller."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take nothing back."""
