@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
         assert name == "crowdsim"
         done = crowdsim(arguments, cwd=folder)
         assert (done.returncode, done.stderr) == (0, ""), command
-    assert crowdsim(["run", "scenarios/bottleneck.yaml", "--set", "stop.after=1", "--trace", "-q", "-o", "runs/traced.h5"], cwd=folder).returncode == 3
+    assert crowdsim(["run", "scenarios/bottleneck.yaml", "--set", "stop.after=1", "--set", "record.explain=[crowd]", "--trace", "-q", "-o", "runs/traced.h5"], cwd=folder).returncode == 3
     return folder
 
 
