@@ -19,6 +19,7 @@ import shapely
 from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.build import build_mesh, mesh_from_polygons
 from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.hold import held_by_nobody
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
@@ -103,11 +104,12 @@ def time_agents(mesh, goals, answers, starts, polygons, agents):
     wants, radius, speed = np.ones(agents, dtype=np.uint8), np.full(agents, RADIUS_M), np.full(agents, SPEED_M_S)
     velocity, corner, clear = np.zeros((agents, 2)), np.zeros((agents, 2)), np.zeros(agents, dtype=np.float32)
     new = [position.copy(), polygon.copy(), ahead.copy(), clear.copy(), np.zeros(agents, dtype=np.uint8)]
+    held = held_by_nobody(agents)
     layer, located = np.full(agents, -1, dtype=np.int32), np.empty(agents, dtype=np.int64)
     spent = {"steer": [], "walk": [], "locate": []}
     for _ in range(200):
         times = [time.perf_counter()]
-        steer_many(0, agents, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, TICK_S, velocity, corner)
+        steer_many(0, agents, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, TICK_S, held, velocity, corner)
         times.append(time.perf_counter())
         walk_many(0, agents, mesh, cells, block, capacity, ahead, polygon, position, position + velocity * TICK_S, radius, clear, *new)
         times.append(time.perf_counter())

@@ -43,6 +43,22 @@ def test_the_readmes_snippet_runs(tmp_path):
     assert int(rest.split()[0]) > 10_000 and rest.split()[2] == "DataFrame"
 
 
+def test_the_snippets_of_the_page_about_the_library_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    snippets = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "library.md").read_text(encoding="utf-8"), flags=re.S)
+    space: dict = {}
+    outcomes = []
+    for snippet in snippets:
+        exec(snippet, space)
+        outcomes.append(space["verdict"])
+    ran, stepped, steered, *_ = outcomes
+    assert (ran.arrived, stepped.arrived, steered.arrived) == (40, 40, 40) and ran.digest == stepped.digest != steered.digest
+    assert len(space["arrivals"]) == 40 and len(space["table"]) > 30 and steered.arrivals["west"] > 0 and steered.steered == len(space["behind"]) + 2
+    assert capsys.readouterr().out.splitlines()[-1] == "seed: is -1, but must be at least 0"
+    with crowdsim.open_run("room.h5") as run:
+        assert run.is_whole
+
+
 def test_the_package_names_what_it_offers():
     assert sorted(crowdsim.__all__) == ["Simulation", "__version__", "load_scenario", "open_run"]
     for name in crowdsim.__all__:

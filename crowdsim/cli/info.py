@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crowdsim.cli.shell import say, say_json, table
-from crowdsim.cli.verdict import aligned, is_verdict, left_text, verdict_rows
+from crowdsim.cli.verdict import aligned, is_verdict, left_text, result_of, verdict_rows
 from crowdsim.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def info(
     with open_run(path) as recording:
         facts = describe(recording)
     if json:
-        say_json(facts)
+        say_json(_without_nan(facts))
     else:
         say(as_text(facts))
     return ExitCode.OK
@@ -85,7 +87,7 @@ def as_text(facts: dict[str, Any]) -> str:
     facts : dict
         From `describe`.
     """
-    result = (facts["verdict"] or {}).get("result") or {}
+    result = result_of(facts["verdict"])
     knows = is_verdict(result)
     marks = [word for word, is_so in (("exact", facts["exact"]), ("traced", facts["traced"]), ("not reproducible", not facts["reproducible"])) if is_so]
     each = f", {facts['bytes_per_agent_and_frame']:g} bytes for an agent in a frame" if facts["bytes_per_agent_and_frame"] else ""
@@ -108,7 +110,16 @@ def as_text(facts: dict[str, Any]) -> str:
     return text + (left_text(result) if knows else "")
 
 
-def _plain_verdict(result: dict[str, Any]) -> list[tuple[str, str]]:
+def _without_nan(value: Any) -> Any:
+    """Return plain values with None for numbers that JSON does not know; only a stranger's verdict has such."""
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain_verdict(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the plain values of a verdict that another program wrote; tables in it are for programs."""
     words = []
     for key, value in result.items():

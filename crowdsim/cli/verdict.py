@@ -19,6 +19,12 @@ _NUMBERS = {
 Rows = Sequence[tuple[str, str]]
 
 
+def result_of(verdict: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return what a recording's verdict says that the run came to; empty if it says nothing that could be shown."""
+    result = (verdict or {}).get("result")
+    return result if isinstance(result, Mapping) else {}
+
+
 def is_verdict(result: Mapping[str, Any]) -> bool:
     """Return whether plain values, perhaps from a stranger's file, are the verdict of a run."""
     tables = all(_is_table(result.get(name), kind) for name, kind in (("arrivals", int), ("reasons", int), ("ms_per_tick", (int, float))))

@@ -11,6 +11,7 @@ import typer
 from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say, say_json
+from crowdsim.cli.verdict import result_of
 from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode
 
 
@@ -32,8 +33,8 @@ def verify(
     from crowdsim.schedule.simulation import Simulation
 
     with open_run(run) as recorded, tempfile.TemporaryDirectory(prefix="crowdsim-verify-") as folder, Progress(enabled=not (quiet or json)) as progress:
-        steered = ((recorded.verdict or {}).get("result") or {}).get("steered", 0)
-        if steered:
+        steered = result_of(recorded.verdict).get("steered", 0)
+        if isinstance(steered, int) and steered:
             raise CrowdsimError(f"{run}: a program steered this run ({steered:,} times): it does not follow from its scenario and cannot be run again from it.")
         load_plugins(plugin)
         notes = require_recorded(dict(recorded.header.plugins), str(run))

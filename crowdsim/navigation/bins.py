@@ -77,9 +77,11 @@ def list_bins(vertex, polygon_start, edge_vertex, edge_end, origin, size, shape,
                     else:
                         start[cell + 1] += 1
         if is_filling == 0:
-            start = np.cumsum(start)
+            for cell in range(columns * rows):
+                start[cell + 1] += start[cell]
             out = np.empty(start[columns * rows], dtype=np.int32)
-    start[1:] = start[:-1].copy()
+    for cell in range(columns * rows, 0, -1):  # each cell's start has moved to its end
+        start[cell] = start[cell - 1]
     start[0] = 0
     return start, out
 

@@ -126,7 +126,8 @@ def mesh_from_polygons(
         Counter-clockwise, convex, sharing whole edges.
     layers : (np,) int32, optional
         Floor of each polygon; all 0 by default.
-    openings, wall_reach
+    openings : shapely geometry, optional
+    wall_reach : float, m
         See `build_mesh`.
 
     Raises

@@ -43,6 +43,11 @@ class Held(NamedTuple):
     offset: NDArray[np.float64]
 
 
+def held_by_nobody(count: int) -> Held:
+    """Return what `count` bodies hold that have to look for their corners."""
+    return Held(np.full(count, NOTHING_HELD, dtype=np.int32), np.zeros((count, 6), dtype=np.float32), np.zeros(count))
+
+
 @inlined_kernel
 def slack_of(mesh, posts, count, bend, stop, sx, sy, ux, uy, reach, radius):
     """Return how far from the straight line of a body every post stays (m; 0 if one presses into it).

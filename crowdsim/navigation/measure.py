@@ -44,8 +44,8 @@ def _measure_rows(mesh, goals, cells, block, ahead, polygon, piece, position, ra
         out[row] = np.inf
         if piece[row] < 0:
             continue
-        count = lay_out_posts(mesh, cells, block[row], ahead[row], polygon[row], 0, ahead[row] + 1, posts, 0)
-        if count > posts.size:
+        count, laid = lay_out_posts(mesh, cells, block[row], ahead[row], polygon[row], 0, ahead[row] + 1, posts, 0)
+        if laid <= ahead[row]:
             continue
         x, y = position[row, 0], position[row, 1]
         found, tx, ty = find_bends(mesh, goals, posts, count, polygon[row], piece[row], x, y, radius[row], bends, flood)

@@ -35,8 +35,10 @@ def lay_out_posts(mesh, cells, start, length, polygon, first, last, posts, at):
 
     Returns
     -------
-    int
-        End of what was written; ``posts.size + 1`` if there was no room for all.
+    end : int
+        End of what was written.
+    portal : int
+        The portal before which it ends: `last`, or an earlier one if there was no room for more.
     """
     for portal in range(first, last):
         edge = cells[start + length - 1 - portal] if portal < length else -1
@@ -48,7 +50,7 @@ def lay_out_posts(mesh, cells, start, length, polygon, first, last, posts, at):
             current = mesh.edge_polygon[entry]
         low, high = mesh.polygon_start[current], mesh.polygon_start[current + 1]
         if at + (high - low) + 2 > posts.size:
-            return posts.size + 1
+            return at, portal
         group = at
         if entry >= 0 and edge >= 0:
             side = edge + 1 if edge + 1 < high else low
@@ -77,7 +79,7 @@ def lay_out_posts(mesh, cells, start, length, polygon, first, last, posts, at):
             at += 2
         if at > group:
             posts[group] = posts[group] | FIRST if posts[group] >= 0 else ~(~posts[group] | FIRST)
-    return at
+    return at, last
 
 
 @inlined_kernel

@@ -59,10 +59,10 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
     look = min(ahead, LOOKAHEAD)
     while True:
         is_whole = look == ahead
-        count = lay_out_posts(mesh, cells, block, ahead, polygon, 0, look + 1 if is_whole else look, posts, 0)
-        if count > posts.size:
-            count, is_whole = posts.size, False
-            look = ahead
+        last = look + 1 if is_whole else look
+        count, laid = lay_out_posts(mesh, cells, block, ahead, polygon, 0, last, posts, 0)
+        if laid < last:
+            is_whole, look = False, ahead
         found, tx, ty = pull_string(mesh, goals, posts, count, piece if is_whole else -1, x, y, radius, bends, 2, flood)
         if found == 2 or is_whole or look == ahead:
             break
@@ -73,7 +73,7 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
     is_known = True
     if not ends_at_goal and pulled < 2:
         # Too long a straight stretch to see its end: steer at the middle of the last portal that was laid out.
-        edge = cells[block + ahead - min(ahead, look)]
+        edge = cells[block + ahead - laid]
         tx, ty = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
         is_known = False
     if radius > 0.0:

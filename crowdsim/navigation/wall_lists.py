@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.navigation.mesh import NavMesh
 
 STRAIGHT_M = 1e-7  # How far the vertices of one wall may lie off the line between its ends: feet do by rounding; far below what a body keeps clear.
 
@@ -130,8 +131,18 @@ def _is_within(mesh, edge, polygon, reach, centre, radius):
     return middle <= (reach + half + radius[polygon]) * (1.0 + 1e-9) and _edge_to_polygon(mesh, edge, polygon) <= reach
 
 
+def flood_wall_lists(mesh: NavMesh, wall_count: int, reach: float) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return for each polygon the walls within `reach` (m) as `Walls` keeps them: ``zone_start`` and, ascending in each zone, ``zone_wall``."""
+    start, wall = list_zone_walls(mesh, wall_count, reach)
+    key = np.repeat(wall_count * np.arange(len(start) - 1), np.diff(start))
+    key += wall
+    key.sort()
+    key %= max(1, wall_count)
+    return start, key.astype(np.int32)
+
+
 @kernel
-def flood_wall_lists(mesh, wall_count, reach):
+def list_zone_walls(mesh, wall_count, reach):
     """List for each polygon the walls within `reach` that can be got at without going through a wall.
 
     Parameters
@@ -144,7 +155,7 @@ def flood_wall_lists(mesh, wall_count, reach):
     -------
     zone_start : (np + 1,) int64
     zone_wall : (k,) int32
-        The walls of polygon p are ``zone_wall[zone_start[p]:zone_start[p + 1]]``, ascending. Twin: `tests/reference/mesh.py`.
+        The walls of polygon p are ``zone_wall[zone_start[p]:zone_start[p + 1]]``, as they were come upon. Twin: `tests/reference/mesh.py`.
     """
     count = mesh.polygon_start.size - 1
     centre, radius = np.empty((count, 2)), np.empty(count)
@@ -153,12 +164,11 @@ def flood_wall_lists(mesh, wall_count, reach):
     seen = np.full(count, -1, dtype=np.int64)
     listed = np.full(wall_count, -1, dtype=np.int64)
     stack = np.empty(count, dtype=np.int64)
-    found = np.empty(wall_count, dtype=np.int32)
     out = np.empty(64, dtype=np.int32)
     for zone in range(count):
         stack[0] = zone
         seen[zone] = zone
-        done, visited, walls = 0, 1, 0
+        done, visited, walls = 0, 1, zone_start[zone]
         while done < visited:
             current = stack[done]
             done += 1
@@ -167,7 +177,12 @@ def flood_wall_lists(mesh, wall_count, reach):
                 if twin < 0:
                     if wall >= 0 and listed[wall] != zone and (current == zone or _is_within(mesh, edge, zone, reach, centre, radius)):
                         listed[wall] = zone
-                        found[walls] = wall
+                        if walls == out.size:
+                            grown = np.empty(2 * out.size, dtype=np.int32)
+                            for slot in range(walls):
+                                grown[slot] = out[slot]
+                            out = grown
+                        out[walls] = wall
                         walls += 1
                     continue
                 other = mesh.edge_polygon[twin]
@@ -175,11 +190,5 @@ def flood_wall_lists(mesh, wall_count, reach):
                     seen[other] = zone
                     stack[visited] = other
                     visited += 1
-        used = zone_start[zone]
-        if used + walls > out.size:
-            grown = np.empty(2 * (used + walls), dtype=np.int32)
-            grown[:used] = out[:used]
-            out = grown
-        out[used : used + walls] = np.sort(found[:walls])
-        zone_start[zone + 1] = used + walls
-    return zone_start, out[: zone_start[count]].copy()
+        zone_start[zone + 1] = walls
+    return zone_start, out[: zone_start[count]]

@@ -21,8 +21,8 @@ class Listeners:
 
     def __init__(self) -> None:
         self._all: list[Listener] = []
-        self._events: deque[Any] = deque()
-        self._calls: deque[tuple[Callable[[Any], Any], Any]] = deque()
+        self._events: deque[NDArray[Any]] = deque()
+        self._calls: deque[tuple[Listener, Any]] = deque()
 
     def add(self, kind: EventKind | str | int | None, callback: Callable[[Any], Any]) -> Callable[[], None]:
         """Add a listener; return a function that takes it off again."""
@@ -39,7 +39,8 @@ class Listeners:
 
     def take(self, events: NDArray[Any]) -> None:
         """Note events that are to be told."""
-        self._events.extend(events.view(np.recarray))
+        if len(events):
+            self._events.append(events)
 
     def tell(self) -> None:
         """Tell all events that were not told yet.
@@ -48,19 +49,28 @@ class Listeners:
         """
         while self._calls or self._events:
             if not self._calls:
-                event = self._events.popleft()
-                self._calls.extend((callback, event) for kind, callback in self._all if kind is None or kind == event.kind)
+                wanted = self._wanted(self._events.popleft())
+                self._calls.extend((listener, event) for event in wanted for listener in self._all if listener[0] in (None, event.kind))
                 continue
-            callback, event = self._calls.popleft()
+            listener, event = self._calls.popleft()
+            if listener not in self._all:  # taken off by a callback
+                continue
             try:
-                callback(event)
+                listener[1](event)
             except BaseException as error:
-                name = getattr(callback, "__name__", repr(callback))
+                name = getattr(listener[1], "__name__", repr(listener[1]))
                 error.add_note(
                     f"crowdsim: raised by the callback {name} for {EventKind(int(event.kind)).name} at tick {event.tick}. The tick itself is whole and "
                     "recorded; the simulation can go on."
                 )
                 raise
+
+    def _wanted(self, events: NDArray[Any]) -> Any:
+        """Return the events that somebody listens for, with attributes; most are of no interest to anybody, and a record costs a microsecond."""
+        kinds = {kind for kind, _ in self._all}
+        if None not in kinds:
+            events = events[np.isin(events["kind"], [int(kind) for kind in kinds if kind is not None])]
+        return events.view(np.recarray)
 
 
 def event_kind(kind: EventKind | str | int) -> EventKind:

@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import h5py
+import numpy as np
 import pytest
 
 from crowdsim.cli.verdict import is_verdict, left_text, verdict_rows, verdict_text
 from tests.cli.command import crowdsim
 from tests.crowds import SCENARIOS
+from tests.recording.crowd import record
 
 RESULT: dict[str, Any] = {
     "scenario": "hall", "ended": "time is up", "agents": 40, "arrived": 30, "standing": 12, "arrivals": {"east": 20, "(1, 2) within 0.3 m": 6, "(3, 4) within 0.3 m": 4},
@@ -84,3 +87,18 @@ def test_info_shows_the_table_that_run_has_printed(tmp_path):
 def test_what_is_no_verdict_of_a_run_is_not_taken_for_one(strange):
     assert is_verdict(RESULT) and is_verdict(json.loads(json.dumps(RESULT)))
     assert not is_verdict({name: strange.get(name, value) for name, value in RESULT.items()} if strange else {})
+
+
+@pytest.mark.parametrize("result", [[1, 2], "fine", None, 7, {"ended": "well", "steered": ["often"], "speed": float("nan")}, {"left": [[]], "arrivals": 3}])
+def test_info_shows_a_recording_with_a_strange_verdict(result, tmp_path):
+    path = record(tmp_path / "run.h5", agents=5, ticks=10, verdict={"note": "x" * 200})
+    with h5py.File(path, "r+") as file:
+        words = json.loads(file["verdict"][:].tobytes())
+        text = json.dumps(words | {"result": result}).encode()
+        size = len(file["verdict"])
+        assert len(text) <= size
+        file["verdict"][:] = np.frombuffer(text.ljust(size), dtype=np.uint8)
+    for options in ([], ["--json"]):
+        done = crowdsim(["info", path, *options])
+        assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["agents"] == 5

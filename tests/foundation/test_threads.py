@@ -47,7 +47,8 @@ def test_answers_come_in_row_order_and_few_rows_are_not_split():
 def test_ranges_run_side_by_side():
     meeting = threading.Barrier(3, timeout=10)
     team = Team(3)
-    team.run(lambda start, stop: meeting.wait(), 3, at_least=1)  # passes only if all three are there at once
+    places = team.run(lambda start, stop: meeting.wait(), 3, at_least=1)  # passes only if all three are there at once
+    assert sorted(places) == [0, 1, 2]
     team.close()
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.navigation.hold import NOTHING_HELD, REACH, SLACK, Held
+from crowdsim.navigation.hold import NOTHING_HELD, REACH, SLACK, Held, held_by_nobody
 from crowdsim.navigation.steer import steer_many
 from crowdsim.scenario.load import load_scenario
 from crowdsim.schedule.simulation import Simulation
@@ -27,10 +27,6 @@ def held_by(agents):
     return Held(agents.corner_post.copy(), agents.corner_line.copy(), agents.corner_offset.copy())
 
 
-def held_by_nobody(agents):
-    return Held(np.full(len(agents), NOTHING_HELD, dtype=np.int32), np.zeros((len(agents), 6), dtype=np.float32), np.zeros(len(agents)))
-
-
 # Where the string bends several times within a body's width, the two may let go of a bend some centimetres apart.
 @pytest.mark.parametrize("name, least_held", [("concourse", 0.85), ("office-floor", 0.8), ("four-way-crossing", 0.9), ("room-evacuation", 0.9)])
 def test_what_is_held_is_what_a_fresh_look_finds(name, least_held):
@@ -44,7 +40,7 @@ def test_what_is_held_is_what_a_fresh_look_finds(name, least_held):
             held = held_by(agents)
             before = held.line.copy()
             velocity, _, follows = steer(simulation, held)
-            fresh, _, _ = steer(simulation, held_by_nobody(agents))
+            fresh, _, _ = steer(simulation, held_by_nobody(len(agents)))
             apart = np.hypot(*(velocity - fresh).T)
             assert apart.max(initial=0.0) < 0.5
             asked += np.count_nonzero(follows)
@@ -60,7 +56,7 @@ def test_a_corner_is_let_go_of_behind_where_it_was_found_and_aside_of_its_line()
         for _ in range(20):
             simulation.step()
         agents = simulation.world.agents
-        held = held_by_nobody(agents)
+        held = held_by_nobody(len(agents))
         _, _, follows = steer(simulation, held)
         known = follows & (held.post != NOTHING_HELD) & (held.line[:, SLACK] > 0.0)
         assert known.any()

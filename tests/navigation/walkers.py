@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.hold import NOTHING_HELD, Held, held_by_nobody
 from crowdsim.navigation.search import FOUND
 from crowdsim.navigation.steer import steer_many
 from crowdsim.navigation.walk import walk_many
@@ -23,6 +24,7 @@ class Walkers:
         self.clear, self.touched = np.zeros(count, dtype=np.float32), np.zeros(count, dtype=np.uint8)
         self.goals, self.piece, self.wants = None, np.full(count, -1, dtype=np.int32), np.zeros(count, dtype=np.uint8)
         self.velocity, self.corner = np.zeros((count, 2)), np.zeros((count, 2))
+        self.held: Held = held_by_nobody(count)
 
     def head_for(self, shape, reach: float = 0.01) -> np.ndarray:
         """Find ways to a goal; return their lengths, inf where there is none."""
@@ -35,6 +37,7 @@ class Walkers:
                 assert len(cells) <= self.capacity[row]
                 self.cells[self.block[row] : self.block[row] + len(cells)] = cells
                 self.ahead[row], self.wants[row] = len(cells), 1
+                self.held.post[row] = NOTHING_HELD
                 lengths[row] = planner.string(self.position[row], self.goals, self.radius[row])[2]
         return lengths
 
@@ -43,7 +46,7 @@ class Walkers:
         count = len(self.position)
         steer_many(
             0, count, self.mesh, self.goals, self.cells, self.block, self.ahead, self.polygon, self.piece, self.wants, self.position, self.radius,
-            np.full(count, speed), tick, self.velocity, self.corner,
+            np.full(count, speed), tick, self.held, self.velocity, self.corner,
         )  # fmt: skip
 
     def walk(self, target) -> None:

@@ -157,7 +157,7 @@ class OnePlanner:
         cells, piece = self.corridor()
         posts = np.zeros(64 * (len(cells) + 2), dtype=np.int32)
         polygon = int(self.slots.header[0, START_POLYGON])
-        count = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
+        count, _ = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
         bends = np.zeros(len(posts), dtype=np.int32)
         found, tx, ty = find_bends(mesh, goals, posts, count, polygon, piece, start[0], start[1], radius, bends, self.flood)
         points = np.zeros((2 * found + 2, 2))

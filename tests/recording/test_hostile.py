@@ -108,7 +108,10 @@ def test_a_file_made_to_do_harm_is_refused_in_one_sentence(whole, tmp_path, harm
 
 def test_a_copy_without_harm_is_read(whole, tmp_path):
     """So the tests above fail for the harm and not for the copying."""
-    read_everything(rebuilt(whole, tmp_path / "fine.h5", lambda file: None))
+    path = rebuilt(whole, tmp_path / "fine.h5", lambda file: None)
+    read_everything(path)
+    with open_run(path) as copy, open_run(whole) as original:
+        assert copy.trajectories().equals(original.trajectories()) and copy.run_digest == original.run_digest
 
 
 def test_small_files_cannot_fill_the_memory(whole, tmp_path):

@@ -376,6 +376,7 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "SYMMETRY_BROKEN": 7,
         "GOAL_REACHED": 8,
         "RETIRED": 9,
+        "STRAYED": 10,
     }
     assert EVENT_DTYPE.itemsize == 48
 

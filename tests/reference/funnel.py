@@ -30,6 +30,13 @@ def _side(a, b, p):
     return (turn > 0) - (turn < 0)
 
 
+def _leads_through(p, q, left, right):
+    """Whether the line from p to q crosses a portal; staying in place does if it is at an end of it: a corridor may come round to the same corner again."""
+    if p == q:
+        return p in (left, right)
+    return _side(p, q, left) >= 0 >= _side(p, q, right)
+
+
 def shortest_in_corridor(mesh, portals, start, goal):
     """The shortest way of a point through portals in their order, as (length, corners).
 
@@ -44,7 +51,7 @@ def shortest_in_corridor(mesh, portals, start, goal):
             ways = []
             for i in range(j):
                 for p in stages[i]:
-                    if (i, p) in best and all(_side(p, q, left) >= 0 >= _side(p, q, right) for left, right in ends[i : j - 1]):
+                    if (i, p) in best and all(_leads_through(p, q, *portal) for portal in ends[i : j - 1]):
                         length, corners = best[i, p]
                         ways.append((length + math.dist(p, q), (*corners, q) if p != q else corners))
             if ways:

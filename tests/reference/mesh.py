@@ -1,6 +1,6 @@
 """Twins of the kernels that make and question a mesh: every polygon, every wall, every diagonal is looked at.
 
-Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, separating_width, parting_width, measure_pairs, list_bins, flood_wall_lists,
+Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, separating_width, parting_width, measure_pairs, list_bins, list_zone_walls,
 find_exit, is_in_sight.
 """
 

@@ -45,13 +45,19 @@ def test_uniform01_is_never_0_or_1_and_fills_the_interval_evenly():
 
 def test_natural_log_agrees_with_the_library_to_two_units_in_the_last_place():
     for x in np.concatenate([np.logspace(-300, 300, 999), np.linspace(0.5, 2.0, 999)]):
-        assert natural_log(x) == pytest.approx(math.log(x), rel=5e-16, abs=2e-16)
+        assert natural_log(x) == pytest.approx(reference.natural_log(x), rel=5e-16, abs=2e-16)
 
 
 def test_normal_quantile_inverts_the_normal_distribution():
     for p in np.concatenate([np.linspace(1e-9, 1 - 1e-9, 501), [1e-300, 1e-30]]):
         x = normal_quantile(p)
         assert 0.5 * math.erfc(-x / math.sqrt(2.0)) == pytest.approx(p, rel=2e-13)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_normal_quantile_agrees_with_reference(seed):
+    for p in np.random.default_rng(seed).uniform(0.0, 1.0, 200).tolist() + [1e-300, 1e-12, 0.075, 0.925, 0.5, 1.0 - 1e-12]:
+        assert normal_quantile(p) == pytest.approx(reference.normal_quantile(p), rel=1e-14, abs=1e-15)
 
 
 def test_draws_of_an_agent_do_not_depend_on_the_others():
@@ -89,3 +95,13 @@ def test_fill_normal_keeps_the_cut_offs_and_says_where_it_failed():
     assert out.mean() == pytest.approx(1.34, abs=0.01) and out.std() == pytest.approx(0.26, abs=0.01)
     assert fill_normal(1, 2, keys[:3], 0.0, 1.0, 50.0, 51.0, out[:3]) == 3
     assert np.all(np.isnan(out[:3]))
+
+
+@pytest.mark.parametrize(("mean", "deviation", "low", "high"), [(1.34, 0.26, 0.5, 2.2), (0.0, 1.0, 1.5, 2.0), (0.0, 1.0, 60.0, 61.0)])
+def test_fill_normal_agrees_with_reference(mean, deviation, low, high):
+    keys = np.array([agent_key("crowd", i) for i in range(30)], dtype=np.uint64)
+    out = np.empty(30)
+    failed = fill_normal(7, 3, keys, mean, deviation, low, high, out)
+    expected = [reference.normal(7, 3, int(key), mean, deviation, low, high) for key in keys]
+    assert out.tolist() == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    assert failed == sum(math.isnan(value) for value in expected)
