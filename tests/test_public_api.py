@@ -60,7 +60,7 @@ def test_the_snippets_of_the_page_about_the_library_run(tmp_path, monkeypatch, c
 
 
 def test_the_package_names_what_it_offers():
-    assert sorted(crowdsim.__all__) == ["Simulation", "__version__", "load_scenario", "open_run"]
+    assert sorted(crowdsim.__all__) == ["Simulation", "__version__", "load_plugin", "load_scenario", "open_run"]
     for name in crowdsim.__all__:
         assert getattr(crowdsim, name)
     with pytest.raises(AttributeError, match="no attribute 'Simulator'"):

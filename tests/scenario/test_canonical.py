@@ -147,8 +147,12 @@ def test_words_that_yaml_could_take_for_something_else_are_quoted(word: str) -> 
     assert _text(word).startswith('"')
 
 
+# YAML takes these three for line breaks, which in a quoted text become spaces when it is first read.
+WRITABLE = st.characters(exclude_characters="\x85\u2028\u2029")
+
+
 @settings(max_examples=30, deadline=None)
-@given(st.text(min_size=1, max_size=12), st.text(min_size=1, max_size=12), st.text(st.characters(exclude_characters="\x85\u2028\u2029"), max_size=40))
+@given(st.text(WRITABLE, min_size=1, max_size=12), st.text(WRITABLE, min_size=1, max_size=12), st.text(WRITABLE, max_size=40))
 def test_names_of_any_kind_survive(goal: str, group: str, description: str) -> None:
     text = json.dumps(
         {
