@@ -177,10 +177,6 @@ class StatelessModel:
     def prepare(self, capacity: int) -> None:
         """Do nothing: no memory is needed."""
 
-    def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
-        """Choose a velocity for everyone; see `AvoidanceModel`."""
-        raise NotImplementedError(f"{type(self).__name__} has no method choose")
-
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Return nothing: nothing is remembered."""
         return {}

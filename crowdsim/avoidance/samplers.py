@@ -102,7 +102,7 @@ def search_adaptively(obstacles, counts, aim, weights, heading, side, speed, per
 
     Parameters
     ----------
-    obstacles, counts, aim, weights
+    obstacles, counts, aim, weights : tuple
         As in `try_batch`; the preferred velocity is not faster than the agent can be.
     heading : tuple of float32
         Unit vector with which rings are aligned where the best is the preferred velocity.
@@ -113,7 +113,7 @@ def search_adaptively(obstacles, counts, aim, weights, heading, side, speed, per
     per_wall_horizon : float32, 1/s
     samples : uint64, >= 16
         Velocities that may be tried.
-    seeds, slots, batch
+    seeds, slots, batch : ndarray
         Workspaces.
 
     Returns
@@ -196,7 +196,7 @@ def search_grid(obstacles, counts, aim, weights, heading, side, speed, size, bat
 
     Parameters
     ----------
-    obstacles, counts, aim, weights, heading, side, speed, batch
+    obstacles, counts, aim, weights, heading, side, speed, batch : tuples, numbers and ndarray
         As in `search_adaptively`; `batch` holds the numbers of grid lines, the middle one 0, from `TABLE` on.
     size : uint64, odd
         Lines in each direction; the first and the last are tangents of the disc.
@@ -236,7 +236,7 @@ def search_circle(obstacles, counts, aim, weights, heading, side, directions, ba
 
     Parameters
     ----------
-    obstacles, counts, aim, weights, heading, side, batch
+    obstacles, counts, aim, weights, heading, side, batch : tuples, numbers and ndarray
         As in `search_adaptively`; `batch` holds the cosines of directions from `TABLE` on, and from ``TABLE + directions`` on their sines. The first
         direction is straight on.
     directions : uint64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,15 +251,12 @@ class SamplingModel:
     """What the sampling models have in common; a model adds its name, its parameters, and `sampling`."""
 
     parameters: Any
+    sampling: Callable[[float], tuple[Sampling, NDArray[np.float32]]]  # of a tick's length (s): the numbers, and the table, that the kernel takes
 
     def __init__(self) -> None:
         self._shown = np.empty(0, dtype=np.float32)
         self._walls: Walls | None = None
         self._frame: WallFrame | None = None
-
-    def sampling(self, tick_length: float) -> tuple[Sampling, NDArray[np.float32]]:
-        """Return the numbers, and the table, that `choose_by_sampling` takes."""
-        raise NotImplementedError
 
     def prepare(self, capacity: int) -> None:
         """Make room for `capacity` agents."""

@@ -56,17 +56,7 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
     is_goal : bool
         Whether the point is the goal.
     """
-    look = min(ahead, LOOKAHEAD)
-    while True:
-        is_whole = look == ahead
-        last = look + 1 if is_whole else look
-        count, laid = lay_out_posts(mesh, cells, block, ahead, polygon, 0, last, posts, 0)
-        if laid < last:
-            is_whole, look = False, ahead
-        found, tx, ty = pull_string(mesh, goals, posts, count, piece if is_whole else -1, x, y, radius, bends, 2, flood)
-        if found == 2 or is_whole or look == ahead:
-            break
-        look = min(ahead, 2 * look)
+    count, laid, is_whole, found, tx, ty = _look_ahead(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, posts, bends, flood)
     held.post[row] = NOTHING_HELD
     pulled, second = found, bends[1]
     ends_at_goal = is_whole and pulled < 2
@@ -95,11 +85,9 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
             return tx, ty, 0.0, 0.0, is_goal
         ux, uy = dx / distance, dy / distance
         if is_goal:
-            slack = slack_of(mesh, posts, count, count, NO_POST, x, y, ux, uy, distance, radius)
-            hold(held, row, GOAL_HELD, x, y, ux, uy, 0.0, 0.0, slack, distance)
+            _hold_goal(mesh, posts, count, radius, x, y, ux, uy, distance, held, row)
         return tx, ty, ux, uy, is_goal
-    post = posts[bends[0]]
-    cx, cy, side = post_disc(mesh, post, radius)
+    cx, cy, side = post_disc(mesh, posts[bends[0]], radius)
     ux, uy, reach = tangent(x, y, 0.0, cx, cy, side)
     if is_known and reach > 0.0:
         if found > 1:
@@ -109,9 +97,49 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
             vx, vy = _way_to_goal(mesh, goals, piece, cx, cy, side, radius, flood)
         else:
             vx, vy, _ = tangent(cx, cy, side, tx, ty, 0.0)
-        slack = slack_of(mesh, posts, count, bends[0], post, x, y, ux, uy, reach, radius)
-        hold(held, row, post & ~FLAGS if post >= 0 else ~(~post & ~FLAGS), x, y, ux, uy, vx, vy, slack, reach)
+        _hold_bend(mesh, posts, count, bends[0], radius, x, y, ux, uy, reach, vx, vy, held, row)
     return x + reach * ux, y + reach * uy, ux, uy, False
+
+
+@inlined_kernel
+def _look_ahead(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, posts, bends, flood):
+    """Lay out as much of a corridor as it takes to find two bends of the string, or the goal.
+
+    Returns
+    -------
+    count, laid : int
+        Posts and portals that were laid out.
+    is_whole : bool
+        Whether that is the whole corridor.
+    found, tx, ty
+        See `pull_string`.
+    """
+    look = min(ahead, LOOKAHEAD)
+    while True:
+        is_whole = look == ahead
+        last = look + 1 if is_whole else look
+        count, laid = lay_out_posts(mesh, cells, block, ahead, polygon, 0, last, posts, 0)
+        if laid < last:
+            is_whole, look = False, ahead
+        found, tx, ty = pull_string(mesh, goals, posts, count, piece if is_whole else -1, x, y, radius, bends, 2, flood)
+        if found == 2 or is_whole or look == ahead:
+            return count, laid, is_whole, found, tx, ty
+        look = min(ahead, 2 * look)
+
+
+@inlined_kernel
+def _hold_goal(mesh, posts, count, radius, x, y, ux, uy, reach, held, row):
+    """Remember that the way from (x, y) to the goal is straight."""
+    slack = slack_of(mesh, posts, count, count, NO_POST, x, y, ux, uy, reach, radius)
+    hold(held, row, GOAL_HELD, x, y, ux, uy, 0.0, 0.0, slack, reach)
+
+
+@inlined_kernel
+def _hold_bend(mesh, posts, count, bend, radius, x, y, ux, uy, reach, vx, vy, held, row):
+    """Remember the corner of the post at `bend`, towards which the way from (x, y) has direction u, and v behind it."""
+    post = posts[bend]
+    slack = slack_of(mesh, posts, count, bend, post, x, y, ux, uy, reach, radius)
+    hold(held, row, post & ~FLAGS if post >= 0 else ~(~post & ~FLAGS), x, y, ux, uy, vx, vy, slack, reach)
 
 
 @inlined_kernel

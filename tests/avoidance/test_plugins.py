@@ -31,6 +31,7 @@ class Mine(StatelessModel):
     name = "mine"
     ticks = 0
 """
+STANDS = "    def choose(self, view, tick_length, team, out):\n        out.velocity[:] = 0.0\n"
 KEEPS = HEAD + """
     def choose(self, view, tick_length, team, out):
         out.velocity[:] = view.preferred_velocity
@@ -88,6 +89,7 @@ def test_a_file_that_was_edited_is_loaded_anew(tmp_path):
         ("x = 1", r"mine.py: the plug-in registers no model. Put @register"),
         (KEEPS.replace('"mine"', '"orca"'), r"mine.py:\d+: .*two avoidance models are called 'orca'.*Give yours another name"),
         (KEEPS.replace('"mine"', '" "'), r'the model " " has no usable name'),
+        (KEEPS.replace("def choose(", "def pick("), r'the model "mine" has no method choose. Derive it from StatelessModel'),
         (KEEPS.replace("(StatelessModel)", ""), r'the model "mine" has no method prepare, state, restore. Derive it from StatelessModel'),
         (KEEPS + "    class Parameters:\n        pass\n", r"has no class Parameters that is a frozen dataclass"),
         (
@@ -136,9 +138,8 @@ def test_two_plug_ins_cannot_share_a_name(tmp_path):
         ("    def choose(self, view, tick_length, team, out):\n        out.velocity[:] = 0.0\n        view.position[0] += 1.0\n", r"changed the view's position, which models only read"),
         ("    def choose(self, view, tick_length, team, out):\n        out.velocity[:] = 0.0\n        out.diagnosis[3] = 9\n", r"agent crowd\[3\]: .* gave the diagnosis 9"),
         ("    def choose(self, view, tick_length, team, out):\n        out.velocity[:] = 0.0\n        out.blocker[4] = 77\n", r"agent crowd\[4\]: .* named the blocker 77"),
-        ("", r"raised an error in choose.*NotImplementedError: Mine has no method choose"),
-        ("    def __init__(self, parameters):\n        self.nothing\n", r"^the plug-in model .* raised an error when it was made, at .*mine.py:11: AttributeError"),
-        ("    def wall_reach(self, speed):\n        return 'far'\n", r"said 'far' in wall_reach, but a distance in metres is asked for"),
+        ("    def __init__(self, parameters):\n        self.nothing\n" + STANDS, r"^the plug-in model .* raised an error when it was made, at .*mine.py:11: AttributeError"),
+        ("    def wall_reach(self, speed):\n        return 'far'\n" + STANDS, r"said 'far' in wall_reach, but a distance in metres is asked for"),
         ("    def choose(self, view, tick_length, team, out):\n        view.neighbours(65, 2.0, team)\n", r"neighbours\(count=65, .*1 to 64 neighbours"),
     ],
 )  # fmt: skip

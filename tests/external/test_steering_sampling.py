@@ -13,7 +13,7 @@ LATE = {("sampled-hrvo", "crossing-obstacle")}
 SAMPLE = sorted(np.random.default_rng(4).permutation(sorted(CASES))[:8].tolist())
 
 
-def run_case(model, name):
+def check_case(model, name):
     need("steering", "cases.json")
     with simulation(document(name, CASES[name]), sets=[f"avoidance={model}"]) as run:
         ideal = ideal_time(run)
@@ -28,11 +28,11 @@ def run_case(model, name):
 @pytest.mark.parametrize("name", SAMPLE)
 @pytest.mark.parametrize("model", MODELS)
 def test_everybody_arrives_in_time(model, name):
-    run_case(model, name)
+    check_case(model, name)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", sorted(set(CASES) - set(SAMPLE)))
 @pytest.mark.parametrize("model", MODELS)
 def test_everybody_arrives_in_time_in_the_other_cases(model, name):
-    run_case(model, name)
+    check_case(model, name)

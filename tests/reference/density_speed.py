@@ -1,4 +1,4 @@
-"""Twin of `crowdsim.avoidance.density_speed`, from Weidmann's relation and the definition of the density."""
+"""Twin of `crowdsim.avoidance.density_speed.slow_down`, from Weidmann's relation and the definition of the density."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from tests.crowds import on_circle, room, simulation
 LIMITS = {2: (5.0, 1.3), 8: (5.0, 1.6), 16: (5.0, 2.0), 24: (5.0, 2.2), 40: (10.0, 2.5), 80: (10.0, 6.0)}
 
 
-def run_circle(model, count, noise, seed):
+def check_circle(model, count, noise, seed):
     radius, limit = LIMITS[count]
     scene = room(on_circle(count, radius=radius, noise=noise, seed=seed), size=2.0 * radius + 10.0, after=120)
     with simulation(scene, sets=[f"avoidance={model}"]) as run:
@@ -22,19 +22,19 @@ def run_circle(model, count, noise, seed):
 @pytest.mark.parametrize("model", ["sampled-hrvo", "toi"])
 @pytest.mark.parametrize("count", LIMITS)
 def test_people_on_a_circle_change_places(model, count):
-    run_circle(model, count, 0.05, 1)
+    check_circle(model, count, 0.05, 1)
 
 
 @pytest.mark.parametrize("model", ["sampled-hrvo", "toi"])
 @pytest.mark.parametrize("count", [2, 8, 16, 24])
 def test_people_on_an_exact_circle_change_places(model, count):
-    run_circle(model, count, 0.0, 0)
+    check_circle(model, count, 0.0, 0)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("model", ["sampled-hrvo", "toi"])
 @pytest.mark.parametrize("count", LIMITS)
 def test_people_on_a_circle_change_places_whatever_the_noise(model, count):
-    found = [run_circle(model, count, 0.05, seed) for seed in range(10)]
+    found = [check_circle(model, count, 0.05, seed) for seed in range(10)]
     times, overlaps = zip(*found, strict=True)
     print(f"{model} {count}: {min(times):.2f} to {max(times):.2f} of the ideal time, overlap {100 * max(overlaps):.1f} cm")  # noqa: T201  (-s shows it)
