@@ -31,7 +31,7 @@ import numpy as np
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.schedule.simulation import Simulation
 
-TICK, TICKS, BLOCK, WARM = 0.05, 120, 10, 20
+TICK, TICKS, BLOCK, WARM = 0.05, 480, 160, 20  # A block has a whole block of the recording (80 frames): commits that only the clock asks for stay rare.
 
 
 def document(agents: int, seed: int = 1) -> str:
