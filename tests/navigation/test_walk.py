@@ -35,7 +35,8 @@ def check_moves(ground, seed, radius, bodies, steps, stride):
         assert np.all(apart >= radius - KEEP_M), f"a body of {radius} m is {apart.min()} m from a wall"
         assert np.all(walkers.clear <= apart + KEEP_M), "there is a wall within a distance that was promised to be clear"
         depth = [depth_in_polygon(mesh, p, x, y) for p, (x, y) in zip(walkers.polygon, walkers.position)]
-        assert min(depth, default=0.0) >= -rounding, "a point is not in the polygon that is tracked"
+        # Where a way crosses a portal at a sharp angle, rounding moves the crossing along by some units in the last place: 30 have been seen.
+        assert min(depth, default=0.0) >= -(1e-9 + 100 * 2.2e-16 * np.abs(mesh.vertex).max()), "a point is not in the polygon that is tracked"
         untouched = walkers.touched == 0
         assert np.array_equal(walkers.position[untouched], target[untouched]), "a step that met no wall was changed"
     return count * steps
