@@ -8,8 +8,6 @@ from tests.external.data import need
 from tests.external.test_steering_cases import CASES, UNBOUND, document, ideal_time
 
 MODELS = ("sampled-hrvo", "toi")
-# Somebody who steps aside before an obstacle is pushed along its side by the other, whom he has behind him, before he goes on: 24.9 s instead of 19.8.
-LATE = {("sampled-hrvo", "crossing-obstacle")}
 SAMPLE = sorted(np.random.default_rng(4).permutation(sorted(CASES))[:8].tolist())
 
 
@@ -19,14 +17,20 @@ def check_case(model, name):
         ideal = ideal_time(run)
         verdict = run.run()
     assert verdict.not_arrived == 0, verdict.left
-    if name not in UNBOUND and (model, name) not in LATE:
+    if name not in UNBOUND:
         assert verdict.last_arrival_s <= 1.25 * ideal + 1.0
     assert verdict.deepest_overlap_m <= 0.05
     print(f"{model} {name}: {verdict.last_arrival_s / ideal:.2f} of the ideal time, overlap {100 * verdict.deepest_overlap_m:.1f} cm")  # noqa: T201
 
 
-@pytest.mark.parametrize("name", SAMPLE)
-@pytest.mark.parametrize("model", MODELS)
+# Somebody who steps aside before an obstacle is pushed along its side by the other, whom he has behind him, before he goes on.
+LATE = pytest.mark.xfail(reason="24.9 s instead of 19.8", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [pytest.param(model, name, marks=[LATE] * ((model, name) == ("sampled-hrvo", "crossing-obstacle"))) for model in MODELS for name in SAMPLE],
+)
 def test_everybody_arrives_in_time(model, name):
     check_case(model, name)
 

@@ -54,7 +54,14 @@ def test_with_weidmanns_relation_a_door_of_1_2_m_is_in_the_band_and_without_it_i
 def test_rimea_4_speeds_follow_weidmanns_relation_where_it_is_asked_for(density):
     measured, speed = speed_at(density, WEIDMANN)
     assert speed == pytest.approx(weidmann(measured), abs=0.08)
-    assert speed_at(density)[1] > 1.1  # plain ORCA has no relation of speed and density
+
+
+JAMMED = pytest.mark.xfail(reason="1.19 m/s at four a square metre: people are in each other's way there without any relation", strict=True)
+
+
+@pytest.mark.parametrize("density", [1.0, 2.0, 3.0, pytest.param(4.0, marks=[pytest.mark.full, JAMMED])])
+def test_rimea_4_plain_orca_has_no_relation_of_speed_and_density(density):
+    assert speed_at(density)[1] > 1.2
 
 
 def test_rimea_12_a_longer_bottleneck_takes_longer_and_a_wider_one_lets_more_through():
@@ -68,12 +75,15 @@ def test_rimea_12_the_jam_is_at_the_first_of_two_bottlenecks():
     assert first > 2.0 * second
 
 
+PLAIN = pytest.mark.xfail(reason="1.31 times as long: plain ORCA is not slowed down by a crowd; docs/models-table.md reports it", strict=True)
+
+
 @pytest.mark.full
-def test_rimea_9_half_the_exits_take_longer():
-    # Expected are 1.4 to 2.4 times as long. Plain ORCA, which no crowd slows down, comes to 1.3: docs/models-table.md reports it for each model.
-    four, two = last_arrival("rimea-9"), last_arrival("rimea-9", ["groups.crowd.goals=two"])
+@pytest.mark.parametrize("sets", [pytest.param([], id="orca", marks=PLAIN), pytest.param(WEIDMANN, id="weidmann")])
+def test_rimea_9_half_the_exits_take_1_4_to_2_4_times_as_long(sets):
+    four, two = last_arrival("rimea-9", sets), last_arrival("rimea-9", ["groups.crowd.goals=two", *sets])
     assert four["left"] == two["left"] == 0
-    assert 1.2 <= two["last_s"] / four["last_s"] <= 2.4
+    assert 1.4 <= two["last_s"] / four["last_s"] <= 2.4
 
 
 @pytest.mark.full

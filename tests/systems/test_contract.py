@@ -34,11 +34,11 @@ def test_a_system_writes_only_what_it_declares():
                 assert changed <= set(type(system).writes), f"{name} changed {changed - set(type(system).writes)} at tick {number}"
                 written[name] |= changed
             run.world.tick = number
-    # What is declared is also done. This scene has no stairs, no exact symmetry, no push off the way, nobody stuck, no goal with a speed of its own, no
+    # What is declared is also done. This scene has no stairs, no push off the way, nobody stuck, no goal with a speed of its own, no
     # hopeless goal, no model that tries samples and no law of speed and density.
     rare = {
         "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
-        "SlowDown": {"preferred_velocity"}, "BreakSymmetry": {"preferred_velocity"}, "Walk": {"layer", "path_status"}, "Watch": {"is_stuck", "stuck_tick"},
+        "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status"}, "Watch": {"is_stuck", "stuck_tick"},
     }  # fmt: skip
     for system in run.systems:
         name = type(system).__name__
