@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ def crowdsim(arguments: Sequence[str | Path], *, cwd: Path = ROOT, **options: An
 
 
 def start(arguments: Sequence[str | Path], *, cwd: Path = ROOT, **options: Any) -> subprocess.Popen[str]:
-    """Start ``crowdsim`` and return at once."""
+    """Start ``crowdsim`` and return at once; it heeds Ctrl-C even if these tests are a shell's background job, whose children ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [sys.executable, "-m", "crowdsim.cli", *map(str, arguments)]
     return subprocess.Popen(command, cwd=cwd, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
