@@ -107,6 +107,7 @@ def measure(people: Crowd, arguments: argparse.Namespace, missing: dict[str, str
         elif runner.row["threads"] > 1 and beside:
             row |= {"beside": "one thread", **ratio(beside.wall, runner.wall)}
             row["ratio_by_busiest_thread"] = ratio(beside.cpu, runner.busiest)["ratio"]
+            row["share_of_a_core"] = ratio(beside.cpu, beside.wall)["ratio"]  # what one thread got while others used the machine
         if runner.row["product"] == "pyrvo" and "orca" in single:
             row |= agreement_with_rvo2(people)
         rows.append(row)
@@ -123,7 +124,9 @@ def asked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         value = found.get("pillars, shuffled")
         one = {"asked": text, "bound": round(bound, 4), "measured": value, "met": None if value is None else bool(value >= bound), "everywhere": found}
         if what == "threads":
-            one["by_busiest_thread"] = {f"{row['ground']}, {row['ids']}": row["ratio_by_busiest_thread"] for row in rows if _measured(row, what) is not None}
+            two = [row for row in rows if _measured(row, what) is not None]
+            one["by_busiest_thread"] = {f"{row['ground']}, {row['ids']}": row["ratio_by_busiest_thread"] for row in two}
+            one["share_of_a_core"] = {f"{row['ground']}, {row['ids']}": row["share_of_a_core"] for row in two}
         told.append(one)
     return told
 
@@ -152,6 +155,8 @@ def table(row: dict[str, Any]) -> str:
     if "ratio" in row:
         who = "one thread's" if row["product"] == "crowdsim" else {"same": "same", "kind": "like", "other": "other than"}[row["alike"]] + f" {row['beside']}"
         beside = f"{row['ratio']:8.2f} [{row['ratio_low']:.2f}, {row['ratio_high']:.2f}] {who}"
+    if "steering_share" in row:
+        beside += f"; without routing {row['cpu_ns'] * row['steering_share']:,.0f} ns"
     return (
         f"{row['product']:9} {row['model']:31} {row['ground']:8} {row['ids']:9} {row['threads']:3} {row['agents']:8,}"
         f" {row['cpu_ns']:12,.0f} {row['wall_ns']:12,.0f} {row['million_a_second']:8.3f} {beside}"
@@ -211,10 +216,10 @@ def main(given: list[str] | None = None) -> None:
         print(f"missing: {name}: {reason}")
     for one in told:
         state = {True: "met", False: "NOT MET", None: "not measured"}[one["met"]]
-        print(f"{state}: {one['asked']}: {one['measured']}")
-        print(f"    {said(one['everywhere'])}")
-        if "by_busiest_thread" in one:
-            print(f"    by the processor time of the busier thread, as if nobody else used the machine: {said(one['by_busiest_thread'])}")
+        print(f"{state}: {one['asked']}" + (f": {one['measured']}\n    {said(one['everywhere'])}" if one["everywhere"] else ""))
+        if one.get("by_busiest_thread"):
+            print(f"    by the processor time of the busier thread, as if each had a core to itself: {said(one['by_busiest_thread'])}")
+            print(f"    share of a core that one thread got, 1 on an idle machine: {said(one['share_of_a_core'])}")
     print(verdict(told, missing))
 
 

@@ -85,7 +85,7 @@ class Runner:
         told: dict[str, Any] = {**self.row, "agents": self.agents, "cpu_ns": middle(self.cpu), "wall_ns": middle(self.wall)}
         told |= {"million_a_second": round(1e3 / float(np.median(own)), 4), "turns": len(self.cpu)}
         for name in self.noted[0] if self.noted else ():
-            told[name] = middle([one[name] for one in self.noted])
+            told[name] = round(float(np.median([one[name] for one in self.noted])), 3)
         return told
 
 

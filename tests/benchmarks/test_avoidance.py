@@ -56,7 +56,8 @@ def test_a_peer_that_is_not_installed_is_named_and_its_figure_is_not_called_met(
 def rows_of(ratio, agreeing, million):
     place = {"ground": "pillars", "ids": "shuffled"}
     own = [{"product": "crowdsim", "model": model, "threads": 1, "million_a_second": million, **place} for model in ("clearpath", "sampled-hrvo")]
-    two = {"product": "crowdsim", "model": "orca", "threads": 2, "million_a_second": 9.0, "ratio": 1.7, "ratio_by_busiest_thread": 1.8, **place}
+    two = {"product": "crowdsim", "model": "orca", "threads": 2, "million_a_second": 9.0, "ratio": 1.7, **place}
+    two |= {"ratio_by_busiest_thread": 1.8, "share_of_a_core": 1.0}
     return [*own, two, {"product": "pyrvo", "model": "RVO2", "threads": 1, "ratio": ratio, "agreeing_share": agreeing, **place}]
 
 
