@@ -8,7 +8,7 @@
 A step is all that turns one state into the next: index, neighbour search, what the model does, integration (not: pushing bodies apart). The crowd is that of
 `benchmarks/crowds.py`: 1 a square metre, ten neighbours within 5 m, radii and speeds of their own, on open ground and among pillars, with ids shuffled and
 by rows. ORCA's velocities after the first step are held against RVO2's. One thread is measured by processor time, so that what else runs on the machine
-matters little; two threads by the clock on the wall. A ratio is the median of ratios within a round; in brackets are its quartiles.
+matters little; two threads by the clock on the wall, and by the busier thread's processor time where the machine is busy. A ratio is the median of ratios within a round; in brackets are its quartiles.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from crowdsim.avoidance.registry import available_models
 
 GROUNDS, IDS, PRODUCTS = ("open", "pillars"), ("shuffled", "spatial"), ("crowdsim", *dict.fromkeys(peer.product for peer in PEERS))
 DETOUR_CROWD_MILLION = 0.15  # agent-steps a second of DetourCrowd's sampling, which no wheel ships: the requirement's number
+IDLE = 0.95  # Share of a core below which others slow a thread down so that the wall's clock tells nothing about two threads.
 AGREE, AGREEING = 1e-3, 0.999  # m/s, and the share of agents that must agree to this: where no velocity is permitted, float32 decides between near equals
 
 # What is asked: name, what is measured, the bound. All among pillars with shuffled ids, on one thread unless the name says more.
@@ -125,8 +126,8 @@ def asked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         one = {"asked": text, "bound": round(bound, 4), "measured": value, "met": None if value is None else bool(value >= bound), "everywhere": found}
         if what == "threads":
             two = [row for row in rows if _measured(row, what) is not None]
-            one["by_busiest_thread"] = {f"{row['ground']}, {row['ids']}": row["ratio_by_busiest_thread"] for row in two}
-            one["share_of_a_core"] = {f"{row['ground']}, {row['ids']}": row["share_of_a_core"] for row in two}
+            for name, column in (("by_the_wall", "ratio"), ("by_busiest_thread", "ratio_by_busiest_thread"), ("share_of_a_core", "share_of_a_core")):
+                one[name] = {f"{row['ground']}, {row['ids']}": row[column] for row in two}
         told.append(one)
     return told
 
@@ -136,8 +137,8 @@ def _measured(row: dict[str, Any], what: str) -> float | None:
     ours = row["product"] == "crowdsim"
     if what == "pyrvo" and row["product"] == "pyrvo" and "ratio" in row:
         return row["ratio"] if row["agreeing_share"] >= AGREEING else 0.0  # other velocities would be other work, and no comparison
-    if what == "threads" and ours and row["model"] == "orca" and row["threads"] == 2:
-        return row.get("ratio")
+    if what == "threads" and ours and row["model"] == "orca" and row["threads"] == 2 and "ratio" in row:
+        return row["ratio"] if row["share_of_a_core"] >= IDLE else row["ratio_by_busiest_thread"]
     return row["million_a_second"] if ours and row["model"] == what and row["threads"] == 1 else None
 
 
@@ -217,8 +218,9 @@ def main(given: list[str] | None = None) -> None:
     for one in told:
         state = {True: "met", False: "NOT MET", None: "not measured"}[one["met"]]
         print(f"{state}: {one['asked']}" + (f": {one['measured']}\n    {said(one['everywhere'])}" if one["everywhere"] else ""))
-        if one.get("by_busiest_thread"):
-            print(f"    by the processor time of the busier thread, as if each had a core to itself: {said(one['by_busiest_thread'])}")
+        if one.get("by_the_wall"):
+            print(f"    by the wall's clock, which counts where one thread gets {100 * IDLE:.0f} % of a core: {said(one['by_the_wall'])}")
+            print(f"    by the processor time of the busier thread, which counts elsewhere: {said(one['by_busiest_thread'])}")
             print(f"    share of a core that one thread got, 1 on an idle machine: {said(one['share_of_a_core'])}")
     print(verdict(told, missing))
 

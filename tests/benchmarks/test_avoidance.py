@@ -75,6 +75,13 @@ def test_what_is_asked_is_met_from_its_bound_on(ratio, agreeing, million, met):
     assert avoidance.verdict(told, {}).startswith(f"{sum(met)} of 4 ")
 
 
+def test_two_threads_are_judged_by_processor_time_where_others_use_the_machine():
+    rows = rows_of(8.0, 1.0, 0.5)
+    rows[2] |= {"ratio": 5.0, "ratio_by_busiest_thread": 1.6, "share_of_a_core": 0.3}
+    one = avoidance.asked(rows)[1]
+    assert (one["measured"], one["met"], one["by_the_wall"]) == (1.6, False, {"pillars, shuffled": 5.0})
+
+
 @pytest.mark.parametrize("ground", ["open", "pillars"])
 def test_nobody_overlaps_anybody_or_a_pillar_at_the_start(ground):
     people = crowd(600, ground)
