@@ -94,14 +94,26 @@ def middle(values: list[float]) -> float:
     return round(float(np.median(values)), 1)
 
 
-def take_turns(runners: list[Runner], rounds: int) -> None:
-    """Warm all up, then let them step in turns."""
+def take_turns(runners: list[Runner], rounds: int) -> float:
+    """Warm all up, then let them step in turns; return how many cores others used meanwhile, nan where the system does not tell."""
     for runner in runners:
         runner.warm_up()
+    busy, own, begin = busy_seconds(), time.process_time(), time.perf_counter()
     for number in range(rounds):
         for runner in runners:
             if not runner.slow or number < SLOW_ROUNDS:
                 runner.take_turn()
+    own, spent = time.process_time() - own, time.perf_counter() - begin
+    return max(0.0, (busy_seconds() - busy - own) / spent)
+
+
+def busy_seconds() -> float:
+    """Return the processor time of everybody on the machine, in s, to 10 ms a core; nan where /proc/stat does not tell."""
+    try:
+        user, nice, system, _, _, interrupts, soft, *_ = map(int, Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:])
+    except (OSError, ValueError):
+        return float("nan")
+    return (user + nice + system + interrupts + soft) / os.sysconf("SC_CLK_TCK")
 
 
 def ratio(above: list[float], below: list[float]) -> dict[str, float]:

@@ -57,7 +57,7 @@ def rows_of(ratio, agreeing, million):
     place = {"ground": "pillars", "ids": "shuffled"}
     own = [{"product": "crowdsim", "model": model, "threads": 1, "million_a_second": million, **place} for model in ("clearpath", "sampled-hrvo")]
     two = {"product": "crowdsim", "model": "orca", "threads": 2, "million_a_second": 9.0, "ratio": 1.7, **place}
-    two |= {"ratio_by_busiest_thread": 1.8, "share_of_a_core": 1.0}
+    two |= {"ratio_by_busiest_thread": 1.8, "cores_of_others": 0.0}
     return [*own, two, {"product": "pyrvo", "model": "RVO2", "threads": 1, "ratio": ratio, "agreeing_share": agreeing, **place}]
 
 
@@ -77,7 +77,7 @@ def test_what_is_asked_is_met_from_its_bound_on(ratio, agreeing, million, met):
 
 def test_two_threads_are_judged_by_processor_time_where_others_use_the_machine():
     rows = rows_of(8.0, 1.0, 0.5)
-    rows[2] |= {"ratio": 5.0, "ratio_by_busiest_thread": 1.6, "share_of_a_core": 0.3}
+    rows[2] |= {"ratio": 5.0, "ratio_by_busiest_thread": 1.6, "cores_of_others": 1.5}
     one = avoidance.asked(rows)[1]
     assert (one["measured"], one["met"], one["by_the_wall"]) == (1.6, False, {"pillars, shuffled": 5.0})
 
