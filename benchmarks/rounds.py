@@ -36,9 +36,10 @@ class Runner:
     more : callable or None
         Given how many steps there were since it was last asked, returns numbers to be noted.
     close : callable or None
-    cpu, busiest, wall : list of float, ns an agent and step
-        For each turn the processor time of the whole process, that of its busiest thread (taken that all but the main one do the same), and the time on the
-        wall's clock, which is little more than the busiest thread's where each has a core to itself.
+    cpu, wall : list of float, ns an agent and step
+        For each turn the processor time of the whole process, and the time on the wall's clock.
+    noted : list of dict
+        What `more` returned.
     """
 
     row: dict[str, Any]
@@ -47,7 +48,6 @@ class Runner:
     more: Callable[[int], dict[str, float]] | None = None
     close: Callable[[], None] | None = None
     cpu: list[float] = field(default_factory=list)
-    busiest: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     noted: list[dict[str, float]] = field(default_factory=list)
     slow: bool = False
@@ -68,13 +68,12 @@ class Runner:
             self.step()
         if self.more:
             self.more(1)  # of steps that are not timed
-        wall, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
+        wall, cpu = time.perf_counter(), time.process_time()
         for _ in range(steps):
             self.step()
-        main, cpu, wall = time.thread_time() - main, time.process_time() - cpu, time.perf_counter() - wall
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
         per_step = 1e9 / steps / self.agents
         self.cpu.append(cpu * per_step)
-        self.busiest.append(max(main, (cpu - main) / max(1, self.row["threads"] - 1)) * per_step)
         self.wall.append(wall * per_step)
         if self.more:
             self.noted.append(self.more(steps))
