@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def random_numbers(agents: int, rounds: int) -> list[dict[str, Any]]:
     generators = {"numpy's default generator": np.random.default_rng(1), "numpy's Philox": np.random.Generator(np.random.Philox(1))}
     return by_turns(
         "random numbers", lambda: fill_uniform(1, int(Stream.CHOICE), keys, 0, 0.0, 1.0, out),
-        {name: (lambda generator=generator: generator.random(out=out)) for name, generator in generators.items()}, agents, rounds,
+        {name: partial(generator.random, out=out) for name, generator in generators.items()}, agents, rounds,
     )  # fmt: skip
 
 

@@ -112,7 +112,8 @@ def _navground(behaviour: str) -> Callable[[Crowd], tuple[Callable[[], Any], Non
         world = sim.World()
         world.ignore_collisions = True
         for row in range(len(people)):
-            kinematics, one = core.Kinematics.make_type("Omni"), core.Behavior.make_type(behaviour)
+            kinematics: Any = core.Kinematics.make_type("Omni")
+            one: Any = core.Behavior.make_type(behaviour)
             kinematics.max_speed = float(people.maximum[row])
             one.optimal_speed, one.horizon, one.safety_margin = float(people.speed[row]), RANGE, 0.0
             if hasattr(one, "max_number_of_neighbors"):
