@@ -174,7 +174,7 @@ def best_outside(planes, count, speed, wish_x, wish_y, aim, side, work):
     Notes
     -----
     Where a velocity is permitted, one is found; it is at most `SHALLOW` and rounding deep in any obstacle. The time goes with the number of lines that
-    promise more than what is found; see benchmarks/models.py. Twin: `tests/reference/clearpath.py`.
+    promise more than what is found; see benchmarks/avoidance.py. Twin: `tests/reference/clearpath.py`.
     """
     around = first_around(planes, count, wish_x, wish_y)
     if around < 0:
