@@ -1,14 +1,18 @@
 """`record: {explain: [...]}`: the reasons of the agents that are named, in every tick, without any effect on the run."""
 
 import copy
+import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 import crowdsim
+from crowdsim.avoidance.explain import Reason
 from crowdsim.errors import ScenarioError
 from crowdsim.recording.recover import cut
 from crowdsim.scenario.load import parse_scenario
+from tests.avoidance.replay import from_candidates, from_half_planes, from_samples, velocity_of
 from tests.crowds import BUSY, digests, simulation
 
 EXPLAINED = {**copy.deepcopy(BUSY), "record": {"rate": 5, "explain": [70, "to_west"]}}
@@ -43,6 +47,31 @@ def test_the_reasons_of_those_who_are_named_are_in_the_recording(recorded):
         assert (counts == shown.neighbour_count).all() and (shown.samples == 0).all()
         binding = reasons[reasons.binds].set_index("entity").other.reindex(shown.index, fill_value=0)
         assert (binding == shown.blocker).all()
+
+
+@pytest.mark.parametrize("model", ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi"])
+def test_the_recorded_velocities_follow_from_the_recorded_reasons(model, tmp_path):
+    with simulation(EXPLAINED, sets=[f"avoidance={model}"], out=tmp_path / "a.h5") as run:
+        digests(run, 30)
+    with crowdsim.open_run(tmp_path / "a.h5") as run:
+        table, roster = run.table("explanations"), run.roster().set_index("entity")
+    kinds = set()
+    for _, told in by_agent_and_tick(table):
+        speed, chosen = float(roster.maximum_speed[int(told["entity"][0])]), velocity_of(told, Reason.CHOSEN)
+        for kind, replay in ((Reason.CANDIDATE, from_candidates), (Reason.SAMPLE, from_samples), (Reason.HALF_PLANE, partial(from_half_planes, speed=speed))):
+            if kind in told["kind"]:
+                assert math.dist(replay(told), chosen) < (1e-3 if kind is Reason.HALF_PLANE else 1e-5)
+                kinds.add(kind)
+    expected = {"orca": {Reason.HALF_PLANE}, "sampled-hrvo": {Reason.SAMPLE}, "toi": {Reason.SAMPLE}}
+    assert kinds >= expected.get(model, {Reason.CANDIDATE})
+
+
+def by_agent_and_tick(table):
+    """The rows of each agent in each tick, as they follow each other in the table."""
+    keys = np.stack([table["tick"], table["entity"]], axis=1)
+    starts = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]).any(axis=1)))
+    for start, stop in zip(starts, np.append(starts[1:], len(table))):
+        yield tuple(keys[start]), table[start:stop]
 
 
 def test_a_recording_that_is_cut_keeps_the_reasons_until_then(recorded, tmp_path):
