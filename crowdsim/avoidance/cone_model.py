@@ -38,6 +38,10 @@ class ConeModel(LookingModel):
         """Return the velocities by which sides are chosen, (n, 2) in m/s: the present ones."""
         return view.velocity
 
+    def reason_rows(self) -> int:
+        """Return how many reasons an agent has in a tick, some: three for each obstacle, and as many velocities that were looked at."""
+        return 5 * super().reason_rows()
+
     def reasons_of(self, entity: int, row: int, look: Look, choice: Choice) -> list[NDArray[Any]]:
         """Return the obstacles of an agent, those of walls first, and the velocities that were looked at, or the half-planes where nothing was permitted."""
         planes, lines, slots = np.zeros(PLANE_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)

@@ -299,6 +299,11 @@ class SamplingModel(LookingModel):
         same = {name: float(getattr(own, name)) for name in Sampling._fields[: Sampling._fields.index("tick")]}
         return Sampling(**same, tick=float(tick_length), side=own.side_sign, sampler=float(sampler), size=float(size), table=table)
 
+    def reason_rows(self) -> int:
+        """Return how many reasons an agent has in a tick at most: the velocities tried, what was preferred and chosen."""
+        sampler, size, _ = self.sampler()
+        return (size * size if sampler == GRID else size) + 4
+
     def reasons_of(self, entity: int, row: int, look: Look, choice: Choice) -> list[NDArray[Any]]:
         """Return the velocities that an agent tried, with the parts of their penalties."""
         used = int(choice.samples[row])

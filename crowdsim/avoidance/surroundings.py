@@ -120,10 +120,11 @@ def look_round(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot,
     reach = reaches[row] + margin
     if not _F0 < reach < farthest:
         reach = farthest
-    count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
-    while count < wanted and reach < farthest:  # someone left: look farther
-        reach = min(reach + reach, farthest)
+    while True:  # one call, which is inlined: two are twice the machine code
         count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
+        if count == wanted or not reach < farthest:
+            break
+        reach = min(reach + reach, farthest)  # someone left: look farther
     reaches[row] = np.sqrt(square)
     return count
 
@@ -186,6 +187,10 @@ class LookingModel(StatelessModel, ABC):
     @abstractmethod
     def reasons_of(self, entity: int, row: int, look: Look, choice: Choice) -> list[NDArray[Any]]:
         """Return the reasons of one agent, arrays of `REASON_DTYPE`; `look` are the arguments of `chooser` for this agent alone."""
+
+    def reason_rows(self) -> int:
+        """Return how many reasons an agent has in a tick, some: one for each neighbour and two walls, what was preferred and chosen."""
+        return int(self.parameters.neighbour_count) + 4
 
     def prepare(self, capacity: int) -> None:
         """Make room for `capacity` agents."""

@@ -93,8 +93,26 @@ def test_a_recording_without_explanations_has_an_empty_table(tmp_path):
 def test_agents_that_do_not_exist_cannot_be_explained():
     with pytest.raises(ScenarioError, match=r'record.explain\[0\]: there is no group "to_wets"\n.*Did you mean "to_west"'):
         simulation({**BUSY, "record": {"explain": ["to_wets"]}})
-    with pytest.raises(ScenarioError, match=r"record.explain: the reasons of 38 agents in 100,000,000 ticks are some"):
+    with pytest.raises(ScenarioError, match=r"record.explain: the reasons of 36 agents in 100,000,000 ticks are some"):
         simulation({**BUSY, "record": {"explain": ["to_west", "to_east"]}, "stop": {"after": 1e7}})
+
+
+@pytest.mark.parametrize(("model", "gib"), [("orca", 451), ("clearpath", 2253), ("sampled-hrvo", 2189), ("none", 451)])
+def test_how_much_the_reasons_may_become_depends_on_the_model(model, gib):
+    document = {**BUSY, "record": {"explain": ["to_west", "to_east"]}, "stop": {"after": 1e6}}
+    sets = [f"avoidance={model}"]
+    if gib < 1024:
+        simulation(document, sets=sets).close()
+    else:
+        with pytest.raises(ScenarioError, match=f"record.explain: .* are some {gib:,} GiB"):
+            simulation(document, sets=sets)
+
+
+def test_an_agent_that_is_named_counts_under_the_model_of_its_group():
+    document = {**copy.deepcopy(BUSY), "record": {"explain": [70]}, "stop": {"after": 1e6}}
+    document["groups"][2]["avoidance"] = {"model": "sampled-hrvo", "sampler": "grid"}
+    with pytest.raises(ScenarioError, match=r"record.explain: the reasons of 1 agent in 10,000,000 ticks are some 14,"):
+        simulation(document)
 
 
 def test_the_canonical_text_keeps_who_is_explained():
