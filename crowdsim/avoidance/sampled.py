@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.registry import register
 from crowdsim.avoidance.samplers import ADAPTIVE, GRID, MOST_GRID
-from crowdsim.avoidance.sampling import SamplingModel, SamplingParameters
+from crowdsim.avoidance.sampling_model import SamplingModel, SamplingParameters
 from crowdsim.tunable import param
 
 

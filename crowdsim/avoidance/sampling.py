@@ -1,36 +1,16 @@
-"""What the sampling models share: they look round, weigh velocities by penalties, and differ in the velocities that they try."""
+"""The kernel of all models that try velocities and weigh them by penalties: neighbours, walls, the search, and the diagnosis of what it found."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.explain import Reason, reasons
 from crowdsim.avoidance.impacts import IMPACT, OBSTACLE_FLOATS, WISH_FLOATS, WISH_X, WISH_Y, first_impact, lay_out_neighbours, lay_out_walls
-from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice, CrowdView
-from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS
-from crowdsim.avoidance.parameters import Horizons, Sides
-from crowdsim.avoidance.samplers import (
-    ADAPTIVE,
-    BATCH_FLOATS,
-    GRID,
-    TABLE,
-    TRIED_CURRENT,
-    TRIED_IMPACT,
-    TRIED_PENALTY,
-    TRIED_PREFERRED,
-    TRIED_SIDE,
-    TRIED_X,
-    TRIED_Y,
-    room_for_tried,
-    search_adaptively,
-    search_circle,
-    search_grid,
-)
+from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL
+from crowdsim.avoidance.neighbours import CHOSEN, NEAREST_FLOATS, NEAREST_SLOTS
+from crowdsim.avoidance.samplers import ADAPTIVE, BATCH_FLOATS, GRID, TABLE, Tried, room_for_tried, search_adaptively, search_circle, search_grid
 from crowdsim.avoidance.seeds import SEED_FLOATS, SEED_SLOTS
 from crowdsim.avoidance.surroundings import (
     OTHER_FLOATS,
@@ -41,7 +21,6 @@ from crowdsim.avoidance.surroundings import (
     SHOWN_VY,
     SHOWN_WITH_MEANT,
     Look,
-    LookingModel,
     look_round,
     meet_others,
 )
@@ -49,18 +28,11 @@ from crowdsim.avoidance.wall_planes import MOST_WALLS, near_walls
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.tunable import param
 
 _FASTER = np.float32(1.0 + 1e-6)  # Squares of speeds are compared with this much room for the rounding of the preferred velocity.
 
 _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U1 = np.uint64(0), np.uint64(1)
-
-
-# Which number of a sample stands where in a reason.
-_COLUMNS = {
-    "x": TRIED_X, "y": TRIED_Y, "a_x": TRIED_PREFERRED, "a_y": TRIED_CURRENT, "b_x": TRIED_SIDE, "b_y": TRIED_IMPACT, "value": TRIED_PENALTY
-}  # fmt: skip
 
 
 class Sampling(NamedTuple):
@@ -244,79 +216,24 @@ def choose_by_sampling(start, stop, cells, shown, columns, frame, numbers, margi
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SamplingParameters(Sides, Horizons):
-    """What can be tuned in every sampling model."""
+def choose_telling(look: Look, most: int) -> tuple[Tried, NDArray[np.uint32], int]:
+    """Let one agent choose once more, and tell what it tries.
 
-    weight_preferred: float = param(
-        2.0, "", low=0.0, high=100.0, source="DetourCrowd",
-        why="penalty for straying from the preferred velocity by the maximum speed; larger insists and pushes through, smaller strays",
-    )
-    weight_current: float = param(
-        0.75, "", low=0.0, high=100.0, source="DetourCrowd; S1, Custom hRVO",
-        why="penalty for straying from the present velocity by the maximum speed; larger is smoother and slower to react, zero flickers",
-    )
-    weight_side: float = param(
-        0.75, "", low=0.0, high=100.0, source="DetourCrowd; S1, Custom hRVO",
-        why="penalty for passing everybody on the wrong side; larger decides sooner who passes where and makes detours, zero flickers head-on",
-    )
-    weight_impact: float = param(
-        2.5, "", low=0.0, high=100.0, source="DetourCrowd",
-        why="penalty for an early impact, over the softening at most; larger avoids sooner and slows down in crowds, smaller bumps",
-    )
-    softening: float = param(
-        0.1, "", above=0.0, high=10.0, source="DetourCrowd",
-        why="an impact at once costs the weight over this: ten times the weight; larger cares less for the last moment before an impact",
-    )
-    behind: float = param(
-        0.4, "", low=0.0, high=1.0, source="ours",
-        why="share of the time horizon that counts towards those behind; larger makes people dodge forward from those who follow, and crowds are "
-        "squeezed, smaller lets them back into each other",
-    )
-    neighbour_count: int = param(
-        8, "", low=0, high=MOST_NEIGHBOURS, source="ours",
-        why="the nearest eight surround a walker; more costs time in proportion, fewer lets crowds run into those behind the first rank",
-    )
+    Parameters
+    ----------
+    look : Look
+        The arguments of `choose_by_sampling` for its slot alone.
+    most : int
+        How many velocities it tries.
 
-
-class SamplingModel(LookingModel):
-    """A model that tries velocities and takes the one of least penalty; what is left to write is parameters and `sampler`."""
-
-    chooser = staticmethod(choose_by_sampling)
-
-    @abstractmethod
-    def sampler(self) -> tuple[int, int, NDArray[np.float32]]:
-        """Return which sampler is used, its size, and its table; see `Sampling`."""
-
-    def meant(self, view: CrowdView) -> NDArray[np.float64]:
-        """Return the velocities by which sides are chosen, (n, 2) in m/s: the preferred ones."""
-        return view.preferred_velocity
-
-    def numbers(self, tick_length: float) -> Sampling:
-        """Return what the kernel is told, for ticks of `tick_length` seconds."""
-        own: SamplingParameters = self.parameters
-        sampler, size, table = self.sampler()
-        same = {name: float(getattr(own, name)) for name in Sampling._fields[: Sampling._fields.index("tick")]}
-        return Sampling(**same, tick=float(tick_length), side=own.side_sign, sampler=float(sampler), size=float(size), table=table)
-
-    def reason_rows(self) -> int:
-        """Return how many reasons an agent has in a tick at most: the velocities tried, what was preferred and chosen."""
-        sampler, size, _ = self.sampler()
-        return (size * size if sampler == GRID else size) + 4
-
-    def reasons_of(self, entity: int, row: int, look: Look, choice: Choice) -> list[NDArray[Any]]:
-        """Return the velocities that an agent tried, with the parts of their penalties."""
-        used = int(choice.samples[row])
-        told, work = room_for_tried(used), _workspaces()
-        _choose_by_sampling(*look, *work, told)
-        slots, neighbours = work[1], int(work[-1][0])
-        samples = reasons(entity, Reason.SAMPLE, used)
-        numbers = told.numbers.astype(np.float64)
-        for name, column in _COLUMNS.items():
-            samples[name] = numbers[:, column]
-        is_neighbour = (told.hits >= 0) & (told.hits < neighbours)
-        samples["other"] = np.where(told.hits < 0, NOBODY, WALL)
-        samples["other"][is_neighbour] = look.columns.entity[look.rows(slots, told.hits[is_neighbour])]
-        if used:
-            samples["binds"][np.argmin(told.numbers[:, TRIED_PENALTY])] = 1  # of equal ones the first, as in the search
-        return [samples]
+    Returns
+    -------
+    Tried
+    slots : uint32
+        Workspace in which neighbours stand, see `Look.rows`.
+    int
+        How many neighbours it has.
+    """
+    told, work = room_for_tried(most), _workspaces()
+    _choose_by_sampling(*look, *work, told)
+    return told, work[1], int(work[-1][0])
