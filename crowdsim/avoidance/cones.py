@@ -1,37 +1,37 @@
-"""The step of all models that choose a velocity outside a union of velocity obstacles: neighbours, obstacles, the best velocity, and what gives way."""
+"""The kernel of all models that choose a velocity outside a union of velocity obstacles: neighbours, obstacles, the best velocity, and what gives way."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice, CrowdView
-from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS, find_nearest
+from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL
+from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.obstacles import AREA, BASE, CUT, NORMAL_X, NORMAL_Y, OFFSET, PLANE_FLOATS, PLANES, agent_obstacle, wall_obstacle
 from crowdsim.avoidance.outside import OUTSIDE_FLOATS, SHALLOW, best_outside
 from crowdsim.avoidance.programs import LINE_FLOATS, best_velocity, least_violation
 from crowdsim.avoidance.programs import NORMAL_X as LINE_X
 from crowdsim.avoidance.programs import NORMAL_Y as LINE_Y
 from crowdsim.avoidance.programs import OFFSET as LINE_OFFSET
+from crowdsim.avoidance.surroundings import (
+    SHOWN_MEANT_X,
+    SHOWN_MEANT_Y,
+    SHOWN_RADIUS,
+    SHOWN_SHARE,
+    SHOWN_VX,
+    SHOWN_VY,
+    SHOWN_WITH_MEANT,
+    look_round,
+)
 from crowdsim.avoidance.wall_planes import MOST_WALLS, near_walls
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
-from crowdsim.geometry.wall_frame import WallFrame, wall_frame
-from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.lanes import load, spread, store
-from crowdsim.threads import Team
 
-# How much farther than last tick the last neighbour is looked for at first: a guess that costs time where it is wrong, never exactness.
-MARGIN_TICKS = 1.0  # ticks of walking at the crowd's greatest speed
-MARGIN_M = 1e-3
-
-_SHOWN = np.uint64(6)  # Numbers of an agent that others see: velocity, radius, whether it moves, and where it means to go.
 _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U1, _U16 = np.uint64(0), np.uint64(1), np.uint64(16)
-_U2, _U3, _U4, _U5 = np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(5)
 
 
 class Settings(NamedTuple):
@@ -72,58 +72,33 @@ class Settings(NamedTuple):
     drops: float
 
 
-class _Columns(NamedTuple):
-    """The columns of `CrowdView` that `choose_outside` reads; `reach` is also written."""
+class Tally(NamedTuple):
+    """What the choice of one agent came to, as `choose_outside_with` counts it.
 
-    entity: NDArray[np.int64]
-    velocity: NDArray[np.float64]
-    preferred_velocity: NDArray[np.float64]
-    radius: NDArray[np.float64]
-    maximum_speed: NDArray[np.float64]
-    active: NDArray[np.uint8]
-    zone: NDArray[np.int64]
-    reach: NDArray[np.float32]
-
-
-@lean_kernel
-def gather_shown(start, stop, cells, velocity, meant, radius, active, shown):
-    """Copy what agents show of themselves into cell order.
-
-    Parameters
+    Attributes
     ----------
-    start, stop : int
-        Range of slots.
-    cells : Cells
-    velocity, meant : (n, 2) float64, m/s
-        Velocity, and the velocity by which sides are chosen.
-    radius : (n,) float64, m
-    active : (n,) uint8
-    shown : (6 n,) float32
-        Receives for each slot velocity, radius, 1 or 0 of one that stands, and `meant`; those who stand have no velocities.
-
-    Returns
-    -------
-    float32, m/s
-        The greatest component of a velocity in this range.
-
-    Notes
-    -----
-    Twin: `tests/reference/clearpath.py`.
+    walls, obstacles : int
+        Obstacles of walls, which come first; all obstacles.
+    steps : int
+        Steps in which obstacles of agents gave way, see `_best_possible`; -1 where none helped.
+    binding : int
+        The obstacle that binds the velocity; -1 for none.
+    halvings : int
+        How often a horizon can be halved at most.
     """
-    fastest, cells_row = _F0, cells.row
-    for slot in range(np.uint64(start), np.uint64(stop)):
-        row, place = np.uint64(cells_row[slot]), slot * _SHOWN
-        moves = active[row] != 0
-        vx, vy = np.float32(velocity[row, 0]) if moves else _F0, np.float32(velocity[row, 1]) if moves else _F0
-        shown[place], shown[place + _U1], shown[place + _U2], shown[place + _U3] = vx, vy, np.float32(radius[row]), _F1 if moves else _F0
-        shown[place + _U4] = np.float32(meant[row, 0]) if moves else _F0
-        shown[place + _U5] = np.float32(meant[row, 1]) if moves else _F0
-        fastest = max(fastest, max(abs(vx), abs(vy)))
-    return fastest
+
+    walls: int
+    obstacles: int
+    steps: int
+    binding: int
+    halvings: int
+
+
+TALLY = len(Tally._fields)
 
 
 @lean_kernel
-def _aim(wish_x, wish_y, vx, vy, speed, settings):
+def aim_of(wish_x, wish_y, vx, vy, speed, settings):
     """Return the cost of velocities where the wish is forbidden, as `best_outside` takes it.
 
     The cost is ``ahead^2 + sideways * (aside - pull * |wish|)^2 + steadiness * |v - velocity|^2``, with v less the wish in parts along and square to it.
@@ -174,7 +149,7 @@ def _best_possible(planes, walls, count, speed, wish_x, wish_y, aim, side, drops
             heeded = count - np.uint64(steps)
         elif steps > 0:
             _shorten(planes, walls, count, np.float32(1 << steps))
-        exists, x, y, obstacle = best_outside(planes, heeded, speed, wish_x, wish_y, aim, side, work)
+        exists, x, y, obstacle = best_outside(planes, heeded, speed, wish_x, wish_y, aim, side, work, None)
         if exists:
             fit, best_x, best_y, binding = steps, x, y, obstacle
         else:
@@ -215,20 +190,21 @@ def _least_deep(planes, walls, count, speed, wish_x, wish_y, vx, vy, lines):
 def _agent_obstacles(cells_x, cells_y, cells_row, shown, slot, count, slots, settings, speed, planes, walls, owner):
     """Write the obstacles of neighbours that matter, after those of walls; return how many there are in all."""
     shape = (settings.bias, settings.bias_strength, settings.spike)
-    own, made = slot * _SHOWN, walls
-    vx, vy, radius = np.float64(shown[own]), np.float64(shown[own + _U1]), np.float64(shown[own + _U2])
+    own, made = slot * SHOWN_WITH_MEANT, walls
+    vx, vy, radius = np.float64(shown[own + SHOWN_VX]), np.float64(shown[own + SHOWN_VY]), np.float64(shown[own + SHOWN_RADIUS])
+    meant_x, meant_y = np.float64(shown[own + SHOWN_MEANT_X]), np.float64(shown[own + SHOWN_MEANT_Y])
     for place in range(count):
         other = np.uint64(slots[CHOSEN + place])
-        px, py, theirs = cells_x[other] - cells_x[slot], cells_y[other] - cells_y[slot], other * _SHOWN
-        wx, wy = np.float64(shown[own + _U4]) - np.float64(shown[theirs + _U4]), np.float64(shown[own + _U5]) - np.float64(shown[theirs + _U5])
+        px, py, theirs = cells_x[other] - cells_x[slot], cells_y[other] - cells_y[slot], other * SHOWN_WITH_MEANT
+        wx, wy = meant_x - np.float64(shown[theirs + SHOWN_MEANT_X]), meant_y - np.float64(shown[theirs + SHOWN_MEANT_Y])
         turn = px * wy - py * wx
         if turn * turn <= settings.side_sine * settings.side_sine * ((px * px + py * py) * (wx * wx + wy * wy)):
             turn = -settings.side
-        moves = shown[theirs + _U3] != _F0
+        share = 1.0 - np.float64(shown[theirs + SHOWN_SHARE])  # what is left to the other one: nothing where it stands
         if agent_obstacle(
-            planes, made, px, py, vx, vy, np.float64(shown[theirs]), np.float64(shown[theirs + _U1]), radius + np.float64(shown[theirs + _U2]),
-            0.5 if moves else 0.0, turn, settings.per_horizon if moves else settings.per_standing_horizon, settings.per_tick,
-            cells_row[slot] < cells_row[other], shape, speed,
+            planes, made, px, py, vx, vy, np.float64(shown[theirs + SHOWN_VX]), np.float64(shown[theirs + SHOWN_VY]),
+            radius + np.float64(shown[theirs + SHOWN_RADIUS]), share, turn, settings.per_horizon if share > 0.0 else settings.per_standing_horizon,
+            settings.per_tick, cells_row[slot] < cells_row[other], shape, speed,
         ):
             owner[made] = np.int64(place)
             made += _U1
@@ -236,13 +212,13 @@ def _agent_obstacles(cells_x, cells_y, cells_row, shown, slot, count, slots, set
 
 
 @lean_kernel
-def _choose_outside(start, stop, cells, shown, columns, frame, settings, margin, out, floats, slots, planes, owner, work, lines, distances, found):
-    """Do what `choose_outside` says, with workspaces."""
+def choose_outside_with(start, stop, cells, shown, columns, frame, settings, margin, out, floats, slots, planes, owner, work, lines, distances, found, tally):
+    """Do what `choose_outside` says, with workspaces; `tally` (5,) receives what the last agent came to, see `Tally`."""
     wanted, farthest, side = np.uint64(settings.neighbour_count), np.float32(settings.neighbour_distance), np.float32(settings.side)
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, table = cells.origin, cells.shape
     entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
-    chosen, diagnoses, blockers, counts = out
+    chosen, diagnoses, blockers, counts, _ = out
     wall_shape, wall_link, zone_start, zone_wall = frame
     halvings, longest = 0, settings.per_tick / max(min(settings.per_horizon, settings.per_standing_horizon), 1e-9)
     while (1 << halvings) < longest and halvings < 30:
@@ -255,14 +231,9 @@ def _choose_outside(start, stop, cells, shown, columns, frame, settings, margin,
         count = _U0
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
-            reach = reaches[row] + margin
-            if not _F0 < reach < farthest:
-                reach = farthest
-            count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
-            while count < wanted and reach < farthest:  # someone left: look farther
-                reach = min(reach + reach, farthest)
-                count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
-            reaches[row] = np.sqrt(square)
+            count = look_round(
+                cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, farthest, margin, row, reaches, floats, slots
+            )
         speed, radius = speeds[row], radii[row]
         fast = np.float32(speed)
         walls, first_wall, end_wall = _U0, zone_start[zones[row]], zone_start[zones[row] + 1]
@@ -273,13 +244,14 @@ def _choose_outside(start, stop, cells, shown, columns, frame, settings, margin,
                     walls += _U1
         made = _agent_obstacles(cells_x, cells_y, cells_row, shown, slot, count, slots, settings, fast, planes, walls, owner)
         wish_x, wish_y = limited(preferred[row, 0], preferred[row, 1], speed)
-        aim = _aim(wish_x, wish_y, velocity[row, 0], velocity[row, 1], speed, settings)
+        aim = aim_of(wish_x, wish_y, velocity[row, 0], velocity[row, 1], speed, settings)
         near_x, near_y = np.float32(wish_x), np.float32(wish_y)
         steps, x, y, binding = _best_possible(planes, walls, made, fast, near_x, near_y, aim, side, settings.drops != 0.0, halvings, work)
         diagnosis = FEASIBLE if steps == 0 else RELAXED
         if steps < 0:
             vx, vy = np.float32(velocity[row, 0]), np.float32(velocity[row, 1])
             x, y, binding, diagnosis = _least_deep(planes, walls, made, fast, near_x, near_y, vx, vy, lines)
+        tally[0], tally[1], tally[2], tally[3], tally[4] = walls, made, steps, binding, halvings
         blocker = np.int64(NOBODY)
         if binding >= 0:
             wish_x, wish_y = limited(np.float64(x), np.float64(y), speed)
@@ -300,15 +272,15 @@ def choose_outside(start, stop, cells, shown, columns, frame, settings, margin, 
         Range of slots.
     cells : Cells
     shown : (6 n,) float32
-        As `gather_shown` wrote it.
-    columns : _Columns
+        As `gather_shown` wrote it, with the velocities by which sides are chosen.
+    columns : Columns
         By row.
     frame : WallFrame
     settings : Settings
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
-    out : tuple
-        The first four parts of a `Choice`; rows of the agents in this range are written.
+    out : Choice
+        Rows of the agents in this range are written; `samples` are left alone.
 
     Notes
     -----
@@ -319,33 +291,7 @@ def choose_outside(start, stop, cells, shown, columns, frame, settings, margin, 
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
     planes, owner, work = np.zeros(PLANE_FLOATS, np.float32), np.zeros(MOST_NEIGHBOURS + MOST_WALLS, np.int64), np.zeros(OUTSIDE_FLOATS, np.float32)
     lines, distances, found = np.zeros(LINE_FLOATS, np.float32), np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
-    _choose_outside(start, stop, cells, shown, columns, frame, settings, margin, out, floats, slots, planes, owner, work, lines, distances, found)
+    tally = np.zeros(TALLY, np.int64)
+    choose_outside_with(start, stop, cells, shown, columns, frame, settings, margin, out, floats, slots, planes, owner, work, lines, distances, found, tally)
 
 
-class ConeStep:
-    """Runs `choose_outside` and keeps what it needs between ticks, none of which decides anything."""
-
-    def __init__(self) -> None:
-        self._shown = np.empty(0, dtype=np.float32)
-        self._walls: Walls | None = None
-        self._frame: WallFrame | None = None
-
-    def prepare(self, capacity: int) -> None:
-        """Make room for `capacity` agents."""
-        if len(self._shown) < 6 * capacity:
-            self._shown = np.empty(6 * capacity, dtype=np.float32)
-
-    def choose(self, view: CrowdView, meant: NDArray[np.float64], tick_length: float, settings: Settings, team: Team, out: Choice) -> None:
-        """Choose a velocity for everyone; sides are chosen by the velocities `meant`, shape (n, 2), in m/s."""
-        count = len(view.entity)
-        if not count:
-            return
-        self.prepare(count)
-        if view.walls is not self._walls:
-            self._walls, self._frame = view.walls, wall_frame(view.walls)
-        fastest = max(team.run(gather_shown, count, view.cells, view.velocity, meant, view.radius, view.active, self._shown))
-        columns = _Columns(
-            view.entity, view.velocity, view.preferred_velocity, view.radius, view.maximum_speed, view.deciding(), view.zone, view.reach
-        )
-        margin = np.float32(MARGIN_TICKS * tick_length * float(fastest) + MARGIN_M)
-        team.run(choose_outside, count, view.cells, self._shown, columns, self._frame, settings, margin, out[:4])

@@ -23,9 +23,12 @@ class Reason(IntEnum):
     PREFERRED = 1  # x, y: the velocity that the agent would like
     CHOSEN = 2  # x, y: the velocity that it got
     HALF_PLANE = 3  # permits velocities v with (v - (x, y)) . (a_x, a_y) >= 0; value: how far inside the chosen velocity lies, negative where it is broken
-    OBSTACLE = 4  # forbids a cone with apex x, y, left leg a and right leg b (unit vectors); value: where it is cut off, as a distance from the apex, or nan
-    SAMPLE = 5  # x, y: a velocity that was tried; value: its penalty
-    CANDIDATE = 6  # x, y: a velocity on a boundary that was considered; value: its cost
+    OBSTACLE = 4  # forbids a cone with apex x, y between left leg a and right leg b (unit vectors; opposite ones: a half-plane), less the tips that
+    # follow; value: for how long a collision is forbidden, s: inf for ever, 0: it gave way to nearer ones and forbids nothing
+    SAMPLE = 5  # x, y: a velocity that was tried; value: its penalty, the sum of a_x (straying from the preferred velocity), a_y (from the present
+    # one), b_x (passing on the wrong side) and b_y (time of impact); other: who is run into first within the horizon
+    CANDIDATE = 6  # x, y: a velocity that was looked at; value: its cost, in (m/s)^2; other: who forbids it, 0 where it is permitted
+    TIP = 7  # permits, of the obstacle before it, velocities v with (v - (x, y)) . (a_x, a_y) >= 0; value: how far from the apex it cuts, m/s
 
 
 REASON_DTYPE = np.dtype(
@@ -52,6 +55,30 @@ def reasons(entity: int, kind: Reason, count: int) -> NDArray[Any]:
     for name in ("x", "y", "a_x", "a_y", "b_x", "b_y", "value"):
         rows[name] = np.nan
     return rows
+
+
+def half_plane_reasons(
+    entity: int, normals: NDArray[Any], offsets: NDArray[Any], others: NDArray[np.int64], velocity: NDArray[np.float64]
+) -> NDArray[Any]:
+    """Return half-planes as reasons; none of them binds.
+
+    Parameters
+    ----------
+    entity : int
+    normals : (k, 2), unit vectors
+    offsets : (k,), m/s
+        Half-plane i permits velocities v with ``normals[i] . v >= offsets[i]``.
+    others : (k,) int64
+        Who imposes each.
+    velocity : (2,) float64, m/s
+        What was chosen.
+    """
+    told = reasons(entity, Reason.HALF_PLANE, len(offsets))
+    told["other"] = others
+    told["a_x"], told["a_y"] = normals.T.astype(np.float64)
+    told["x"], told["y"] = offsets * told["a_x"], offsets * told["a_y"]
+    told["value"] = told["a_x"] * velocity[0] + told["a_y"] * velocity[1] - offsets
+    return told
 
 
 def explain_choices(model: AvoidanceModel, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice) -> NDArray[Any]:

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.avoidance.programs import NORMAL_X, NORMAL_Y, OFFSET
+from crowdsim.avoidance.surroundings import OTHER_RADIUS, OTHER_SHARE, OTHER_SIDE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.kernels import inlined_kernel
 from crowdsim.lanes import bits, choose, load, root, spread, store
-
-# Areas of a float32 array with what is known of each neighbour.
-_AREA = 80
-OTHER_X, OTHER_Y, OTHER_VX, OTHER_VY, OTHER_RADIUS, OTHER_SHARE, OTHER_SIDE = (np.uint64(_AREA * area) for area in range(7))
-OTHER_FLOATS = 7 * _AREA
 
 _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U16 = np.uint64(0), np.uint64(16)

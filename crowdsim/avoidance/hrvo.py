@@ -7,29 +7,30 @@ after the other. Walls, of which the paper has none, are kept as in ClearPath.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.cones import ConeStep, Settings
-from crowdsim.avoidance.model import Choice, CrowdView
+from crowdsim.avoidance.cone_model import ConeModel
+from crowdsim.avoidance.cones import Settings
+from crowdsim.avoidance.model import CrowdView
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
 from crowdsim.avoidance.obstacles import HYBRID, LIBRARY
+from crowdsim.avoidance.parameters import Sides, Sight, wall_horizon
 from crowdsim.avoidance.registry import register
-from crowdsim.threads import Team
 from crowdsim.tunable import param
 
 
 @register
-class Hrvo:
+class Hrvo(ConeModel):
     """Hybrid cones without end: everybody passes everybody on an agreed side, long before they meet."""
 
     name: ClassVar[str] = "hrvo"
 
     @dataclass(frozen=True)
-    class Parameters:
+    class Parameters(Sides, Sight):
         """What can be tuned."""
 
         neighbour_count: int = param(
@@ -40,14 +41,7 @@ class Hrvo:
             5.0, "m", above=0.0, high=100.0, source="ours",
             why="takes the place of a time horizon: farther neighbours are not heeded; larger leaves no velocity in crowds, smaller reacts late",
         )
-        time_horizon_walls: float = param(
-            0.5, "s", above=0.0, high=60.0, source="as for ClearPath",
-            why="how long a velocity is to stay clear of walls; larger slows down far before a wall and cannot use narrow doors, smaller brakes late",
-        )
-        side: str = param(
-            "right", "", choices=("right", "left"), source="HRVO library: the right",
-            why="on which side people pass where their preferred velocities do not decide",
-        )
+        time_horizon_walls: float = wall_horizon()
         side_pull: float = param(
             0.3, "", low=0.0, high=1.0, source="ours; 0: Snape et al. (2011)",
             why="where the preferred velocity is forbidden, the best one is the nearest to one that swerves to the preferred side by this part of the speed;"
@@ -59,15 +53,11 @@ class Hrvo:
             " for comparisons with it, since mirrored scenes then no longer go mirrored",
         )
 
-    def __init__(self, parameters: Parameters | None = None) -> None:
-        self.parameters = parameters or self.Parameters()
-        self._step = ConeStep()
+    def meant(self, view: CrowdView) -> NDArray[np.float64]:
+        """Return the preferred velocities: by them the library chooses sides."""
+        return view.preferred_velocity
 
-    def prepare(self, capacity: int) -> None:
-        """Make room for `capacity` agents."""
-        self._step.prepare(capacity)
-
-    def settings(self, tick_length: float) -> Settings:
+    def numbers(self, tick_length: float) -> Settings:
         """Return what the kernel is told, for ticks of `tick_length` seconds."""
         own = self.parameters
         return Settings(
@@ -80,21 +70,10 @@ class Hrvo:
             bias=float(HYBRID if own.apex == "paper" else LIBRARY),
             bias_strength=1.0,
             spike=1.0,
-            side=1.0 if own.side == "right" else -1.0,
+            side=own.side_sign,
             side_sine=0.0,
             sideways=1.0,
             steadiness=0.0,
             pull=float(own.side_pull),
             drops=1.0,
         )
-
-    def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
-        """Choose a velocity for everyone; see `AvoidanceModel`."""
-        self._step.choose(view, view.preferred_velocity, tick_length, self.settings(tick_length), team, out)
-
-    def state(self) -> Mapping[str, NDArray[Any]]:
-        """Return nothing: what guides the search is the column `reach`, which belongs to the caller."""
-        return {}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take nothing back."""

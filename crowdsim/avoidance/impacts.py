@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.avoidance.half_planes import OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
+from crowdsim.avoidance.surroundings import OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.avoidance.wall_planes import MOST_WALLS
 from crowdsim.geometry.wall_frame import ALONG_X, ALONG_Y, LEFT_CORNER, LEFT_X, LEFT_Y, RIGHT_CORNER, RIGHT_X, RIGHT_Y
 from crowdsim.kernels import inlined_kernel, lean_kernel
@@ -38,6 +38,8 @@ OBSTACLE_FLOATS = 10 * _DISCS + 6 * _SLABS
 # Areas of a float32 array with what neighbours want, beside those of `half_planes`.
 WISH_X, WISH_Y = np.uint64(0), np.uint64(MOST_NEIGHBOURS + 16)
 WISH_FLOATS = 2 * (MOST_NEIGHBOURS + 16)
+
+IMPACT = np.float32(1.0001)  # An urgency up to this is none: velocities often lie at the horizon exactly, and rounding must not decide the diagnosis.
 
 _F0, _F1, _HALF = np.float32(0.0), np.float32(1.0), np.float32(0.5)
 _LEAST_CLEARANCE = np.float32(1e-12)  # m^2; keeps urgencies finite for bodies without size.

@@ -166,6 +166,7 @@ class StatelessModel:
     """A model that remembers nothing and needs no memory of its own: what is left to write is a name and `choose`."""
 
     name: ClassVar[str] = ""
+    parameters: Any
 
     @dataclass(frozen=True)
     class Parameters:

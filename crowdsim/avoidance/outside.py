@@ -8,7 +8,10 @@ al. (2009), section 4, find by classifying all crossings of all boundary segment
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.avoidance.obstacles import AREA, NORMAL_X, NORMAL_Y, OFFSET, PLANES
 from crowdsim.kernels import inlined_kernel, lean_kernel
@@ -21,12 +24,40 @@ SHALLOW = np.float32(1e-6)
 _LINES = np.uint64(PLANES) * AREA
 _PROMISE, _PLACE, _LOW, _HIGH = np.uint64(0), _LINES, _LINES + _LINES, _LINES + _LINES + AREA
 OUTSIDE_FLOATS = int(_HIGH + AREA)
+MOST_CANDIDATES = 2 + 3 * int(_LINES)  # the wish, the aim, and for each line its best point and the two ways out
 
 _F0 = np.float32(0.0)
 _F2 = np.float32(2.0)
 _INFINITE = np.float32(np.inf)
 _U0, _U15, _U16 = np.uint64(0), np.uint64(15), np.uint64(16)
 _NONE = np.int64(-1)
+
+
+class Candidates(NamedTuple):
+    """Room for what `best_outside` looks at, for those who ask.
+
+    Attributes
+    ----------
+    place : (MOST_CANDIDATES, 3) float32
+        Velocity x and y (m/s), and its cost.
+    around : (MOST_CANDIDATES,) int64
+        The first obstacle that forbids it; -1 where it is permitted.
+    filled : (1,) int64
+        How many rows there are.
+    """
+
+    place: NDArray[np.float32]
+    around: NDArray[np.int64]
+    filled: NDArray[np.int64]
+
+
+@inlined_kernel
+def _tell(candidates, x, y, cost, around):
+    """Add a velocity to `candidates`."""
+    place, arounds, filled = candidates
+    at = filled[0]
+    place[at, 0], place[at, 1], place[at, 2], arounds[at] = x, y, cost, around
+    filled[0] = at + 1
 
 
 @inlined_kernel
@@ -120,6 +151,15 @@ def _cover(planes, count, own, x, y, along_x, along_y, work):
 
 
 @inlined_kernel
+def _first_covering(count, place, work):
+    """Return the first obstacle whose interval covers a place, -1 if none does."""
+    for obstacle in range(count):
+        if work[_LOW + obstacle] < place < work[_HIGH + obstacle]:
+            return np.int64(obstacle)
+    return _NONE
+
+
+@inlined_kernel
 def _way_out(count, place, forwards, work):
     """Return the first place from `place` on, forwards or backwards, that no interval covers."""
     moved = True
@@ -143,7 +183,7 @@ def _cost(aim, x, y):
 
 
 @lean_kernel
-def best_outside(planes, count, speed, wish_x, wish_y, aim, side, work):
+def best_outside(planes, count, speed, wish_x, wish_y, aim, side, work, candidates):
     """Find the permitted velocity of least cost.
 
     Parameters
@@ -163,6 +203,8 @@ def best_outside(planes, count, speed, wish_x, wish_y, aim, side, work):
         Of two equally good velocities on both sides of the wish, the one on its right is taken (1), or on its left (-1).
     work : (OUTSIDE_FLOATS,) float32
         Workspace.
+    candidates : Candidates or None
+        Receives every velocity that was looked at, in that order. None costs nothing: the kernel is compiled without it.
 
     Returns
     -------
@@ -177,10 +219,16 @@ def best_outside(planes, count, speed, wish_x, wish_y, aim, side, work):
     promise more than what is found; see benchmarks/avoidance.py. Twin: `tests/reference/clearpath.py`.
     """
     around = first_around(planes, count, wish_x, wish_y)
+    if candidates is not None:
+        _tell(candidates, wish_x, wish_y, _cost(aim, wish_x, wish_y), around)
     if around < 0:
         return True, wish_x, wish_y, _NONE
-    if (aim[0] != wish_x or aim[1] != wish_y) and first_around(planes, count, aim[0], aim[1]) < 0:
-        return True, aim[0], aim[1], around
+    if aim[0] != wish_x or aim[1] != wish_y:
+        beside = first_around(planes, count, aim[0], aim[1])
+        if candidates is not None:
+            _tell(candidates, aim[0], aim[1], _F0, beside)
+        if beside < 0:
+            return True, aim[0], aim[1], around
     stride = (count + _U15) & ~_U15
     lines = np.uint64(PLANES) * stride
     _promises(planes, count, stride, speed, aim, work)
@@ -194,12 +242,19 @@ def best_outside(planes, count, speed, wish_x, wish_y, aim, side, work):
         nx, ny, offset = planes[NORMAL_X + at], planes[NORMAL_Y + at], planes[OFFSET + at]
         foot_x, foot_y, half = offset * nx, offset * ny, np.sqrt(max(speed * speed - offset * offset, _F0))
         _cover(planes, count, own, foot_x, foot_y, ny, -nx, work)
+        if candidates is not None:
+            place = work[_PLACE + line]
+            covering = _first_covering(count, place, work)
+            if covering >= 0:
+                _tell(candidates, foot_x + place * ny, foot_y - place * nx, cost, covering)
         for forwards in (True, False):
             place = _way_out(count, work[_PLACE + line], forwards, work)
             if not -half <= place <= half:
                 continue
             x, y = foot_x + place * ny, foot_y - place * nx
             cost = _cost(aim, x, y)
+            if candidates is not None:
+                _tell(candidates, x, y, cost, _NONE)
             tie = exists and cost == best_cost and side * (wish_y * x - wish_x * y) > side * (wish_y * best_x - wish_x * best_y)
             if cost < best_cost or tie:
                 exists, best_x, best_y, best_cost, binding = True, x, y, cost, np.int64(own)

@@ -7,12 +7,15 @@ sources are S1, Custom hRVO, which names them, and DetourCrowd, which gives the 
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from crowdsim.avoidance.impacts import urgency_and_side
-from crowdsim.avoidance.seeds import SEED_X, SEED_Y, deviation, lay_out_lines, seed_crossings, seed_feet, take_cheapest
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.avoidance.impacts import IMPACT, first_impact, urgency_and_side
+from crowdsim.avoidance.seeds import SEED_X, SEED_Y, deviation, lay_out_lines, seed_crossings, seed_feet, strayed, take_cheapest
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.lanes import bit_count, bits, choose, first_bit, least, load, numbers, spread
+from crowdsim.lanes import bit_count, bits, choose, first_bit, least, load, numbers, spread, store
 
 ADAPTIVE, GRID, CIRCLE = 0, 1, 2
 MOST_GRID = 129
@@ -38,8 +41,66 @@ _SINES = [0.0, _C, 1.0, _C, 0.0, -_C, -1.0, -_C, _E / 2, _D / 2, _D / 2, _E / 2,
 _RINGS = np.array([*_COSINES, *_SINES], dtype=np.float32)
 
 
+# Columns of `Tried.numbers`, each for sixteen velocities in `Tried.lanes`: the velocity, the parts of its penalty, and their sum.
+TRIED_X, TRIED_Y, TRIED_PREFERRED, TRIED_CURRENT, TRIED_SIDE, TRIED_IMPACT, TRIED_PENALTY = range(7)
+TRIED_NUMBERS = 7
+
+
+class Tried(NamedTuple):
+    """Room for what the samplers try, for those who ask.
+
+    Attributes
+    ----------
+    numbers : (k, 7) float32
+        A row for each velocity tried, in that order.
+    hits : (k,) int64
+        What is run into first within the horizon, as `first_impact` numbers it; -1 where nothing is.
+    lanes : (7 * 16,) float32
+        Workspace.
+    filled : (1,) int64
+        How many rows there are.
+    """
+
+    numbers: NDArray[np.float32]
+    hits: NDArray[np.int64]
+    lanes: NDArray[np.float32]
+    filled: NDArray[np.int64]
+
+
+def room_for_tried(most: int) -> Tried:
+    """Return room for `most` velocities.
+
+    Parameters
+    ----------
+    most : int
+    """
+    return Tried(np.zeros((most, TRIED_NUMBERS), np.float32), np.zeros(most, np.int64), np.zeros(16 * TRIED_NUMBERS, np.float32), np.zeros(1, np.int64))
+
+
 @lean_kernel
-def try_batch(obstacles, counts, aim, weights, x, y, wanted, best):
+def _tell(tried, obstacles, counts, aim, x, y, side, impact, penalty, which):
+    """Add those of sixteen velocities whose bits are set in `which` to what was tried."""
+    told, hits, lanes, filled = tried
+    store(lanes, _U16 * np.uint64(TRIED_X), x)
+    store(lanes, _U16 * np.uint64(TRIED_Y), y)
+    store(lanes, _U16 * np.uint64(TRIED_PREFERRED), strayed(x, y, aim[0], aim[1], aim[4]))
+    store(lanes, _U16 * np.uint64(TRIED_CURRENT), strayed(x, y, aim[2], aim[3], aim[5]))
+    store(lanes, _U16 * np.uint64(TRIED_SIDE), side)
+    store(lanes, _U16 * np.uint64(TRIED_IMPACT), impact)
+    store(lanes, _U16 * np.uint64(TRIED_PENALTY), penalty)
+    while which != _U0:
+        lane = first_bit(which)
+        which &= which - _U1
+        at = filled[0]
+        for column in range(TRIED_NUMBERS):
+            told[at, column] = lanes[_U16 * np.uint64(column) + lane]
+        urgency, hit = first_impact(obstacles, counts[1], counts[2], told[at, TRIED_X], told[at, TRIED_Y])
+        hits[at] = hit if urgency > IMPACT else -1
+        filled[0] = at + 1
+
+
+@lean_kernel
+def try_batch(obstacles, counts, aim, weights, x, y, wanted, best, told):
     """Try up to sixteen velocities.
 
     Parameters
@@ -56,6 +117,8 @@ def try_batch(obstacles, counts, aim, weights, x, y, wanted, best):
         How many of the lanes to try.
     best : tuple of float32
         Least penalty so far, and its velocity x and y.
+    told : Tried or None
+        Receives what is tried. None costs nothing: the kernel is compiled without it.
 
     Returns
     -------
@@ -78,7 +141,11 @@ def try_batch(obstacles, counts, aim, weights, x, y, wanted, best):
     used, lane = bit_count(bits(tried)), np.int64(-1)
     if used > _U0:
         urgency, side = urgency_and_side(obstacles, counts[0], counts[1], counts[2], x, y)
-        penalty = cost + spread(side_weight) * side + spread(impact_weight) * urgency / (spread(_F1) + spread(softening) * urgency)
+        aside = spread(side_weight) * side
+        impact = spread(impact_weight) * urgency / (spread(_F1) + spread(softening) * urgency)
+        penalty = cost + aside + impact
+        if told is not None:
+            _tell(told, obstacles, counts, aim, x, y, aside, impact, penalty, bits(tried))
         penalty = choose(tried, penalty, spread(_INFINITE))
         found = least(penalty)
         if found < least_penalty:
@@ -88,16 +155,16 @@ def try_batch(obstacles, counts, aim, weights, x, y, wanted, best):
 
 
 @inlined_kernel
-def _try_stored(obstacles, counts, aim, weights, batch, wanted, best):
+def _try_stored(obstacles, counts, aim, weights, batch, wanted, best, told):
     """Do as `try_batch` with the velocities that lie in `batch`."""
-    best, used, lane = try_batch(obstacles, counts, aim, weights, load(batch, BATCH_X), load(batch, BATCH_Y), wanted, best)
+    best, used, lane = try_batch(obstacles, counts, aim, weights, load(batch, BATCH_X), load(batch, BATCH_Y), wanted, best, told)
     if lane >= 0:
         best = (best[0], batch[BATCH_X + np.uint64(lane)], batch[BATCH_Y + np.uint64(lane)])
     return best, used, lane
 
 
 @lean_kernel
-def search_adaptively(obstacles, counts, aim, weights, heading, side, speed, per_wall_horizon, samples, seeds, slots, batch):
+def search_adaptively(obstacles, counts, aim, weights, heading, side, speed, per_wall_horizon, samples, seeds, slots, batch, told):
     """Find a good velocity with few samples: seeds in the order of their deviation, then ever smaller rings round the best.
 
     Parameters
@@ -115,6 +182,8 @@ def search_adaptively(obstacles, counts, aim, weights, heading, side, speed, per
         Velocities that may be tried.
     seeds, slots, batch : ndarray
         Workspaces.
+    told : Tried or None
+        As in `try_batch`.
 
     Returns
     -------
@@ -136,7 +205,7 @@ def search_adaptively(obstacles, counts, aim, weights, heading, side, speed, per
     dearest = np.float32(4.0) * speed * (aim[4] + aim[5]) + LAST_STEP  # no velocity within the limit deviates by more than twice the speed
     taken = take_cheapest(seeds, count, _U16 - _U3, dearest, slots)
     _gather(seeds, slots, taken, batch, _U3)
-    best, used, lane = _try_stored(obstacles, counts, aim, weights, batch, taken + _U3, (_INFINITE, _F0, _F0))
+    best, used, lane = _try_stored(obstacles, counts, aim, weights, batch, taken + _U3, (_INFINITE, _F0, _F0), told)
     is_wish = lane == 0
     no_impact = weights[1] / (_F1 + weights[2])
     apart_x, apart_y = aim[0] - aim[2], aim[1] - aim[3]
@@ -150,10 +219,10 @@ def search_adaptively(obstacles, counts, aim, weights, heading, side, speed, per
         if taken == _U0:
             break
         _gather(seeds, slots, taken, batch, _U0)
-        best, tried, lane = _try_stored(obstacles, counts, aim, weights, batch, taken, best)
+        best, tried, lane = _try_stored(obstacles, counts, aim, weights, batch, taken, best, told)
         used += tried
         is_wish = is_wish and lane < 0
-    best, used, lane = _search_rings(obstacles, counts, aim, weights, heading, side, speed, samples, best, used)
+    best, used, lane = _search_rings(obstacles, counts, aim, weights, heading, side, speed, samples, best, used, told)
     return best[1], best[2], used, is_wish and lane < 0
 
 
@@ -166,7 +235,7 @@ def _gather(seeds, slots, taken, batch, first):
 
 
 @inlined_kernel
-def _search_rings(obstacles, counts, aim, weights, heading, side, speed, samples, best, used):
+def _search_rings(obstacles, counts, aim, weights, heading, side, speed, samples, best, used, told):
     """Try rings round the best, the first direction towards the preferred velocity; return best, used, and 0 if there was anything better, else -1."""
     step, better = FIRST_STEP * speed, np.int64(-1)
     cosines, sines = load(_RINGS, _U0), load(_RINGS, _U16)
@@ -180,7 +249,7 @@ def _search_rings(obstacles, counts, aim, weights, heading, side, speed, samples
         fx, fy = -side * ey, side * ex
         x = spread(best[1]) + (cosines * spread(ex) + sines * spread(fx)) * spread(step)
         y = spread(best[2]) + (cosines * spread(ey) + sines * spread(fy)) * spread(step)
-        best, tried, lane = try_batch(obstacles, counts, aim, weights, x, y, min(_U16, samples - used), best)
+        best, tried, lane = try_batch(obstacles, counts, aim, weights, x, y, min(_U16, samples - used), best, told)
         used += tried
         if lane >= 0:
             cosine, sine = _RINGS[np.uint64(lane)], _RINGS[np.uint64(lane) + _U16]
@@ -191,12 +260,12 @@ def _search_rings(obstacles, counts, aim, weights, heading, side, speed, samples
 
 
 @lean_kernel
-def search_grid(obstacles, counts, aim, weights, heading, side, speed, size, batch):
+def search_grid(obstacles, counts, aim, weights, heading, side, speed, size, batch, told):
     """Try the preferred velocity and all velocities of a square grid over the disc of velocities, aligned with the heading.
 
     Parameters
     ----------
-    obstacles, counts, aim, weights, heading, side, speed, batch : tuples, numbers and ndarray
+    obstacles, counts, aim, weights, heading, side, speed, batch, told : tuples, numbers and ndarray
         As in `search_adaptively`; `batch` holds the numbers of grid lines, the middle one 0, from `TABLE` on.
     size : uint64, odd
         Lines in each direction; the first and the last are tangents of the disc.
@@ -211,7 +280,7 @@ def search_grid(obstacles, counts, aim, weights, heading, side, speed, size, bat
     Source: S1, Geometric vs. Sampling (129 x 129). Twin: `tests/reference/sampled.py`.
     """
     batch[BATCH_X], batch[BATCH_Y] = aim[0], aim[1]
-    best, used, _ = _try_stored(obstacles, counts, aim, weights, batch, _U1, (_INFINITE, _F0, _F0))
+    best, used, _ = _try_stored(obstacles, counts, aim, weights, batch, _U1, (_INFINITE, _F0, _F0), told)
     is_wish = True
     pitch = speed / np.float32((size - _U1) // np.uint64(2))
     ex, ey = heading[0] * pitch, heading[1] * pitch
@@ -221,7 +290,7 @@ def search_grid(obstacles, counts, aim, weights, heading, side, speed, size, bat
         for first in range(_U0, size, _U16):
             along = load(batch, TABLE + first)
             x, y = along * spread(ex) + spread(across * fx), along * spread(ey) + spread(across * fy)
-            best, tried, lane = try_batch(obstacles, counts, aim, weights, x, y, min(_U16, size - first), best)
+            best, tried, lane = try_batch(obstacles, counts, aim, weights, x, y, min(_U16, size - first), best, told)
             used += tried
             if lane >= 0:
                 place = batch[TABLE + first + np.uint64(lane)]
@@ -231,12 +300,12 @@ def search_grid(obstacles, counts, aim, weights, heading, side, speed, size, bat
 
 
 @lean_kernel
-def search_circle(obstacles, counts, aim, weights, heading, side, directions, batch):
+def search_circle(obstacles, counts, aim, weights, heading, side, directions, batch, told):
     """Try all directions at the preferred speed, and standing still.
 
     Parameters
     ----------
-    obstacles, counts, aim, weights, heading, side, batch : tuples, numbers and ndarray
+    obstacles, counts, aim, weights, heading, side, batch, told : tuples, numbers and ndarray
         As in `search_adaptively`; `batch` holds the cosines of directions from `TABLE` on, and from ``TABLE + directions`` on their sines. The first
         direction is straight on.
     directions : uint64
@@ -256,13 +325,13 @@ def search_circle(obstacles, counts, aim, weights, heading, side, directions, ba
     for first in range(_U0, directions, _U16):
         cosines, sines = load(batch, TABLE + first), load(batch, TABLE + directions + first)
         x, y = cosines * spread(aim[0]) + sines * spread(fx), cosines * spread(aim[1]) + sines * spread(fy)
-        best, tried, lane = try_batch(obstacles, counts, aim, weights, x, y, _U16, best)
+        best, tried, lane = try_batch(obstacles, counts, aim, weights, x, y, _U16, best, told)
         used += tried
         if lane >= 0:
             cosine, sine = batch[TABLE + first + np.uint64(lane)], batch[TABLE + directions + first + np.uint64(lane)]
             best = (best[0], cosine * aim[0] + sine * fx, cosine * aim[1] + sine * fy)
             is_wish = first == _U0 and lane == 0
-    best, tried, lane = try_batch(obstacles, counts, aim, weights, spread(_F0), spread(_F0), _U1, best)
+    best, tried, lane = try_batch(obstacles, counts, aim, weights, spread(_F0), spread(_F0), _U1, best, told)
     if lane >= 0:
         return _F0, _F0, used + tried, False
     return best[1], best[2], used + tried, is_wish

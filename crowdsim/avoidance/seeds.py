@@ -31,6 +31,13 @@ _U0, _U1, _U8, _U16, _BYTE = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64
 
 
 @inlined_kernel
+def strayed(x, y, from_x, from_y, weight):
+    """Return what velocities cost for straying from the velocity (from_x, from_y), lanes of float32."""
+    dx, dy = x - spread(from_x), y - spread(from_y)
+    return spread(weight) * root(dx * dx + dy * dy)
+
+
+@inlined_kernel
 def deviation(aim, x, y):
     """Return what velocities cost for straying from the preferred and the present one.
 
@@ -46,8 +53,7 @@ def deviation(aim, x, y):
         Infinite where the velocity is too fast.
     """
     wish_x, wish_y, own_x, own_y, wish_weight, own_weight, square = aim
-    ax, ay, bx, by = x - spread(wish_x), y - spread(wish_y), x - spread(own_x), y - spread(own_y)
-    cost = spread(wish_weight) * root(ax * ax + ay * ay) + spread(own_weight) * root(bx * bx + by * by)
+    cost = strayed(x, y, wish_x, wish_y, wish_weight) + strayed(x, y, own_x, own_y, own_weight)
     return choose(x * x + y * y <= spread(square), cost, spread(_INFINITE))
 
 

@@ -37,7 +37,7 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
     CrowdsimError
         If matplotlib is not installed.
     """
-    plt = _pyplot()
+    plt = pyplot()
     from crowdsim.scenario.load import parse_scenario
 
     scenario = parse_scenario(recording.header.scenario, file=str(recording.path))
@@ -56,7 +56,14 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
     plt.close(figure)
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Return matplotlib's module for figures, drawing to files only.
+
+    Raises
+    ------
+    CrowdsimError
+        If it is not installed.
+    """
     try:
         import matplotlib
 

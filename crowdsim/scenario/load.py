@@ -136,7 +136,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     groups = resolver.finished(goals)
     record = None
     if "record" in values and tick is not None:
-        record = resolve_record(values["record"], tick, stop, groups, reader, problems)
+        record = resolve_record(values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems)
     if geometry is not None:
         _check_ground(geometry, goals, groups, draft, problems, notes)
     if problems.found or geometry is None or tick is None or stop is None or record is None:

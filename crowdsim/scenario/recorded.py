@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from crowdsim.scenario import schema
 from crowdsim.scenario.geometry import AreaReader
 from crowdsim.scenario.limits import MAX_RECORDING_BYTES
 from crowdsim.scenario.model import Group, Record, Stop
+from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import Problems, listed, suggestion
 
 USUAL_RATE = 10.0  # frames a second where the scenario does not say: enough for speeds and flows, a tenth of the bytes of every tick at 0.01 s
 RATE_TOLERANCE = 1e-5  # relative; so that the six digits of a rate in our own messages are accepted
-_REASON_BYTES = 12 * 96  # some ten neighbours and two walls of an agent in a tick
+_REASON_BYTES = 12 * 8
+_USUAL_REASONS = 14  # of an agent in a tick: some ten neighbours and two walls, what was preferred and chosen; for models that do not say
 _ROW_BYTES = 8 + 8 + 3 * 8  # frame, id, x, y, z
 
 
@@ -26,7 +29,9 @@ def recordable_columns() -> dict[str, int]:
     return {column.name: np.dtype(column.dtype).itemsize * column.width for column in STANDARD_COLUMNS}
 
 
-def resolve_record(shape: schema.RecordShape, tick: float, stop: Stop | None, groups: Sequence[Group], reader: AreaReader, problems: Problems) -> Record:
+def resolve_record(
+    shape: schema.RecordShape, tick: float, stop: Stop | None, groups: Sequence[Group], avoidance: Chosen | None, reader: AreaReader, problems: Problems
+) -> Record:
     """Return what is recorded; what cannot be is added to the problems.
 
     Parameters
@@ -36,6 +41,8 @@ def resolve_record(shape: schema.RecordShape, tick: float, stop: Stop | None, gr
     stop : Stop or None
         None where it has problems.
     groups : sequence of Group
+    avoidance : Chosen or None
+        The model of groups that have none of their own; None where it has problems.
     reader : AreaReader
     problems : Problems
     """
@@ -52,6 +59,7 @@ def resolve_record(shape: schema.RecordShape, tick: float, stop: Stop | None, gr
     record = Record(1.0 / (ticks_per_frame * tick), ticks_per_frame, columns, chosen, every, region, shape.trace, explain)
     if stop is not None:
         _check_size(record, stop, groups, problems)
+        _check_reasons(record, stop, groups, avoidance, problems)
     return record
 
 
@@ -119,11 +127,29 @@ def _check_size(record: Record, stop: Stop, groups: Sequence[Group], problems: P
     row = _ROW_BYTES + sum(width[name] for name in record.columns)
     frames = stop.ticks // record.ticks_per_frame + 1
     size = frames * -(-recorded // record.every) * row
-    reasons = stop.ticks * _agents_in(record.explain, groups) * _REASON_BYTES
-    if reasons > MAX_RECORDING_BYTES:
-        message = f"the reasons of {_agents_in(record.explain, groups):,} agents in {stop.ticks:,} ticks are some {reasons / 2**30:,.0f} GiB"
-        problems.add(("record", "explain"), f"{message}, but there may be at most {MAX_RECORDING_BYTES / 2**30:,.0f} GiB", "Explain fewer agents.")
     if size > MAX_RECORDING_BYTES:
         rows = f"{frames:,} frames of {-(-recorded // record.every):,} agents"
         message = f"{rows} are up to {size / 2**30:,.0f} GiB, but there may be at most {MAX_RECORDING_BYTES / 2**30:,.0f} GiB"
         problems.add(("record",), message, "Record fewer frames (rate), columns (columns) or agents (agents: {every: 10}), or stop earlier.")
+
+
+def _check_reasons(record: Record, stop: Stop, groups: Sequence[Group], avoidance: Chosen | None, problems: Problems) -> None:
+    agents, size = 0, 0
+    for group in groups:
+        named = group.count if group.name in record.explain else sum(agent.id in record.explain for agent in group.listed if agent.id is not None)
+        model = group.avoidance or avoidance
+        agents += named
+        size += stop.ticks * named * (_reason_rows(model) if named and model is not None else 0) * _REASON_BYTES
+    if size > MAX_RECORDING_BYTES:
+        message = f"the reasons of {agents:,} agent{'s' if agents > 1 else ''} in {stop.ticks:,} ticks are some {size / 2**30:,.0f} GiB"
+        problems.add(("record", "explain"), f"{message}, but there may be at most {MAX_RECORDING_BYTES / 2**30:,.0f} GiB", "Explain fewer agents.")
+
+
+def _reason_rows(model: Chosen) -> int:
+    """Return how many reasons an agent under a model has in a tick, some."""
+    from crowdsim.avoidance.registry import model_named, origin_of
+
+    kind: Any = model_named(model.name)
+    if origin_of(model.name) is not None or not hasattr(kind, "reason_rows"):
+        return _USUAL_REASONS
+    return int(kind(model.parameters(kind.Parameters)).reason_rows())

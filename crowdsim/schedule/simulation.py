@@ -80,7 +80,7 @@ class Simulation:
         self.team = Team(threads)
         self.scenario = scenario = as_scenario(scenario)
         if warm:
-            warm_kernels(scenario)
+            warm_kernels(scenario, explaining=out is not None and bool(scenario.record.explain))
         self.built = build_world(scenario)
         self.world = self.built.world
         names = [kind.__name__ for kind in TICK_ORDER]

@@ -39,26 +39,37 @@ budget: {work: 3}
 """
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
-_warm: set[str] = set()
+_warm: set[tuple[str, bool]] = set()
 
 
-def warm_kernels(scenario: Scenario) -> None:
-    """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels."""
+def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
+    """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    explaining : bool
+        Also those that tell what stood behind choices; they are compiled for nobody else.
+    """
     for model in dict.fromkeys(chosen.name for chosen in scenario.models):
         # A plug-in is not run here: what it does wrong shall be told with the tick and the agent of the run.
         if origin_of(model) is None:
-            _warm_up(f"avoidance={model}")
+            _warm_up(f"avoidance={model}", explaining)
     _warm_up(f"speed_density={scenario.speed_density.name}")
 
 
-def _warm_up(setting: str) -> None:
-    if setting in _warm or setting == "speed_density=none" or numba.config.DISABLE_JIT:
+def _warm_up(setting: str, explaining: bool = False) -> None:
+    if (setting, explaining) in _warm or setting == "speed_density=none" or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
+    from crowdsim.systems.avoid import Avoid
 
-    _warm.add(setting)
+    _warm.update({(setting, explaining), (setting, False)})
     scene: Any = parse_scenario(_SCENE, file="warm-up", sets=[setting])
     with Simulation(scene, threads=1, warm=False) as simulation:
+        if explaining:
+            avoid = next(system for system in simulation.systems if isinstance(system, Avoid))
+            avoid.explained = np.ones(scene.agent_count, dtype=np.bool_)
         for _ in range(_TICKS):
             simulation.step()
         position, count = np.array(_PILE), len(_PILE)

@@ -31,7 +31,7 @@ class Avoid(System):
     labels : sequence of str
         What a user calls each agent, by entity - 1; for errors.
     explained : (agents,) bool, optional
-        By entity - 1, whose choices are explained in every tick.
+        By entity - 1, whose choices are explained in every tick; may be set anew between ticks.
     """
 
     reads = (
@@ -46,7 +46,7 @@ class Avoid(System):
         explained: NDArray[np.bool_] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(world)
-        self._explained = explained
+        self.explained = explained
         self.models = tuple(models)
         self._model_of_group = np.array(model_of_group, dtype=np.int64)
         self._labels = labels
@@ -60,7 +60,7 @@ class Avoid(System):
             agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, agents.maximum_speed, active, world.polygons(),
             agents.layer, tick.cells, world.walls, agents.neighbour_reach,
         )  # fmt: skip
-        if self._explained is not None:
+        if self.explained is not None:
             tick.reasons = np.zeros(0, dtype=REASON_DTYPE)
         agents.samples[:] = 0
         choice = Choice(agents.chosen_velocity, agents.diagnosis, agents.blocker, agents.neighbour_count, agents.samples)
@@ -80,8 +80,8 @@ class Avoid(System):
         try:
             model.prepare(len(view.entity))
             model.choose(view, tick.length, tick.team, out)
-            if self._explained is not None and tick.reasons is not None:
-                rows = np.flatnonzero(self._explained[view.entity - 1] & (view.deciding() == 1))
+            if self.explained is not None and tick.reasons is not None:
+                rows = np.flatnonzero(self.explained[view.entity - 1] & (view.deciding() == 1))
                 tick.reasons = np.concatenate([tick.reasons, explain_choices(model, view, tick.length, rows, out)])
             check_velocities(f'the model "{model.name}"', out.velocity, view.maximum_speed, view.deciding(), tick.team)
         except ModelError as error:

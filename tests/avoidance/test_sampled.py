@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance import impacts, seeds
-from crowdsim.avoidance.half_planes import OTHER_FLOATS, OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, empty_choice
 from crowdsim.avoidance.registry import model_named
+from crowdsim.avoidance.surroundings import OTHER_FLOATS, OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.avoidance.toi import directions
 from crowdsim.avoidance.wall_planes import MOST_WALLS, near_walls
 from crowdsim.geometry.wall_frame import wall_frame

@@ -1,6 +1,7 @@
 """docs/models.md: its examples are those that are tested, and it names everything that there is."""
 
 import re
+import shlex
 
 import pytest
 
@@ -9,6 +10,7 @@ from crowdsim.avoidance.registry import available_models, origin_of
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.schedule.comparison import HEADERS
 from crowdsim.schedule.simulation import Simulation
+from tests.cli.command import crowdsim
 from tests.crowds import ROOT
 
 PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
@@ -37,6 +39,18 @@ def test_the_page_names_every_model_reason_and_column_of_the_table():
         assert f"`{word}`" in PAGE, word
     table = next(block for block in blocks("console") if "crowdsim models" in block).splitlines()
     assert re.split(r"\s{2,}", table[1].strip()) == list(HEADERS)
+
+
+def test_the_picture_of_a_choice_is_made_as_the_page_says(tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    (tmp_path / "runs").mkdir()
+    run, plot, answer = next(block for block in blocks("console") if "crowdsim plot" in block).splitlines()
+    done = crowdsim(shlex.split(run)[2:], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = crowdsim(shlex.split(plot)[2:], cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{answer}\n", "")
+    assert (tmp_path / answer).is_file()
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)\)", PAGE))))

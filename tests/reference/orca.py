@@ -1,7 +1,7 @@
 """Naive twin of the ORCA kernels, in float64 and plain Python, with boundaries as point and direction as in the paper.
 
 Twin of `agent_half_planes`, `near_walls`, `wall_half_planes`, `first_broken`, `best_on_line`, `best_velocity`, `least_violation`,
-`gather_by_slot` and `choose_velocities`.
+and `choose_velocities`.
 """
 
 import math

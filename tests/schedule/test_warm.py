@@ -28,6 +28,40 @@ for scenario in scenarios:
 """
 
 
+EXPLAINING = """
+import tempfile
+from pathlib import Path
+from numba import types
+from crowdsim import kernels
+from crowdsim.avoidance import outside, sampling
+from tests.crowds import BUSY, simulation
+
+load, late = kernels._KernelCache.load_overload, []
+def noted(self, sig, context):
+    if self._py_func.__module__.startswith("crowdsim.avoidance"):
+        late.append(self._py_func.__name__)
+    return load(self, sig, context)
+kernels._KernelCache.load_overload = noted
+for explain in ([], ["to_west", "to_east"]):
+    for model in ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi"):
+        document = {**BUSY, "record": {"rate": 5, "explain": explain}}
+        with tempfile.TemporaryDirectory() as folder, simulation(document, sets=[f"avoidance={model}"], out=Path(folder) / "a.h5") as run:
+            late.clear()
+            for _ in range(30):
+                run.step()
+            print(model, *late)
+    telling = (outside.best_outside, sampling._choose_by_sampling)
+    print([any(types_of[-1] is not types.none for types_of in kernel.overloads) for kernel in telling])
+"""
+
+
+def test_what_tells_of_choices_is_ready_before_the_first_tick_and_compiled_only_where_somebody_asks():
+    done = subprocess.run([sys.executable, "-c", EXPLAINING], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    models = ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi"]
+    assert done.stdout.splitlines() == [*models, "[False, False]", *models, "[True, True]"]
+
+
 def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs():
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,33 @@
+"""What agents show of themselves, and that the way neighbours are looked for changes nothing."""
+
+import numpy as np
+import pytest
+
+from crowdsim.avoidance.registry import available_models, origin_of
+from crowdsim.avoidance.surroundings import gather_shown
+from tests.avoidance.crowds import random_view
+from tests.avoidance.models import choose
+from tests.reference import surroundings as twin
+
+MODELS = [name for name in available_models() if origin_of(name) is None]
+
+
+@pytest.mark.parametrize("with_meant", [False, True])
+def test_what_is_shown_agrees_with_reference(with_meant):
+    view = random_view(3, 50, active=np.random.default_rng(3).uniform(size=50) > 0.3)
+    meant = view.preferred_velocity if with_meant else None
+    out = np.full(6 * 50, np.nan, np.float32)
+    fastest = gather_shown(10, 50, view.cells, view.velocity, meant, view.radius, view.active, out)
+    expected = np.array(twin.shown(view.cells.row, view.velocity, meant, view.radius, view.active), dtype=np.float32)
+    width = 6 if with_meant else 4
+    assert np.array_equal(out[10 * width : 50 * width].reshape(-1, width), expected[10:])
+    assert np.isnan(out[: 10 * width]).all() and np.isnan(out[50 * width :]).all()
+    assert fastest == np.abs(expected[10:, :2]).max()
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("reach", [0.0, 0.3, 1.0, 4.0, np.nan])
+def test_how_far_neighbours_were_last_tick_decides_nothing(name, reach):
+    expected = choose(name, random_view(4, 150, density=0.6))
+    found = choose(name, random_view(4, 150, density=0.6, reach=np.full(150, reach)))
+    assert np.array_equal(found.velocity, expected.velocity) and np.array_equal(found.neighbour_count, expected.neighbour_count)
