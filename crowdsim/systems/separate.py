@@ -32,14 +32,14 @@ class Separate(System):
         """A few Jacobi passes over all contacts."""
         agents = self.world.agents
         count = len(agents)
-        tentative = agents.tentative_position.copy()
-        step = tentative - agents.position
-        # No wall is nearer to a tentative position than the known distance less the step.
-        clear = np.maximum(agents.wall_distance - np.hypot(step[:, 0], step[:, 1]), 0.0).astype(np.float32) * np.float32(0.999999)
+        tentative, polygon, walls = agents.tentative_position.copy(), self.world.polygons(), self.world.walls
+        free, clear, pushed = np.empty_like(tentative), np.empty(count, dtype=np.float32), np.empty_like(tentative)
+        self._separator.move_off_walls(agents.position, tentative, agents.radius, polygon, agents.wall_distance, walls, tick.team, free, clear)
         parted = self._separator.separate(
-            tentative, agents.radius, np.ones(count, dtype=np.uint8), agents.layer, self.world.polygons(), clear, self.world.walls, tick.team,
-            agents.tentative_position,
+            free, agents.radius, np.ones(count, dtype=np.uint8), agents.layer, polygon, clear, walls, tick.team, pushed
         )  # fmt: skip
+        # Whom nobody pushed goes where it wanted: what walls take of its step is for Walk to say.
+        agents.tentative_position[:] = np.where((pushed != free).any(axis=1)[:, None], pushed, tentative)
         tick.counts["overlaps_before"] = parted.before.count
         tick.counts["overlaps"] = parted.after.count
         tick.counts["deepest_overlap_m"] = parted.after.deepest if parted.after.count else 0.0
