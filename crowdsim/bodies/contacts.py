@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.bodies.clearance import clear_of_walls
+from crowdsim.bodies.clearance import bent_along_walls, clear_of_walls
 from crowdsim.geometry.cells import plane_numbers, window
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.lanes import append_set, bit_count, bits, difference, load, numbers, spread
@@ -21,7 +21,11 @@ _SLACK_M = 1e-3  # Far above the float32 rounding of the coarse test.
 _U0, _U8, _U16, _BYTE = np.uint64(0), np.uint64(8), np.uint64(16), np.uint64(255)
 
 # Columns of the contact table.
-OVERLAP, NORMAL_X, NORMAL_Y, SCALE = range(4)
+OVERLAP, NORMAL_X, NORMAL_Y, SCALE, PUSH_X, PUSH_Y = range(6)
+TABLE_COLUMNS = 6
+
+# How a disc can make way for another: not at all, along a wall, or straight.
+STAYS, BENT, STRAIGHT = range(3)
 
 
 @inlined_kernel
@@ -158,10 +162,10 @@ def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone,
         Contacts of slot i are ``first[i]:first[i + 1]``.
     other : (c,) uint32
         Receives the other slot.
-    can : (c,) bool
-        Receives whether the disc is movable and a push of half the overlap keeps it clear of walls.
-    table : (c, 4) float64
-        Receives overlap (m) and the unit vector towards the other disc.
+    can : (c,) uint8
+        Receives how the disc can make way by half the overlap and keep clear of walls: STAYS, BENT or STRAIGHT.
+    table : (c, 6) float64
+        Receives overlap (m), the unit vector towards the other disc, and where a push goes: the opposite vector, or what of it is along a wall.
 
     Notes
     -----
@@ -192,10 +196,13 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
                 nx, ny = _normal(dx, dy, distance, row, cells_row[neighbour])
                 other[contact] = np.uint32(neighbour)
                 table[contact, OVERLAP], table[contact, NORMAL_X], table[contact, NORMAL_Y] = overlap, nx, ny
-                half = 0.5 * overlap
-                can[contact] = movable[slot] != 0 and clear_of_walls(
-                    frame, zone[row], wall_distance[row] - drift, reach, px[slot], py[slot], -nx * half, -ny * half, half, radius[slot]
-                )
+                half, way, push_x, push_y = 0.5 * overlap, STAYS, -nx, -ny
+                if movable[slot] != 0:
+                    x, y, way = px[slot], py[slot], STRAIGHT
+                    if not clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, -nx * half, -ny * half, half, radius[slot]):
+                        ex, ey = bent_along_walls(frame, zone[row], reach, x, y, -nx * half, -ny * half, radius[slot])
+                        way, push_x, push_y = STAYS if ex == 0.0 and ey == 0.0 else BENT, ex / half, ey / half
+                can[contact], table[contact, PUSH_X], table[contact, PUSH_Y] = way, push_x, push_y
                 contact += 1
 
 
@@ -207,8 +214,8 @@ def scale_pushes(start, stop, cells, now, capacity, widest, drift, frame, zone, 
     ----------
     start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can : various
         As `list_contacts` left them.
-    table : (c, 4) float64
-        Overlap and normal are read; receives the scale of each push: 1, 1/2, 1/4 or 0.
+    table : (c, 6) float64
+        All but the scale is read; receives the scale of each push: 1, 1/2, 1/4 or 0.
 
     Returns
     -------
@@ -273,7 +280,7 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
             push, scale = table[contact, SCALE], 1.0
             while push > 0.0:
                 length = push * scale
-                ex, ey = -table[contact, NORMAL_X] * length, -table[contact, NORMAL_Y] * length
+                ex, ey = table[contact, PUSH_X] * length, table[contact, PUSH_Y] * length
                 new_total, new_greatest = _stress(close, found, ex, ey)
                 if new_total <= total and new_greatest <= greatest:
                     x, y = px[slot], py[slot]
@@ -288,10 +295,10 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
 
 @inlined_kernel
 def _share(can, contact, partner):
-    """Return the disc's share of the overlap: half, all where the other cannot make way, nothing where it cannot itself."""
-    if not can[contact]:
+    """Return the disc's share of the overlap: half, all where the other can make way less well, nothing where it can better."""
+    if can[contact] == STAYS or can[contact] < can[partner]:
         return 0.0
-    return 0.5 if can[partner] else 1.0
+    return 0.5 if can[contact] == can[partner] else 1.0
 
 
 @inlined_kernel
@@ -304,7 +311,7 @@ def _reverse(first, other, contact, slot):
 
 
 @lean_kernel
-def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table, guarded, new_x, new_y):
+def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table, guarded, swing, old_x, old_y, new_x, new_y):
     """Move overlapping discs apart by one Jacobi pass.
 
     Parameters
@@ -313,22 +320,28 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
         As `list_contacts` left them, or `scale_pushes` where `guarded` is true.
     guarded : bool
         Scale each push as `scale_pushes` found.
+    swing : float, 0..1
+        Share of its last displacement that a disc with contacts goes on with.
+    old_x, old_y : (n + 16,) float64, m
+        Where the discs were before the last pass; those of `now` themselves before the first.
     new_x, new_y : (n + 16,) float64, m
-        Receive where the discs are then. Must not alias those of `now`.
+        Receive where the discs are then. Must alias neither of both.
 
     Returns
     -------
-    float, m
-        The longest displacement.
+    longest, farthest : float, m
+        The longest displacement, and how far a disc is at most from where it was when `cells` was built.
 
     Notes
     -----
-    Each contact pushes a disc by half the overlap, or by the whole where the other cannot make way; pushes are divided by the disc's number of
-    contacts. A disc whose whole displacement would bring it into a wall stays. Source: S2, section 8; the division is ours: undivided pushes make
-    the deepest overlap of dense crowds rise in half of all passes, divided ones hardly ever. Twin: `tests/reference/separate.py`.
+    Each contact pushes a disc by half the overlap, or by the whole where the other cannot make way; where neither can, both are pushed along the
+    walls that hinder them. Pushes are divided by the disc's number of contacts. A disc whose displacement would bring it into a wall goes without
+    swing, and stays where that would do so too. Source: S2, section 8; the division is ours: undivided pushes make the deepest overlap of dense
+    crowds rise in half of all passes, divided ones hardly ever. The swing is that of the heavy-ball method (Polyak, "Some methods of speeding up the
+    convergence of iteration methods", 1964): without it pressure leaves a knot of k layers in some k * k passes. Twin: `tests/reference/separate.py`.
     """
     px, py, radius, _, _ = now
-    cells_row, longest = cells.row, 0.0
+    home_x, home_y, cells_row, longest, farthest = cells.x, cells.y, cells.row, 0.0, 0.0
     for slot in range(np.uint64(start), np.uint64(stop)):
         begin, end = first[slot], first[slot + np.uint64(1)]
         new_x[slot], new_y[slot] = px[slot], py[slot]
@@ -340,15 +353,21 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
             if guarded:
                 push *= table[contact, SCALE]
             length = push / np.float64(end - begin)
-            sum_x -= np.int64(table[contact, NORMAL_X] * length * FINE)
-            sum_y -= np.int64(table[contact, NORMAL_Y] * length * FINE)
+            sum_x += np.int64(table[contact, PUSH_X] * length * FINE)
+            sum_y += np.int64(table[contact, PUSH_Y] * length * FINE)
+        x, y, row = px[slot], py[slot], cells_row[slot]
         dx, dy = np.float64(sum_x) / FINE, np.float64(sum_y) / FINE
-        length, row = np.sqrt(dx * dx + dy * dy), cells_row[slot]
-        x, y = px[slot], py[slot]
-        if clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, dx, dy, length, radius[slot]):
-            new_x[slot], new_y[slot] = x + dx, y + dy
-            longest = max(longest, length)
-    return longest
+        ex, ey = dx + swing * (x - old_x[slot]), dy + swing * (y - old_y[slot])
+        for _ in range(1 if swing == 0.0 else 2):
+            length = np.sqrt(ex * ex + ey * ey)
+            if clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, ex, ey, length, radius[slot]):
+                new_x[slot], new_y[slot] = x + ex, y + ey
+                longest = max(longest, length)
+                break
+            ex, ey = dx, dy
+        away_x, away_y = new_x[slot] - home_x[slot], new_y[slot] - home_y[slot]
+        farthest = max(farthest, np.sqrt(away_x * away_x + away_y * away_y))
+    return longest, farthest
 
 
 @lean_kernel

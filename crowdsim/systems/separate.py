@@ -29,17 +29,18 @@ class Separate(System):
         self._separator = Separator(parameters)
 
     def process(self, tick: Tick) -> None:
-        """A few Jacobi passes over all contacts."""
+        """A few Jacobi passes over all contacts, taken where walls leave the bodies; more where something is deep."""
         agents = self.world.agents
         count = len(agents)
-        tentative = agents.tentative_position.copy()
-        step = tentative - agents.position
-        # No wall is nearer to a tentative position than the known distance less the step.
-        clear = np.maximum(agents.wall_distance - np.hypot(step[:, 0], step[:, 1]), 0.0).astype(np.float32) * np.float32(0.999999)
+        tentative, polygon, walls = agents.tentative_position, self.world.polygons(), self.world.walls
+        free, clear, pushed = np.empty_like(tentative), np.empty(count, dtype=np.float32), np.empty_like(tentative)
+        self._separator.move_off_walls(agents.position, tentative, agents.radius, polygon, agents.wall_distance, walls, tick.team, free, clear)
         parted = self._separator.separate(
-            tentative, agents.radius, np.ones(count, dtype=np.uint8), agents.layer, self.world.polygons(), clear, self.world.walls, tick.team,
-            agents.tentative_position,
+            free, agents.radius, np.ones(count, dtype=np.uint8), agents.layer, polygon, clear, walls, tick.team, pushed
         )  # fmt: skip
+        # Whom nobody pushed goes where it wanted: what walls take of its step is for Walk to say.
+        is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])
+        tentative[is_pushed] = pushed[is_pushed]
         tick.counts["overlaps_before"] = parted.before.count
         tick.counts["overlaps"] = parted.after.count
         tick.counts["deepest_overlap_m"] = parted.after.deepest if parted.after.count else 0.0

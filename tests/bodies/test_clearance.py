@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.bodies.clearance import clear_of_walls, may_be_pushed
+from crowdsim.bodies.clearance import bent_along_walls, clear_of_walls, may_be_pushed, move_off_walls
 from crowdsim.geometry.wall_frame import wall_frame
 from crowdsim.geometry.walls import walls_from_rings
 from tests.reference import clearance as twin
@@ -47,3 +47,75 @@ def test_far_from_walls_they_are_not_looked_at_and_beyond_their_lists_pushes_are
     assert clear_of_walls(nowhere, 0, 1.0, np.inf, 3.0, 2.0, 0.5, 0.0, 0.5, 0.2)
     assert not clear_of_walls(FRAME, 0, 0.0, 0.6, 3.0, 2.0, 0.5, 0.0, 0.5, 0.2)
     assert clear_of_walls(FRAME, 0, 0.0, 0.8, 3.0, 2.0, 0.5, 0.0, 0.5, 0.2)
+
+
+def bent(here, push, radius=0.2, reach=np.inf):
+    return bent_along_walls(FRAME, 0, reach, *here, *push, radius)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bent_along_walls_agrees_with_reference(seed):
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(400):
+        here, radius = rng.uniform((0.0, 0.0), (6.0, 4.0)), rng.uniform(0.05, 0.4)
+        push = rng.normal(size=2) * rng.choice([0.01, 0.1])
+        if not twin.may_be_pushed(PAIRS, tuple(here), tuple(here + push), radius):
+            expected = twin.bent_along_walls(PAIRS, tuple(here.tolist()), tuple(push.tolist()), radius)
+            assert bent(here, push, radius) == (pytest.approx(expected[0], abs=1e-12), pytest.approx(expected[1], abs=1e-12))
+            found.append(expected != (0.0, 0.0))
+    assert 0.1 < np.mean(found) < 0.9
+
+
+def test_a_refused_push_goes_along_the_wall_and_nowhere_in_a_corner():
+    assert bent((3.0, 0.2), (0.03, -0.04)) == (pytest.approx(0.03), pytest.approx(0.0, abs=1e-15))
+    assert bent((5.8, 0.2), (0.03, -0.04)) == (0.0, 0.0)
+    assert bent((3.0, 0.2), (0.0, -0.04)) == (0.0, 0.0)
+    assert bent((3.0, 0.2), (0.002, -0.04)) == (0.0, 0.0)  # what is left would part nobody
+    assert bent((3.0, 0.2), (0.03, -0.04), reach=0.2) == (0.0, 0.0)
+
+
+def test_a_push_is_bent_round_the_end_of_a_wall():
+    # 45 degrees off the end of the thin wall: what is left of a push straight down goes outwards, square to the line to the corner.
+    x, y = 2.1 + 0.2 * np.sqrt(0.5), 3.0 + 0.2 * np.sqrt(0.5)
+    dx, dy = bent((x, y), (0.0, -0.02))
+    assert dx > 0.008
+    assert dy == pytest.approx(-dx, rel=0.1)
+
+
+def moved_off(position, tentative, radius, wall_distance=0.0, reach=np.inf):
+    n = len(position)
+    out, clear = np.empty((n, 2)), np.empty(n, dtype=np.float32)
+    move_off_walls(0, n, position, tentative, radius, np.zeros(n, np.int64), np.full(n, wall_distance, np.float32), reach, FRAME, out, clear)
+    return out, clear
+
+
+def test_move_off_walls_agrees_with_reference_and_leaves_bodies_clear():
+    rng = np.random.default_rng(0)
+    n = 2000
+    position, radius = rng.uniform((0.3, 0.3), (5.7, 3.7), (n, 2)), rng.uniform(0.05, 0.3, n)
+    tentative = position + rng.normal(size=(n, 2)) * 0.1
+    out, _ = moved_off(position, tentative, radius)
+    for row in range(n):
+        expected = twin.moved_off_walls(PAIRS, tuple(position[row].tolist()), tuple(tentative[row].tolist()), float(radius[row]))
+        assert out[row].tolist() == pytest.approx(expected, abs=1e-12)
+    moved = (out != tentative).any(axis=1)
+    assert 0.03 < moved.mean() < 0.5
+    for row in np.flatnonzero(moved):
+        assert twin.nearest_wall(PAIRS, tuple(out[row]), tuple(out[row]), radius[row] - 2e-4)[0] == (0.0, 0.0)
+
+
+def test_whoever_is_clear_of_walls_or_may_have_crossed_one_is_not_moved_off():
+    position = np.array([[3.0, 2.0], [1.75, 2.0], [3.0, 0.25]])
+    tentative = np.array([[3.0, 1.9], [2.05, 2.0], [3.0, 0.15]])
+    out, _ = moved_off(position, tentative, np.full(3, 0.2))
+    assert (out[:2] == tentative[:2]).all()  # the second is inside the thin wall, with a step beyond its radius
+    assert out[2].tolist() == [3.0, pytest.approx(0.2)]
+    assert (moved_off(position, tentative, np.full(3, 0.2), reach=0.1)[0] == tentative).all()
+
+
+def test_the_distance_to_walls_stays_a_lower_bound():
+    position, tentative = np.array([[3.0, 1.0], [3.0, 0.25]]), np.array([[3.0, 0.9], [3.0, 0.15]])
+    out, clear = moved_off(position, tentative, np.full(2, 0.2), wall_distance=0.25)
+    assert clear[0] == pytest.approx(0.15, rel=1e-5)
+    assert (clear <= out[:, 1]).all()

@@ -16,14 +16,14 @@ PILLAR = np.array([[2.0, 1.0], [2.0, 2.0], [2.5, 2.0], [2.5, 1.0]])
 PLAN = walls_from_rings([HALL, PILLAR])
 
 
-def separate(position, radius, *, passes=1, movable=None, layer=None, walls=None, team=ONE, wall_distance=0.0, separator=None):
+def separate(position, radius, *, passes=1, movable=None, layer=None, walls=None, team=ONE, wall_distance=0.0, separator=None, further=60):
     position = np.array(position, dtype=np.float64)
     n = len(position)
     out = np.empty((n, 2))
     radii = np.broadcast_to(np.asarray(radius, dtype=np.float64), n).copy()
     flags = np.ones(n, np.uint8) if movable is None else np.array(movable, dtype=np.uint8)
     floors = np.zeros(n, np.int32) if layer is None else np.array(layer, dtype=np.int32)
-    result = (separator or Separator(SeparationParameters(passes=passes))).separate(
+    result = (separator or Separator(SeparationParameters(passes=passes, further_passes=further))).separate(
         position, radii, flags, floors, np.zeros(n, np.int64), np.full(n, wall_distance, np.float32), no_walls() if walls is None else walls, team, out
     )
     return out, result
@@ -82,11 +82,23 @@ def test_separate_agrees_with_reference(seed):
     rng = np.random.default_rng(seed)
     position, radius, movable = random_crowd(rng)
     layer = rng.integers(0, 2, len(radius))
-    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), layer.tolist(), [], 3)
-    moved, result = separate(position, radius, passes=3, movable=movable, layer=layer)
+    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), layer.tolist(), [], 3, further=0)
+    moved, result = separate(position, radius, passes=3, movable=movable, layer=layer, further=0)
     assert np.allclose(moved, expected, atol=1e-9)
     count, deepest, total = twin.measure(position.tolist(), radius.tolist(), layer.tolist())
     assert astuple(result.before) == (count, pytest.approx(deepest, abs=1e-12), pytest.approx(total, abs=1e-9))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_further_passes_agree_with_reference(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60))
+    position, radius = rng.uniform(0.0, np.sqrt(n / rng.uniform(2.0, 10.0)), (n, 2)), rng.uniform(0.1, 0.3, n)
+    movable = (rng.uniform(size=n) > rng.choice([0.0, 0.1])).astype(np.uint8)
+    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * n, [], 3)
+    moved, result = separate(position, radius, passes=3, movable=movable)
+    assert np.allclose(moved, expected, atol=1e-8)
+    assert result.after.deepest == pytest.approx(overlaps(moved, radius)[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -115,7 +127,7 @@ def test_touching_discs_are_left_alone():
 
 
 def test_the_middle_one_of_three_stays_and_the_outer_ones_give_way():
-    moved, _ = separate([[-0.3, 0.0], [0.0, 0.0], [0.3, 0.0]], 0.2)
+    moved, _ = separate([[-0.3, 0.0], [0.0, 0.0], [0.3, 0.0]], 0.2, further=0)
     assert moved[1].tolist() == [0.0, 0.0]
     assert moved[0, 0] == pytest.approx(-0.35)
     assert moved[2, 0] == pytest.approx(0.35)
@@ -137,6 +149,52 @@ def test_whoever_cannot_move_is_passed_the_whole_push():
 def test_a_push_into_a_wall_goes_to_the_other():
     moved, _ = separate([[0.2, 1.5], [0.5, 1.5]], 0.2, walls=PLAN)
     assert moved.tolist() == [[0.2, 1.5], [pytest.approx(0.6), 1.5]]
+
+
+def test_two_in_a_corner_part_along_its_walls():
+    # Each is between the other and a wall: the lower one at the floor, the other at the right wall, 0.1 m too near.
+    position = [[4.62, 0.2], [4.8, 0.44]]
+    moved, result = separate(position, 0.2, walls=PLAN, further=0)
+    assert moved.tolist() == [[pytest.approx(4.62 - 0.05 * 0.6), 0.2], [4.8, pytest.approx(0.44 + 0.05 * 0.8)]]
+    assert result.after.deepest < 0.06
+    _, result = separate(position, 0.2, walls=PLAN)
+    assert result.after.deepest <= 0.02
+
+
+def pressed_knot(count=80, seed=0):
+    """People on a disc who are pressed into 85 % of the room that they need."""
+    rng = np.random.default_rng(seed)
+    return random_places(count, rng) * 0.85
+
+
+def random_places(count, rng):
+    """Places of a close-packed patch of touching discs of 0.2 m, nearest to the middle first, moved by a few millimetres."""
+    lattice = np.array([[column + 0.5 * (line % 2), line * np.sqrt(0.75)] for line in range(-8, 9) for column in range(-8, 9)]) * 0.4
+    return lattice[np.argsort((lattice**2).sum(axis=1), kind="stable")][:count] + rng.normal(size=(count, 2)) * 0.003
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_further_passes_let_the_pressure_out_of_a_knot(seed):
+    position = pressed_knot(seed=seed)
+    _, three = separate(position, 0.2, passes=3, further=0)
+    _, more = separate(position, 0.2, passes=3)
+    assert three.after.deepest > 0.05
+    assert more.after.deepest <= 0.02
+    assert more.after.total <= three.after.total
+
+
+def test_further_passes_are_only_made_where_something_is_deep():
+    for gap, differs in ((0.015, False), (0.06, True)):  # twenty people in a row, each overlapping the next
+        row = np.stack([np.arange(20) * (0.4 - gap), np.zeros(20)], axis=1)
+        assert (separate(row, 0.2, passes=1)[0] != separate(row, 0.2, passes=1, further=0)[0]).any() == differs
+
+
+def test_what_nobody_can_part_ends_the_further_passes(monkeypatch):
+    passes, push = [], Separator._push
+    monkeypatch.setattr(Separator, "_push", lambda *arguments: passes.append(1) or push(*arguments))
+    _, result = separate([[0.0, 0.0], [0.3, 0.0]], 0.2, movable=[0, 0])
+    assert result.after.deepest == pytest.approx(0.1)
+    assert len(passes) == 2  # the ordinary one, and a further one that moves nobody
 
 
 def test_discs_on_different_floors_do_not_touch():

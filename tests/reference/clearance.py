@@ -1,8 +1,9 @@
-"""Twins of `may_be_pushed` and `clear_of_walls`, by shapely's idea of distance written out: the push is sampled as a segment."""
+"""Twins of `may_be_pushed`, `clear_of_walls`, `bent_along_walls` and `move_off_walls`, by shapely's idea of distance written out."""
 
 import math
 
 GRACE = 1e-4
+ROUNDING = 1e-9
 
 
 def _distance(a, b, p):
@@ -26,6 +27,42 @@ def may_be_pushed(walls, here, there, radius):
             cut = (here[0] + (there[0] - here[0]) * share, here[1] + (there[1] - here[1]) * share)
             if _distance(start, end, cut) < 1e-9 * length:
                 return False
-        if _distance(start, end, there) < radius - GRACE and _distance(start, end, there) < _distance(start, end, here):
+        if _distance(start, end, there) < radius - GRACE and _distance(start, end, there) < _distance(start, end, here) - ROUNDING:
             return False
     return True
+
+
+def nearest_wall(walls, here, there, within):
+    """((x, y) from here to the wall nearest to there, how near), of walls with both on their free side; ((0, 0), within) if none is within reach."""
+    found = []
+    for start, end in walls:
+        if _left_of(start, end, here) > 0.0 and _left_of(start, end, there) > 0.0 and _distance(start, end, there) <= within:
+            ax, ay = end[0] - start[0], end[1] - start[1]
+            t = min(max(((here[0] - start[0]) * ax + (here[1] - start[1]) * ay) / (ax * ax + ay * ay), 0.0), 1.0)
+            found.append((_distance(start, end, there), (start[0] + t * ax - here[0], start[1] + t * ay - here[1])))
+    return (min(found)[1], min(found)[0]) if found else ((0.0, 0.0), within)
+
+
+def bent_along_walls(walls, here, push, radius):
+    """What of a push is along the wall that it would come nearest to; nothing if that is less than a tenth, or refused too."""
+    (mx, my), _ = nearest_wall(walls, here, (here[0] + push[0], here[1] + push[1]), radius)
+    if (mx, my) == (0.0, 0.0):
+        return 0.0, 0.0
+    lost = (push[0] * mx + push[1] * my) / (mx * mx + my * my)
+    bent = (push[0] - lost * mx, push[1] - lost * my)
+    if lost <= 0.0 or math.hypot(*bent) < 0.1 * math.hypot(*push) or not may_be_pushed(walls, here, (here[0] + bent[0], here[1] + bent[1]), radius):
+        return 0.0, 0.0
+    return bent
+
+
+def moved_off_walls(walls, here, there, radius):
+    """Where a body that would be `there` is clear of walls; `there` itself if it steps farther than its radius, or four moves do not do."""
+    if math.dist(here, there) > radius:
+        return there
+    x, y = there
+    for _ in range(5):
+        (mx, my), distance = nearest_wall(walls, (x, y), (x, y), radius - GRACE)
+        if (mx, my) == (0.0, 0.0):
+            return x, y
+        x, y = x - mx / math.hypot(mx, my) * (radius - distance), y - my / math.hypot(mx, my) * (radius - distance)
+    return there

@@ -5,9 +5,11 @@ Twin of `scan_contacts`, `list_contacts`, `scale_pushes`, `push_apart`, `gather_
 
 import math
 
-from tests.reference.clearance import may_be_pushed
+from tests.reference.clearance import bent_along_walls, may_be_pushed
 
 TOUCH = 1e-6
+SWING = 0.9
+STILL = 1e-4
 
 
 def normal(a, b, lower):
@@ -30,19 +32,30 @@ def measure(position, radius, layer):
     return sum(s > TOUCH for s in pairs), max(pairs, default=0.0), sum(pairs)
 
 
-def one_pass(position, radius, movable, layer, walls, guarded):
-    """Positions after one pass."""
+def ways(position, radius, movable, walls, signed, touching):
+    """{(i, j): (rank, direction)} of how i makes way for j: 2 straight, 1 along a wall, 0 not at all; pushes are direction times length."""
+    found = {}
+    for i in touching:
+        for j in touching[i]:
+            nx, ny = normal(position[i], position[j], i < j)
+            half = signed[i, j] / 2
+            if not movable[i]:
+                found[i, j] = 0, (0.0, 0.0)
+            elif may_be_pushed(walls, position[i], (position[i][0] - nx * half, position[i][1] - ny * half), radius[i]):
+                found[i, j] = 2, (-nx, -ny)
+            else:
+                bent = bent_along_walls(walls, position[i], (-nx * half, -ny * half), radius[i])
+                found[i, j] = int(bent != (0.0, 0.0)), (bent[0] / half, bent[1] / half)
+    return found
+
+
+def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=None):
+    """Positions after one pass; with `swing`, discs with contacts go on with that share of their way from `old`."""
     signed = signed_overlaps(position, radius, layer)
     touching = {i: [j for j in range(len(position)) if (i, j) in signed and signed[i, j] > TOUCH] for i in range(len(position))}
+    way = ways(position, radius, movable, walls, signed, touching)
 
-    def moved(i, j, length):
-        nx, ny = normal(position[i], position[j], i < j)
-        return position[i][0] - nx * length, position[i][1] - ny * length
-
-    can = {(i, j): movable[i] and may_be_pushed(walls, position[i], moved(i, j, signed[i, j] / 2), radius[i]) for i in touching for j in touching[i]}
-
-    def stress(i, there):
-        dx, dy = there[0] - position[i][0], there[1] - position[i][1]
+    def stress(i, dx, dy):
         terms = []
         for j in range(len(position)):
             if (i, j) in signed:
@@ -55,26 +68,28 @@ def one_pass(position, radius, movable, layer, walls, guarded):
     for i, (x, y) in enumerate(position):
         dx = dy = 0.0
         for j in touching[i]:
-            share = 0.0 if not can[i, j] else (0.5 if can[j, i] else 1.0)
-            length = share * signed[i, j]
+            (mine, (ux, uy)), (theirs, _) = way[i, j], way[j, i]
+            length = signed[i, j] * (0.0 if mine == 0 or mine < theirs else (0.5 if mine == theirs else 1.0))
             if guarded and length > 0.0:
-                before = stress(i, position[i])
+                before = stress(i, 0.0, 0.0)
                 for scale in (1.0, 0.5, 0.25, 0.0):
-                    after = stress(i, moved(i, j, length * scale))
+                    ex, ey = ux * length * scale, uy * length * scale
+                    after = stress(i, ex, ey)
                     harmless = after[0] <= before[0] + 1e-12 and after[1] <= before[1] + 1e-15
-                    if harmless and may_be_pushed(walls, position[i], moved(i, j, length * scale), radius[i]):
+                    if harmless and may_be_pushed(walls, position[i], (x + ex, y + ey), radius[i]):
                         break
                 length *= scale
-            nx, ny = normal(position[i], position[j], i < j)
-            dx -= nx * length / len(touching[i])
-            dy -= ny * length / len(touching[i])
-        there = (x + dx, y + dy)
-        result.append(there if may_be_pushed(walls, (x, y), there, radius[i]) else (x, y))
+            dx += ux * length / len(touching[i])
+            dy += uy * length / len(touching[i])
+        choices = [(x + dx, y + dy)]
+        if swing and touching[i]:
+            choices.insert(0, (x + dx + swing * (x - old[i][0]), y + dy + swing * (y - old[i][1])))
+        result.append(next((there for there in choices if may_be_pushed(walls, (x, y), there, radius[i])), (x, y)))
     return result
 
 
-def separate(position, radius, movable, layer, walls, passes):
-    """Positions after some passes; the guarded form takes over in a pass in which the plain one would do harm."""
+def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60):
+    """Positions after some passes; the guarded form takes over in a pass in which the plain one would do harm. Then `loosen`."""
     for _ in range(passes):
         count, deepest, total = measure(position, radius, layer)
         if not count:
@@ -83,4 +98,20 @@ def separate(position, radius, movable, layer, walls, passes):
         _, deepest_then, total_then = measure(plain, radius, layer)
         harmless = deepest_then <= deepest and total_then <= total
         position = plain if harmless else one_pass(position, radius, movable, layer, walls, True)
-    return position
+    return loosen(position, radius, movable, layer, walls, tolerated, further)
+
+
+def loosen(position, radius, movable, layer, walls, tolerated, further):
+    """Positions after further passes with swing, until the deepest overlap is tolerated: those with the least, among those with no more overlap in all."""
+    _, deepest, total = measure(position, radius, layer)
+    best, old, swing, most = position, position, 0.0, total
+    for _ in range(further):
+        if deepest <= tolerated:
+            break
+        position, old, swing = one_pass(position, radius, movable, layer, walls, False, swing, old), position, SWING
+        _, deepest_then, total_then = measure(position, radius, layer)
+        if (deepest_then < deepest - TOUCH and total_then <= most) or (deepest_then <= deepest and total_then < total - TOUCH):
+            best, deepest, total = position, deepest_then, total_then
+        if max(map(math.dist, position, old)) < STILL:
+            break
+    return best

@@ -1,0 +1,88 @@
+"""Bodies do not overlap by more than 5 cm, whatever the model: circles, a room with a door. Measured on the positions after each tick, as recordings keep them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from crowdsim.schedule.simulation import Simulation
+from tests.crowds import SCENARIOS, on_circle, room, simulation
+
+MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi"]
+CIRCLES = {8: 5.0, 16: 5.0, 24: 5.0, 40: 10.0, 60: 10.0, 80: 10.0}  # people: radius in metres
+MOST_M = 0.05
+
+
+def deepest_overlap(run: Simulation) -> float:
+    """Return the deepest overlap of two bodies on one floor, m."""
+    position, radius, layer = run.agents.position, run.agents.radius, run.world.agents.layer
+    if len(position) < 2:
+        return 0.0
+    distance = np.hypot(*(position[:, None] - position[None]).transpose(2, 0, 1))
+    depth = np.where(layer[:, None] == layer[None], radius[:, None] + radius[None] - distance, 0.0)
+    np.fill_diagonal(depth, 0.0)
+    return max(0.0, float(depth.max()))
+
+
+def run_to_the_end(document: dict[str, Any], *sets: str) -> tuple[float, Any]:
+    """Return the deepest overlap after any tick (m), and the verdict."""
+    deepest = 0.0
+    with simulation(document, sets=list(sets)) as run:
+        while not run.why_over():
+            run.step()
+            deepest = max(deepest, deepest_overlap(run))
+        return deepest, run.verdict()
+
+
+def check_circle(model: str, count: int, seed: int) -> None:
+    """Seed 0 is the exact circle, the others have 5 cm of noise."""
+    agents = on_circle(count, radius=CIRCLES[count], noise=0.05 if seed else 0.0, seed=seed)
+    deepest, verdict = run_to_the_end(room(agents, size=2.0 * CIRCLES[count] + 10.0, after=120.0), f"avoidance={model}")
+    assert deepest <= MOST_M, seed
+    assert deepest <= verdict.deepest_overlap_m + 0.005, seed  # the verdict says what is to be seen
+    assert verdict.arrived == count, verdict.left
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("count, seed", [(8, 1), (16, 2), (24, 3), (40, 4), (60, 5), (80, 1), (80, 0)])
+def test_people_who_change_places_on_a_circle_do_not_overlap(model, count, seed):
+    check_circle(model, count, seed)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("count", CIRCLES)
+def test_people_who_change_places_on_a_circle_do_not_overlap_whatever_the_noise(model, count):
+    for seed in range(11):
+        check_circle(model, count, seed)
+
+
+def check_door(model: str, scene: str, seed: int, *sets: str) -> None:
+    document = {**yaml.safe_load((SCENARIOS / scene).read_text(encoding="utf-8")), "seed": seed}
+    deepest, verdict = run_to_the_end(document, f"avoidance={model}", *sets)
+    assert deepest <= MOST_M, seed
+    assert deepest <= verdict.deepest_overlap_m + 0.005, seed
+    assert verdict.not_arrived == 0, verdict.left
+
+
+DOORS = {
+    "bottleneck": ("bottleneck.yaml",),
+    "80 at 0.8 m": ("standards/door.yaml", "groups.crowd.count=80", "geometry.walkable.1.box=[10, 3.6, 10.2, 4.4]"),
+    "80 at 1 m": ("standards/door.yaml", "groups.crowd.count=80"),
+    "40 at 1.2 m": ("standards/door.yaml", "groups.crowd.count=40", "geometry.walkable.1.box=[10, 3.4, 10.2, 4.6]"),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("door", ["bottleneck", "80 at 1 m"])
+def test_people_who_press_to_a_door_do_not_overlap(model, door):
+    check_door(model, DOORS[door][0], 1, *DOORS[door][1:])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("door", DOORS)
+def test_people_who_press_to_a_door_do_not_overlap_whatever_the_seed(model, door):
+    for seed in range(1, 11):
+        check_door(model, DOORS[door][0], seed, *DOORS[door][1:])
