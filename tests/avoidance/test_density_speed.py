@@ -98,20 +98,21 @@ def test_one_beside_a_door_is_slowed_by_those_behind_it_and_not_by_those_who_wai
 
 
 def test_an_even_crowd_has_its_density_and_the_walls_of_a_corridor_do_not_thin_it_out():
-    spacing = 0.6
+    spacing, disc = 0.6, {"radius": 1.2, "ahead": 2.1}
     grid = np.stack(np.meshgrid(np.arange(0.3, 12.0, spacing), np.arange(0.3, 1.8, spacing)), axis=-1).reshape(-1, 2)
-    _, density = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)), walls=walls_from_rings([ROOM]))
+    _, density = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)), walls=walls_from_rings([ROOM]), **disc)
     inside = (grid[:, 0] > 1.0) & (grid[:, 0] < 9.0)
     assert density[inside].mean() == pytest.approx(1.0 / spacing**2, rel=0.1)
-    _, unwalled = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)))
+    _, unwalled = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)), **disc)
     assert unwalled[inside].mean() < 0.85 / spacing**2
 
 
 def test_the_crowd_in_the_next_room_does_not_count():
+    disc = {"radius": 1.2, "ahead": 2.1}
     position = np.array([[4.0, 0.85], [5.6, 0.8], [5.6, 0.9], [5.5, 0.85]])
-    out, density = slowed(position, np.tile([1.0, 0.0], (4, 1)), walls=walls_from_rings([ROOM, BAR]))
+    out, density = slowed(position, np.tile([1.0, 0.0], (4, 1)), walls=walls_from_rings([ROOM, BAR]), **disc)
     assert density[0] == 0.0 and out[0, 0] == 1.0
-    assert slowed(position, np.tile([1.0, 0.0], (4, 1)), walls=walls_from_rings([ROOM]))[1][0] > 0.5
+    assert slowed(position, np.tile([1.0, 0.0], (4, 1)), walls=walls_from_rings([ROOM]), **disc)[1][0] > 0.5
 
 
 def test_one_who_is_alone_stands_or_is_driven_keeps_its_velocity_bit_for_bit():
