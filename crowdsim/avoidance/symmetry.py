@@ -3,6 +3,11 @@
 Where two agents walk at each other's very centre, or a whole circle of them does, each does what the mirror image does, and all come to a stop for
 good. People decide at random; here a seeded turn of the preferred velocity decides, before the model acts, and it is counted. It touches nobody
 else: an agent without a neighbour in its way is never touched.
+
+Nor can they stop a retreat by themselves. Of two who meet, each gives way by half from the velocity that it *has*: so any common velocity of the two is
+as good as any other, and somebody who once stepped back before an oncoming file keeps on going back at the pace of that file, for as long as it lasts.
+People stand. Here whoever goes back before somebody who comes the other way is shown, to all and to itself, as standing (`hold_ground`); half by half the
+other one then makes the rest of the room. Any velocities may be shown, as long as all see the same (van den Berg et al. 2011, section 5.2).
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ MUTUAL = 2  # one of a ring of agents that hold each other fast
 EXACT_SINE = 1e-6  # Sine of the angle between the way to a neighbour and the relative velocity below which a course is exact. Random crowds are at 1e-3.
 LEAST_CLOSING = 1e-2  # Share of an agent's preferred speed that two must close in at, at least, for their course to have a direction.
 LONGEST_RING = 16  # Agents that may hold each other fast in a ring; longer chains have always been found to contain shorter ones.
+OPPOSITE = 0.5  # Cosine of the angle between wishes from which on two come towards each other: 60 degrees at most from head-on.
 _GOLDEN = 0.6180339887498949  # Fractions of multiples of this fill 0..1 evenly: each time an agent is touched it gets another draw.
 
 
@@ -185,6 +191,49 @@ def _in_ring(entity, blocker, blocked, patience, row, other):
     return False
 
 
+@kernel
+def hold_ground(start, stop, entity, velocity, preferred_velocity, active, blocker, kept, out, holds):
+    """Take the retreat out of the velocities of agents that go back before somebody who comes the other way.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of rows.
+    entity : (n,) int64
+        Ascending.
+    velocity, preferred_velocity : (n, 2) float64, m/s
+        Velocity of the last step, and what the agent wants now.
+    active : (n,) uint8
+    blocker : (n,) int64
+        Of the last tick.
+    kept : float, 0..1
+        Share of the retreat that stays.
+    out : (n, 2) float64, m/s
+        Receives the velocities to be shown; must not alias `velocity`. Those of agents that hold no ground stay bit for bit.
+    holds : (n,) uint8
+        Receives 1 for those that hold their ground.
+
+    Notes
+    -----
+    What an agent does across its wish is left alone: it may still step aside. Twin: `tests/reference/symmetry.py`.
+    """
+    for row in range(start, stop):
+        vx, vy = velocity[row, 0], velocity[row, 1]
+        wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
+        out[row, 0], out[row, 1], holds[row] = vx, vy, 0
+        along = vx * wx + vy * wy
+        if active[row] == 0 or blocker[row] <= 0 or along >= 0.0:
+            continue
+        other = _row_of(entity, blocker[row], row)
+        if other < 0:
+            continue
+        ox, oy = preferred_velocity[other, 0], preferred_velocity[other, 1]
+        square, towards = wx * wx + wy * wy, wx * ox + wy * oy
+        if towards < 0.0 and towards * towards > OPPOSITE * OPPOSITE * square * (ox * ox + oy * oy):
+            back = (1.0 - kept) * along / square
+            out[row, 0], out[row, 1], holds[row] = vx - back * wx, vy - back * wy, 1
+
+
 class SymmetryBreaker:
     """Turns preferred velocities where a symmetry holds agents fast; remembers who was held for how long.
 
@@ -229,6 +278,11 @@ class SymmetryBreaker:
             0.5, "s", above=0.0, high=60.0, source="ours",
             why="how long a turn out of a ring lasts; shorter falls back into it, longer leads astray",
         )
+        kept_retreat: float = param(
+            0.0, "", low=0.0, high=1.0, source="ours",
+            why="share of the velocity against its own wish that an agent keeps before one who comes the other way; with 1 whoever once gave way is pushed "
+            "back as far as the others walk (18 m in the lane scene)",
+        )  # fmt: skip
 
     def __init__(self, parameters: Parameters | None = None) -> None:
         self.parameters = parameters or self.Parameters()
@@ -284,6 +338,27 @@ class SymmetryBreaker:
         )
         self._memory, self._next = following, memory
         return Touched(int(np.count_nonzero(touched == EXACT)), int(np.count_nonzero(touched == MUTUAL)))
+
+    def stand(
+        self,
+        entity: NDArray[np.int64],
+        velocity: NDArray[np.float64],
+        preferred_velocity: NDArray[np.float64],
+        active: NDArray[np.uint8],
+        blocker: NDArray[np.int64],
+        team: Team,
+        out: NDArray[np.float64],
+    ) -> NDArray[np.bool_]:
+        """Write the velocities that agents show where nobody is pushed back by those who come towards him; see `hold_ground`.
+
+        Returns
+        -------
+        (n,) bool
+            Who holds its ground.
+        """
+        holds = np.empty(len(entity), dtype=np.uint8)
+        team.run(hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, self.parameters.kept_retreat, out, holds)
+        return holds.view(np.bool_)
 
     def _tangents(self) -> tuple[float, float, float, float]:
         """Return the ranges of tangents for an exact course and for a ring."""

@@ -81,6 +81,7 @@ class EventKind(IntEnum):
     GOAL_REACHED = 8  # a goal that is not the last; value: index of the goal
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
     STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
+    GROUND_HELD = 11  # stops going back before somebody who comes the other way; value: entity of that one
 
 
 class RunState(IntEnum):

@@ -1,4 +1,5 @@
-"""BreakSymmetry: exact symmetries, and rings of agents that hold each other fast, are broken by a seeded turn that is counted and recorded."""
+"""BreakSymmetry: exact symmetries, and rings of agents that hold each other fast, are broken by a seeded turn, and nobody is pushed back by those who
+come towards him; both are counted and recorded."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ class SymmetrySwitch:
 
 
 class BreakSymmetry(System):
-    """Turn the preferred velocities of those whom a symmetry holds, and say so (PEERS: declared, seeded, recorded).
+    """Turn the preferred velocities of those whom a symmetry holds, stop those who are pushed back, and say so (PEERS: declared, seeded, recorded).
+
+    The velocities are those that `Avoid` shows to the models; `Walk` writes them anew.
 
     Parameters
     ----------
@@ -37,19 +40,21 @@ class BreakSymmetry(System):
     """
 
     reads = ("entity", "position", "velocity", "preferred_velocity", "activity", "is_driven", "blocker", "symmetry_draw")
-    writes = ("preferred_velocity",)
-    counts = ("symmetry_exact", "symmetry_rings")
+    writes = ("preferred_velocity", "velocity")
+    counts = ("symmetry_exact", "symmetry_rings", "ground_held")
 
     def __init__(self, world: World, switch: SymmetrySwitch, parameters: SymmetryBreaker.Parameters) -> None:
         super().__init__(world)
         self.enabled = switch.enabled
         self._breaker = SymmetryBreaker(parameters)
-        self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # who was turned in the last tick: an event is noted when a turn begins
+        # Who was turned, or held its ground, in the last tick: an event is noted when that begins.
+        self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._held: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def process(self, tick: Tick) -> None:
         """Let the breaker look at everybody who walks."""
         agents = self.world.agents
-        tick.counts["symmetry_exact"] = tick.counts["symmetry_rings"] = 0.0
+        tick.counts.update(dict.fromkeys(self.counts, 0.0))
         if not self.enabled:
             return
         active = (agents.activity == AgentState.WALKING).view(np.uint8)
@@ -60,16 +65,24 @@ class BreakSymmetry(System):
             agents.preferred_velocity, touched,
         )  # fmt: skip
         tick.counts["symmetry_exact"], tick.counts["symmetry_rings"] = float(turned.exact), float(turned.mutual)
-        rows = np.flatnonzero(touched != UNTOUCHED)
-        begins = rows[~np.isin(agents.entity[rows], self._last)]
-        self._last = agents.entity[rows].copy()
-        self.world.events.note(tick.number, EventKind.SYMMETRY_BROKEN, agents.entity[begins], agents.position[begins], agents.blocker[begins])
+        self._last = self._note(tick, EventKind.SYMMETRY_BROKEN, touched != UNTOUCHED, self._last)
+        holds = self._breaker.stand(agents.entity, agents.velocity.copy(), wanted, active, agents.blocker, tick.team, agents.velocity)
+        tick.counts["ground_held"] = self.count_of(holds)
+        self._held = self._note(tick, EventKind.GROUND_HELD, holds, self._held)
+
+    def _note(self, tick: Tick, kind: EventKind, are_touched: NDArray[np.bool_], last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Note an event for those who are touched and were not in the last tick; return who is."""
+        agents = self.world.agents
+        rows = np.flatnonzero(are_touched)
+        begins = rows[~np.isin(agents.entity[rows], last)]
+        self.world.events.note(tick.number, kind, agents.entity[begins], agents.position[begins], agents.blocker[begins])
+        return agents.entity[rows].copy()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return who was held for how long, and who was turned in the last tick."""
-        return {**{f"breaker/{name}": array for name, array in self._breaker.state().items()}, "last": self._last.copy()}
+        """Return who was held for how long, and who was turned or held its ground in the last tick."""
+        return {**{f"breaker/{name}": array for name, array in self._breaker.state().items()}, "last": self._last.copy(), "held": self._held.copy()}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
-        self._last = state["last"].copy()
+        self._last, self._held = state["last"].copy(), state["held"].copy()
         self._breaker.restore({name[8:]: array for name, array in state.items() if name.startswith("breaker/")})

@@ -377,6 +377,7 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "GOAL_REACHED": 8,
         "RETIRED": 9,
         "STRAYED": 10,
+        "GROUND_HELD": 11,
     }
     assert EVENT_DTYPE.itemsize == 48
 

@@ -1,4 +1,4 @@
-"""Naive twin of `count_blocked` and `turn_away`: one tick of the symmetry breaker with dictionaries and angles."""
+"""Naive twin of `count_blocked`, `turn_away` and `hold_ground`: one tick of the symmetry breaker with dictionaries and angles."""
 
 import math
 
@@ -63,4 +63,21 @@ def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns):
                 wish[0] * math.sin(angle) + wish[1] * math.cos(angle),
             )
         result[entity] = (wish, cause)
+    return result
+
+
+def shown(agents, kept):
+    """Return entity -> (velocity, holds): the velocities that agents show, by the angle between their wishes."""
+    result = {}
+    for entity, agent in agents.items():
+        velocity, wish, other = agent["velocity"], agent["preferred"], agents.get(agent["blocker"])
+        holds = False
+        if agent["active"] and other is not None and math.hypot(*wish) > 0.0 and math.hypot(*other["preferred"]) > 0.0:
+            ahead, aside = wish[0] / math.hypot(*wish), wish[1] / math.hypot(*wish)
+            forwards, sideways = velocity[0] * ahead + velocity[1] * aside, velocity[1] * ahead - velocity[0] * aside
+            between = math.atan2(wish[0] * other["preferred"][1] - wish[1] * other["preferred"][0], wish[0] * other["preferred"][0] + wish[1] * other["preferred"][1])
+            holds = forwards < 0.0 and abs(between) > math.radians(120.0)
+            if holds:
+                velocity = (kept * forwards * ahead - sideways * aside, kept * forwards * aside + sideways * ahead)
+        result[entity] = (velocity, holds)
     return result

@@ -7,7 +7,22 @@ import numpy as np
 import pytest
 
 from crowdsim.scenario.load import load_scenario
-from tests.standards import DOOR_WIDTHS, LONG, NARROW, PEOPLES_FLOW, RVO2_FLOW, STANDARDS, bottleneck, crowding, door, lanes, last_arrival, speed_at
+from tests.standards import (
+    DOOR_WIDTHS,
+    LONG,
+    NARROW,
+    PEOPLES_FLOW,
+    RVO2_FLOW,
+    STANDARDS,
+    bottleneck,
+    crowding,
+    door,
+    lanes,
+    last_arrival,
+    speed_at,
+    steady_flow,
+    watch,
+)  # fmt: skip
 
 WEIDMANN = ["speed_density=weidmann"]
 
@@ -23,11 +38,31 @@ def test_the_scenes_load_and_say_what_they_are_for(path):
 
 
 def test_lanes_form_under_orca():
-    """Order 0.7 in four of five seeds; everybody gets out, in three of five seeds within 45 s (in the others one person is swept back along a wall)."""
+    """Order 0.7 in four of five seeds, everybody out within 45 s in all."""
     outcomes = [lanes(seed) for seed in range(1, 6)]
     assert sum(order >= 0.7 for order, _ in outcomes) >= 4
-    assert all(verdict.not_arrived == 0 and verdict.last_arrival_s < 60.0 for _, verdict in outcomes)
-    assert sum(verdict.last_arrival_s <= 45.0 for _, verdict in outcomes) >= 3
+    assert all(verdict.not_arrived == 0 and verdict.last_arrival_s <= 45.0 for _, verdict in outcomes)
+
+
+def retreat(sets):
+    """Return how far somebody in the lane scene went back, all his retreats together (m)."""
+    table, _, run = watch("lanes", ["seed=4", *sets])
+    east = run.built.population.group == [group.name for group in run.scenario.groups].index("eastbound")
+    table = table.sort_values(["id", "frame"])
+    steps = table.groupby("id")["x"].diff() * np.where(east[table["id"] - 1], 1.0, -1.0)
+    return float((-steps.clip(upper=0.0)).groupby(table["id"]).sum().max())
+
+
+def test_nobody_is_pushed_back_through_the_corridor_by_those_who_come_towards_him():
+    """Plain ORCA keeps somebody walking back who once stepped back: 17 m with this seed."""
+    assert retreat([]) < 3.0
+    assert retreat(["symmetry.kept_retreat=1"]) > 10.0
+
+
+@pytest.mark.full
+def test_everybody_gets_out_of_the_lanes_in_twenty_seeds():
+    outcomes = [lanes(seed)[1] for seed in range(1, 21)]
+    assert all(verdict.not_arrived == 0 and verdict.last_arrival_s <= 45.0 for verdict in outcomes), [verdict.last_arrival_s for verdict in outcomes]
 
 
 @pytest.mark.parametrize("width", [0.8, 1.2, pytest.param(1.0, marks=pytest.mark.full), pytest.param(1.6, marks=pytest.mark.full), 2.0])
@@ -38,10 +73,10 @@ def test_orcas_flow_through_a_door_is_that_of_rvo2_within_35_percent(width):
 
 @pytest.mark.full
 def test_with_weidmanns_relation_doors_let_through_what_people_let_through():
-    """Specific flow 1.2 to 2.3 a second and metre, and more people a second the wider the door; means of five seeds."""
-    flows = {width: np.mean([door(width, seed, WEIDMANN)[0] for seed in range(1, 6)]) for width in DOOR_WIDTHS}
+    """Specific flow 1.2 to 2.3 a second and metre, and more for each metre the wider the door, while a crowd stands before it; means of five seeds."""
+    flows = {width: np.mean([steady_flow(width, seed, WEIDMANN) for seed in range(1, 6)]) for width in DOOR_WIDTHS}
     assert all(PEOPLES_FLOW[0] <= flow <= PEOPLES_FLOW[1] for flow in flows.values()), flows
-    assert np.all(np.diff([width * flow for width, flow in flows.items()]) > 0.0), flows
+    assert np.all(np.diff(list(flows.values())) > 0.0), flows
 
 
 def test_with_weidmanns_relation_a_door_of_1_2_m_is_in_the_band_and_without_it_is_not():
@@ -75,11 +110,11 @@ def test_rimea_12_the_jam_is_at_the_first_of_two_bottlenecks():
     assert first > 2.0 * second
 
 
-PLAIN = pytest.mark.xfail(reason="1.31 times as long: plain ORCA is not slowed down by a crowd; docs/models-table.md reports it", strict=True)
+SLOWED = pytest.mark.xfail(reason="1.22 times as long (214.0 s, 175.3 s): four exits clog more than two", strict=True)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("sets", [pytest.param([], id="orca", marks=PLAIN), pytest.param(WEIDMANN, id="weidmann")])
+@pytest.mark.parametrize("sets", [pytest.param([], id="orca"), pytest.param(WEIDMANN, id="weidmann", marks=SLOWED)])
 def test_rimea_9_half_the_exits_take_1_4_to_2_4_times_as_long(sets):
     four, two = last_arrival("rimea-9", sets), last_arrival("rimea-9", ["groups.crowd.goals=two", *sets])
     assert four["left"] == two["left"] == 0
