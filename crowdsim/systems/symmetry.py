@@ -1,4 +1,4 @@
-"""BreakSymmetry: exact symmetries, and rings of agents that hold each other fast, are broken by a seeded turn, and nobody is pushed back by those who
+"""BreakSymmetry: exact symmetries, and rings of agents that hold each other fast, are broken by a seeded turn, and nobody is pushed far back by those who
 come towards him; both are counted and recorded."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SymmetrySwitch:
 
 
 class BreakSymmetry(System):
-    """Turn the preferred velocities of those whom a symmetry holds, stop those who are pushed back, and say so (PEERS: declared, seeded, recorded).
+    """Turn the preferred velocities of those whom a symmetry holds, slow down those who are pushed back, and say so (PEERS: declared, seeded, recorded).
 
     The velocities are those that `Avoid` shows to the models; `Walk` writes them anew.
 
@@ -39,7 +39,7 @@ class BreakSymmetry(System):
     parameters : SymmetryBreaker.Parameters
     """
 
-    reads = ("entity", "position", "velocity", "preferred_velocity", "activity", "is_driven", "blocker", "symmetry_draw")
+    reads = ("entity", "position", "velocity", "preferred_velocity", "activity", "blocker", "symmetry_draw")
     writes = ("preferred_velocity", "velocity")
     counts = ("symmetry_exact", "symmetry_rings", "ground_held")
 
@@ -66,7 +66,9 @@ class BreakSymmetry(System):
         )  # fmt: skip
         tick.counts["symmetry_exact"], tick.counts["symmetry_rings"] = float(turned.exact), float(turned.mutual)
         self._last = self._note(tick, EventKind.SYMMETRY_BROKEN, touched != UNTOUCHED, self._last)
-        holds = self._breaker.stand(agents.entity, agents.velocity.copy(), wanted, active, agents.blocker, tick.team, agents.velocity)
+        holds = self._breaker.stand(
+            agents.entity, agents.velocity.copy(), wanted, active, agents.blocker, tick.length, tick.team, agents.velocity,
+        )  # fmt: skip
         tick.counts["ground_held"] = self.count_of(holds)
         self._held = self._note(tick, EventKind.GROUND_HELD, holds, self._held)
 

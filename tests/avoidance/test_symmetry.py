@@ -136,18 +136,21 @@ def test_memory_follows_agents_that_come_and_go_and_can_be_saved():
         assert touched.tolist() == [UNTOUCHED, MUTUAL, MUTUAL, UNTOUCHED]
 
 
+TICK = 0.05
+
+
 def stand(velocity, preferred, blocker, *, entity=None, active=None, team=ONE, **parameters):
     n = len(velocity)
     entity = np.arange(1, n + 1) if entity is None else np.array(entity, dtype=np.int64)
     velocity, preferred = np.array(velocity, dtype=np.float64), np.array(preferred, dtype=np.float64)
     active, out = np.ones(n, np.uint8) if active is None else active, np.full((n, 2), np.nan)
-    holds = SymmetryBreaker(SymmetryBreaker.Parameters(**parameters)).stand(entity, velocity, preferred, active, np.array(blocker, dtype=np.int64), team, out)
+    holds = SymmetryBreaker(SymmetryBreaker.Parameters(**parameters)).stand(entity, velocity, preferred, active, np.array(blocker, dtype=np.int64), TICK, team, out)
     return out, holds
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("kept", [0.0, 0.3, 1.0])
-def test_who_holds_its_ground_agrees_with_reference(seed, kept):
+@pytest.mark.parametrize("lasts", [0.0, 0.2, 1.0])
+def test_who_holds_its_ground_agrees_with_reference(seed, lasts):
     rng = np.random.default_rng(seed)
     entity = np.sort(rng.choice(np.arange(1, 90), size=40, replace=False))
     velocity, wish = rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) * rng.choice([0.0, 1.0], (40, 1), p=[0.1, 0.9])
@@ -155,21 +158,27 @@ def test_who_holds_its_ground_agrees_with_reference(seed, kept):
     agents = {
         int(e): {"velocity": tuple(velocity[i]), "preferred": tuple(wish[i]), "blocker": int(blocker[i]), "active": active[i]} for i, e in enumerate(entity)
     }
-    expected = twin.shown(agents, kept)
-    out, holds = stand(velocity, wish, blocker, entity=entity, active=active, kept_retreat=kept)
+    expected = twin.shown(agents, lasts / (lasts + TICK))
+    out, holds = stand(velocity, wish, blocker, entity=entity, active=active, retreat_time=lasts)
     assert holds.tolist() == [expected[int(e)][1] for e in entity] and 0 < holds.sum() < 20
     assert np.allclose(out, [expected[int(e)][0] for e in entity], atol=1e-12)
     assert (out[~holds] == velocity[~holds]).all()
 
 
-def test_one_who_is_pushed_back_shows_that_it_stands_and_still_steps_aside():
+@pytest.mark.parametrize(("lasts", "shown"), [(0.0, 0.0), (0.05, -0.4), (0.2, -0.64)])
+def test_one_who_is_pushed_back_shows_less_of_its_retreat_and_all_of_its_step_aside(lasts, shown):
     wish = [[1.0, 0.0], [-1.0, 0.0]]
-    out, holds = stand([[-0.8, 0.3], [-1.0, 0.0]], wish, [2, 1])
-    assert out.tolist() == [[0.0, 0.3], [-1.0, 0.0]] and holds.tolist() == [True, False]
+    out, holds = stand([[-0.8, 0.3], [-1.0, 0.0]], wish, [2, 1], retreat_time=lasts)
+    assert np.allclose(out, [[shown, 0.3], [-1.0, 0.0]], rtol=1e-15) and holds.tolist() == [True, False]
 
 
-def test_one_who_goes_back_before_a_wall_nobody_or_somebody_who_walks_the_same_way_or_across_is_left_alone():
-    for other, blocker in (([-1.0, 0.0], -1), ([-1.0, 0.0], 0), ([1.0, 0.0], 2), ([0.0, 1.0], 2), ([-1.0, 1.8], 2)):
+def test_one_who_goes_back_along_a_wall_holds_its_ground_too():
+    out, holds = stand([[-0.8, 0.3]], [[1.0, 0.0]], [-1], retreat_time=0.05)
+    assert np.allclose(out, [[-0.4, 0.3]], rtol=1e-15) and holds.tolist() == [True]
+
+
+def test_one_who_goes_back_before_nobody_or_somebody_who_walks_the_same_way_or_across_is_left_alone():
+    for other, blocker in (([-1.0, 0.0], 0), ([1.0, 0.0], 2), ([0.0, 1.0], 2), ([-1.0, 1.8], 2)):
         velocity = [[-0.8, 0.3], [-1.0, 0.0]]
         out, holds = stand(velocity, [[1.0, 0.0], other], [blocker, 0])
         assert out.tolist() == velocity and not holds.any()

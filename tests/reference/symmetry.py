@@ -72,6 +72,8 @@ def shown(agents, kept):
     for entity, agent in agents.items():
         velocity, wish, other = agent["velocity"], agent["preferred"], agents.get(agent["blocker"])
         holds = False
+        if agent["blocker"] == -1:  # along a wall: whoever drives it back wants the opposite way
+            other = {"preferred": (-wish[0], -wish[1])}
         if agent["active"] and other is not None and math.hypot(*wish) > 0.0 and math.hypot(*other["preferred"]) > 0.0:
             ahead, aside = wish[0] / math.hypot(*wish), wish[1] / math.hypot(*wish)
             forwards, sideways = velocity[0] * ahead + velocity[1] * aside, velocity[1] * ahead - velocity[0] * aside
