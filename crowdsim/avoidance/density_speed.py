@@ -7,7 +7,6 @@ speed. People do not. Here the preferred speed is lowered before the model acts;
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,41 +95,8 @@ def _is_hidden(start, end, zone_wall, first, last, x, y, px, py):
     return False
 
 
-class Bend(NamedTuple):
-    """Where the ways of agents bend, a row for each.
-
-    Attributes
-    ----------
-    corner : (n, 2) float64, m
-        The place that the agent walks to first.
-    beyond : (n, 2) float64
-        Unit direction of the way from there; 0, 0 where the way ahead is straight, or nothing is known of it.
-    """
-
-    corner: NDArray[np.float64]
-    beyond: NDArray[np.float64]
-
-
-def no_bends(count: int) -> Bend:
-    """Return straight ways for `count` agents."""
-    return Bend(np.zeros((count, 2)), np.zeros((count, 2)))
-
-
-@inlined_kernel
-def _look_ahead(bend, row, x, y, ux, uy, ahead):
-    """Return whence and in which direction an agent at (x, y) looks that walks towards u, and the place `ahead` farther along its way."""
-    corner, beyond = bend
-    vx, vy = beyond[row, 0], beyond[row, 1]
-    if vx != 0.0 or vy != 0.0:
-        dx, dy = corner[row, 0] - x, corner[row, 1] - y
-        rest = ahead - np.sqrt(dx * dx + dy * dy)
-        if rest > 0.0:
-            return corner[row, 0], corner[row, 1], vx, vy, corner[row, 0] + rest * vx, corner[row, 1] + rest * vy
-    return x, y, ux, uy, x + ahead * ux, y + ahead * uy
-
-
 @kernel
-def slow_down(start, stop, cells, walls, zone, wanted, walking, bend, numbers, out, density):
+def slow_down(start, stop, cells, walls, zone, wanted, walking, numbers, out, density):
     """Lower the preferred speeds of agents by the density ahead of them.
 
     Parameters
@@ -146,9 +112,8 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, bend, numbers, o
         Preferred velocities.
     walking : (n,) uint8
         0: the velocity stays as it is.
-    bend : Bend
     numbers : (5,) float64
-        Radius of the disc in which density is measured (m), how far ahead on the way its centre lies (m), steepness, jam density (1/m^2), least share.
+        Radius of the disc in which density is measured (m), how far ahead its centre lies (m), steepness, jam density (1/m^2), least share.
     out : (n, 2) float64, m/s
         Receives the preferred velocities; must not alias `wanted`.
     density : (n,) float64, 1/m^2
@@ -157,15 +122,15 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, bend, numbers, o
     Notes
     -----
     Density is the sum of 1 - r^2 / R^2 over everybody in the disc, over what that weight comes to on the ground in the disc, as far as the agent
-    sees both from where it is, or from the corner behind which the disc lies: walls neither thin a crowd out nor let the next room count. The disc
-    lies on the way: who stands beside a door and goes through it next is slowed down by those behind the door, not by those who wait on its other
-    side. The agent itself counts as far as there are others, so that nobody is slowed down by being there. Twin: `tests/reference/density_speed.py`.
+    sees both from where it is: walls neither thin a crowd out nor let the next room count. The agent itself counts as far as there are others, so
+    that nobody is slowed down by being there. Twin: `tests/reference/density_speed.py`.
     """
     radius, ahead, steepness, jam_density, least = numbers
     wall_start, wall_end, zone_start, zone_wall = walls
     cells_x, cells_y, cells_row, cells_start, per_metre = cells.x, cells.y, cells.row, cells.start, cells.per_metre
     cells_plane, origin, shape = cells.plane, cells.origin, cells.shape
     square = radius * radius
+    own = max(0.0, 1.0 - ahead * ahead / square)
     for slot in range(start, stop):
         row = np.int64(cells_row[slot])
         wx, wy = wanted[row, 0], wanted[row, 1]
@@ -173,9 +138,9 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, bend, numbers, o
         speed = np.sqrt(wx * wx + wy * wy)
         if walking[row] == 0 or not speed > 0.0:
             continue
-        own_x, own_y = cells_x[slot], cells_y[slot]
-        x, y, ux, uy, centre_x, centre_y = _look_ahead(bend, row, own_x, own_y, wx / speed, wy / speed, ahead)
-        own = max(0.0, 1.0 - ((own_x - centre_x) ** 2 + (own_y - centre_y) ** 2) / square)
+        x, y = cells_x[slot], cells_y[slot]
+        ux, uy = wx / speed, wy / speed
+        centre_x, centre_y = x + ahead * ux, y + ahead * uy
         first_wall, last_wall = zone_start[zone[row]], zone_start[zone[row] + 1]
         total = np.int64(0)
         plane = plane_numbers(origin, shape, cells_plane[slot])
@@ -222,14 +187,13 @@ class Weidmann:
         why="density at which nobody walks by himself any more; smaller jams sooner",
     )  # fmt: skip
     radius: float = param(
-        0.8, "m", above=0.0, high=10.0, source="ours",
-        why="radius of the disc in which density is measured; larger thins streams out by the empty ground beside them (with 1.2 m wide doors let no more "
-        "through for each metre than narrow ones), smaller follows single neighbours",
+        1.2, "m", above=0.0, high=10.0, source="ours",
+        why="radius of the disc in which density is measured; larger blurs doors, smaller follows single neighbours",
     )  # fmt: skip
     ahead: float = param(
-        2.4, "m", low=0.0, high=10.0, source="ours",
-        why="how far ahead on the way, round the next corner, that disc lies. With 2.4 m doors let as many through as people do; smaller slows down before "
-        "the crowd at the door instead of behind it and chokes doors (0.7 a second and metre at 0.8 m with 1.2 m), larger looks past the nearest",
+        2.1, "m", low=0.0, high=10.0, source="ours",
+        why="how far ahead that disc lies. With 2.1 m doors let as many through as people do; smaller counts those beside who wait too and chokes doors "
+        "(0.4 to 1 persons a second and metre at 0.6 m), larger looks past the nearest",
     )  # fmt: skip
     least: float = param(
         0.1, "", low=0.0, high=1.0, source="ours",
@@ -254,11 +218,11 @@ class SpeedLaw:
         return self.parameters.radius + self.parameters.ahead
 
     def apply(
-        self, cells: Cells, walls: Walls, zone: NDArray[np.int64], wanted: NDArray[np.float64], walking: NDArray[np.uint8], bend: Bend, team: Team,
+        self, cells: Cells, walls: Walls, zone: NDArray[np.int64], wanted: NDArray[np.float64], walking: NDArray[np.uint8], team: Team,
         out: NDArray[np.float64], density: NDArray[np.float64],
     ) -> None:  # fmt: skip
         """Write lowered preferred velocities and the densities that lowered them; see `slow_down`."""
         own = self.parameters
         numbers = np.array([own.radius, own.ahead, own.steepness, own.jam_density, own.least])
         lists = (walls.start, walls.end, walls.zone_start, walls.zone_wall)
-        team.run(slow_down, len(wanted), cells, lists, zone, wanted, walking, bend, numbers, out, density)
+        team.run(slow_down, len(wanted), cells, lists, zone, wanted, walking, numbers, out, density)

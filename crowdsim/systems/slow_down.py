@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.avoidance.density_speed import Bend, SpeedLaw
-from crowdsim.navigation.hold import GOAL_HELD, NOTHING_HELD, VX, VY
+from crowdsim.avoidance.density_speed import SpeedLaw
 from crowdsim.systems.base import System, Tick
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState
 from crowdsim.world.world import World
 
 
@@ -20,9 +19,7 @@ class SlowDown(System):
     law : SpeedLaw or None
     """
 
-    reads = (
-        "position", "preferred_velocity", "activity", "is_driven", "surface", "layer", "path_status", "next_corner", "corner_post", "corner_line",
-    )  # fmt: skip
+    reads = ("position", "preferred_velocity", "activity", "is_driven", "surface", "layer")
     writes = ("preferred_velocity",)
     counts = ("slowed",)
 
@@ -39,10 +36,8 @@ class SlowDown(System):
         assert tick.cells is not None, "Index runs before SlowDown"
         walking = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
         wanted, density = agents.preferred_velocity.copy(), np.empty(len(agents))
-        follows = (agents.path_status == PathStatus.FOUND) & (agents.corner_post != NOTHING_HELD) & (agents.corner_post != GOAL_HELD)
-        bend = Bend(agents.next_corner, np.where(follows[:, None], agents.corner_line[:, VX : VY + 1], 0.0).astype(np.float64))
         self.law.apply(
-            tick.cells, world.walls, world.polygons(), wanted, walking.view(np.uint8), bend, tick.team, agents.preferred_velocity, density
+            tick.cells, world.walls, world.polygons(), wanted, walking.view(np.uint8), tick.team, agents.preferred_velocity, density
         )  # fmt: skip
         squares = np.sum(agents.preferred_velocity * agents.preferred_velocity, axis=1)
         tick.counts["slowed"] = self.count_of(4.0 * squares < np.sum(wanted * wanted, axis=1))

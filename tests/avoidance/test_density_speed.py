@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.avoidance.density_speed import PLACES, Bend, SpeedLaw, Weidmann, decay, no_bends, weidmann_share
+from crowdsim.avoidance.density_speed import PLACES, SpeedLaw, Weidmann, decay, weidmann_share
 from crowdsim.geometry.walls import no_walls, walls_from_rings
 from crowdsim.threads import Team
 from tests.avoidance.crowds import view_of
@@ -15,14 +15,13 @@ ROOM = np.array([[0.0, 0.0], [12.0, 0.0], [12.0, 1.8], [0.0, 1.8]])
 BAR = np.array([[5.0, 0.5], [5.0, 1.2], [5.1, 1.2], [5.1, 0.5]])  # clockwise: free ground is outside
 
 
-def slowed(position, wanted, *, walls=None, team=None, layer=None, walking=None, bend=None, **parameters):
+def slowed(position, wanted, *, walls=None, team=None, layer=None, walking=None, **parameters):
     """Return the preferred velocities and densities of a crowd."""
     view = view_of(position, wanted, wanted, walls=walls, layer=layer)
     walking = np.ones(len(view.entity), np.uint8) if walking is None else walking
     out, density = np.full((len(view.entity), 2), np.nan), np.full(len(view.entity), np.nan)
     law = SpeedLaw(Weidmann(**parameters))
-    bend = no_bends(len(view.entity)) if bend is None else Bend(*(np.array(array, dtype=np.float64) for array in bend))
-    law.apply(view.cells, view.walls, view.zone, view.preferred_velocity, walking, bend, team or Team(1), out, density)
+    law.apply(view.cells, view.walls, view.zone, view.preferred_velocity, walking, team or Team(1), out, density)
     return out, density
 
 
@@ -71,48 +70,21 @@ def test_densities_agree_with_the_twin(seed, walled):
         assert np.allclose(out[row], wanted[row] * twin.weidmann_share(expected), rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_densities_behind_bends_agree_with_the_twin(seed):
-    position, wanted = crowd(seed)
-    rng = np.random.default_rng(seed + 100)
-    corner, angle = position + rng.normal(0.0, 1.0, position.shape), rng.uniform(0.0, 2.0 * np.pi, len(position))
-    beyond = np.stack([np.cos(angle), np.sin(angle)], axis=1) * (rng.uniform(size=len(position)) < 0.7)[:, None]
-    walls = walls_from_rings([ROOM, BAR])
-    ends, layer = list(zip(walls.start.tolist(), walls.end.tolist())), np.zeros(len(position), np.int32)
-    _, density = slowed(position, wanted, walls=walls, bend=(corner, beyond), radius=1.3, ahead=1.5)
-    for row in range(len(position)):
-        way = (tuple(corner[row].tolist()), tuple(beyond[row].tolist()))
-        expected = twin.density_ahead(row, position.tolist(), layer, wanted.tolist(), ends, 1.3, 1.5, *way)
-        assert density[row] == pytest.approx(expected, rel=1e-7, abs=1e-8)
-    assert not np.array_equal(density, slowed(position, wanted, walls=walls, radius=1.3, ahead=1.5)[1])
-
-
-def test_one_beside_a_door_is_slowed_by_those_behind_it_and_not_by_those_who_wait_on_its_other_side():
-    """It stands at (5, 1) and goes to the corner (5, 1.2) of the bar, then on to +x; others wait at (5, 3), or walk behind the corner."""
-    for others, slows in (([[5.0, 3.1], [5.2, 3.3]], False), ([[6.9, 1.2], [7.2, 1.3]], True)):
-        position = np.array([[5.0, 1.0], *others])
-        wish, corner = np.array([[0.0, 1.3], [1.3, 0.0], [1.3, 0.0]]), np.full((3, 2), [5.0, 1.2])
-        beyond = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
-        assert (slowed(position, wish, bend=(corner, beyond))[1][0] > 0.0) == slows
-        assert (slowed(position, wish)[1][0] > 0.0) != slows
-
-
 def test_an_even_crowd_has_its_density_and_the_walls_of_a_corridor_do_not_thin_it_out():
-    spacing, disc = 0.6, {"radius": 1.2, "ahead": 2.1}
+    spacing = 0.6
     grid = np.stack(np.meshgrid(np.arange(0.3, 12.0, spacing), np.arange(0.3, 1.8, spacing)), axis=-1).reshape(-1, 2)
-    _, density = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)), walls=walls_from_rings([ROOM]), **disc)
+    _, density = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)), walls=walls_from_rings([ROOM]))
     inside = (grid[:, 0] > 1.0) & (grid[:, 0] < 9.0)
     assert density[inside].mean() == pytest.approx(1.0 / spacing**2, rel=0.1)
-    _, unwalled = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)), **disc)
+    _, unwalled = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)))
     assert unwalled[inside].mean() < 0.85 / spacing**2
 
 
 def test_the_crowd_in_the_next_room_does_not_count():
-    disc = {"radius": 1.2, "ahead": 2.1}
     position = np.array([[4.0, 0.85], [5.6, 0.8], [5.6, 0.9], [5.5, 0.85]])
-    out, density = slowed(position, np.tile([1.0, 0.0], (4, 1)), walls=walls_from_rings([ROOM, BAR]), **disc)
+    out, density = slowed(position, np.tile([1.0, 0.0], (4, 1)), walls=walls_from_rings([ROOM, BAR]))
     assert density[0] == 0.0 and out[0, 0] == 1.0
-    assert slowed(position, np.tile([1.0, 0.0], (4, 1)), walls=walls_from_rings([ROOM]), **disc)[1][0] > 0.5
+    assert slowed(position, np.tile([1.0, 0.0], (4, 1)), walls=walls_from_rings([ROOM]))[1][0] > 0.5
 
 
 def test_one_who_is_alone_stands_or_is_driven_keeps_its_velocity_bit_for_bit():

@@ -25,23 +25,18 @@ def crosses(a, b, p, q):
     return side(a, b, p) >= 0.0 > side(a, b, q) and (side(p, q, a) >= 0.0) != (side(p, q, b) >= 0.0)
 
 
-def density_ahead(row, position, layer, wanted, walls, radius, ahead, corner=None, beyond=(0.0, 0.0)):
-    """Return the density that one agent sees ahead on its way, 1/m^2; `walls` are pairs of points, `corner` and `beyond` where and whither its way bends."""
+def density_ahead(row, position, layer, wanted, walls, radius, ahead):
+    """Return the density that one agent sees ahead, 1/m^2; `walls` are pairs of points."""
     x, y = position[row]
     speed = math.hypot(*wanted[row])
     ux, uy = wanted[row][0] / speed, wanted[row][1] / speed
-    if beyond != (0.0, 0.0) and math.dist((x, y), corner) < ahead:
-        rest = ahead - math.dist((x, y), corner)
-        (x, y), (ux, uy) = corner, beyond
-    else:
-        rest = ahead
-    cx, cy = x + rest * ux, y + rest * uy
+    cx, cy = x + ahead * ux, y + ahead * uy
     weight = 0.0
     for other, place in enumerate(position):
         away = math.hypot(place[0] - cx, place[1] - cy)
         if other != row and layer[other] == layer[row] and away < radius and not any(crosses(a, b, (x, y), place) for a, b in walls):
             weight += 1.0 - (away / radius) ** 2
-    weight += min(1.0, weight) * max(0.0, 1.0 - (math.dist(position[row], (cx, cy)) / radius) ** 2)
+    weight += min(1.0, weight) * max(0.0, 1.0 - (ahead / radius) ** 2)
     seen = 0
     for px, py in PLACES:
         point = (cx + radius * (px * ux - py * uy), cy + radius * (px * uy + py * ux))
