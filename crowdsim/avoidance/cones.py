@@ -241,6 +241,7 @@ def _choose_outside(start, stop, cells, shown, columns, frame, settings, margin,
     wanted, farthest, side = np.uint64(settings.neighbour_count), np.float32(settings.neighbour_distance), np.float32(settings.side)
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, table = cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
     chosen, diagnoses, blockers, counts = out
     wall_shape, wall_link, zone_start, zone_wall = frame
@@ -258,10 +259,14 @@ def _choose_outside(start, stop, cells, shown, columns, frame, settings, margin,
             reach = reaches[row] + margin
             if not _F0 < reach < farthest:
                 reach = farthest
-            count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
+            count, square = find_nearest(
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots
+            )
             while count < wanted and reach < farthest:  # someone left: look farther
                 reach = min(reach + reach, farthest)
-                count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
+                count, square = find_nearest(
+                    cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots
+                )
             reaches[row] = np.sqrt(square)
         speed, radius = speeds[row], radii[row]
         fast = np.float32(speed)

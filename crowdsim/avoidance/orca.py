@@ -118,6 +118,7 @@ def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, ou
     per_horizon, per_wall_horizon, per_tick = np.float32(1.0 / numbers[2]), 1.0 / numbers[3], np.float32(1.0 / numbers[4])
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, table = cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     entity, velocity, preferred, radii, speeds, active, zones, reaches = view
     chosen, diagnoses, blockers, counts = out
     wall_shape, wall_link, zone_start, zone_wall = frame
@@ -140,10 +141,14 @@ def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, ou
             reach = reaches[row] + margin
             if not _F0 < reach < farthest:
                 reach = farthest
-            count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
+            count, square = find_nearest(
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots
+            )
             while count < wanted and reach < farthest:  # someone left: look farther
                 reach = min(reach + reach, farthest)
-                count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
+                count, square = find_nearest(
+                    cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots
+                )
             reaches[row] = np.sqrt(square)
             _meet_others(cells_row, slot, count, hot, floats, slots, others)
         speed, radius = speeds[row], radii[row]

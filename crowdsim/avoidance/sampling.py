@@ -161,6 +161,7 @@ def _choose_by_sampling(
     horizon, soonest_wall = np.float32(numbers[2]), np.float32(numbers[3] / numbers[4])
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, shape = cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     entity, preferred, radii, speeds, active, zones, reaches = view
     chosen, diagnoses, blockers, neighbour_counts, samples = out
     wall_shape, wall_link, zone_start, zone_wall = frame
@@ -181,10 +182,14 @@ def _choose_by_sampling(
             reach = reaches[row] + margin
             if not _F0 < reach < farthest:
                 reach = farthest
-            count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
+            count, square = find_nearest(
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots
+            )
             while count < wanted and reach < farthest:  # someone left: look farther
                 reach = min(reach + reach, farthest)
-                count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
+                count, square = find_nearest(
+                    cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots
+                )
             reaches[row] = np.sqrt(square)
             _meet_others(shown, count, floats, slots, others, wishes)
         place = slot * _SHOWN

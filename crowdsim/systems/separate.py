@@ -36,9 +36,10 @@ class Separate(System):
         step = tentative - agents.position
         # No wall is nearer to a tentative position than the known distance less the step.
         clear = np.maximum(agents.wall_distance - np.hypot(step[:, 0], step[:, 1]), 0.0).astype(np.float32) * np.float32(0.999999)
+        part, heights = self.world.ground_of(tentative)
         parted = self._separator.separate(
-            tentative, agents.radius, np.ones(count, dtype=np.uint8), agents.layer, self.world.polygons(), clear, self.world.walls, tick.team,
-            agents.tentative_position,
+            tentative, agents.radius, np.ones(count, dtype=np.uint8), part, self.world.polygons(), clear, self.world.walls, tick.team,
+            agents.tentative_position, heights,
         )  # fmt: skip
         tick.counts["overlaps_before"] = parted.before.count
         tick.counts["overlaps"] = parted.after.count
