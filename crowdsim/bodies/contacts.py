@@ -269,8 +269,9 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
             continue
         plane = plane_numbers(origin, planes, cells_plane[slot])
         margin = farthest + farthest
+        reach = radius[slot] + widest + margin
         found = _near_slots(
-            cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, radius[slot] + widest + margin, drift, margin, near
+            cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, margin, near
         )
         if found < 0:
             return -1

@@ -73,7 +73,7 @@ def build_mesh(ground: Any, *, openings: Any = None, parameters: MeshParameters 
     """
     parameters = parameters or MeshParameters()
     if openings is not None and not openings.is_empty:
-        ground = _cut_at_openings(ground, openings)
+        ground = cut_at_openings(ground, openings)
     triangulation = triangulate(ground, openings=openings, widest_gap=2.0 * parameters.widest_body)
     sides = 3 if parameters.cells == "triangles" else parameters.most_sides
     polygons = merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, sides)
@@ -81,7 +81,7 @@ def build_mesh(ground: Any, *, openings: Any = None, parameters: MeshParameters 
     return MeshBuild(mesh, walls, parameters, openings)
 
 
-def _cut_at_openings(ground: Any, openings: Any) -> Any:
+def cut_at_openings(ground: Any, openings: Any) -> Any:
     """Return the ground with vertices where the outlines of openings cross its boundary."""
     outline = openings.boundary
     shapely.prepare(outline)

@@ -15,10 +15,12 @@ from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh
+from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.planner import PlannerParameters
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
+from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
@@ -65,7 +67,8 @@ def build_world(scenario: Scenario) -> Built:
     itineraries, itinerary = _itineraries(agents)
     world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries)
     polygon = np.empty(len(agents), dtype=np.int64)
-    locate_many(0, len(agents), mesh_build.mesh, agents.position, np.full(len(agents), -1, dtype=np.int32), polygon)
+    layer = np.array([group.layer for group in scenario.groups], dtype=np.int32)[agents.group] if len(agents) else np.zeros(0, dtype=np.int32)
+    locate_many(0, len(agents), mesh_build.mesh, agents.position, layer, polygon)
     _refuse_lost(scenario, agents, polygon)
     first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in itineraries] or [np.nan])[itinerary] if len(agents) else agents.speed
     population = Population(
@@ -74,7 +77,7 @@ def build_world(scenario: Scenario) -> Built:
         group=agents.group,
         itinerary=itinerary,
         position=agents.position,
-        layer=np.zeros(len(agents), dtype=np.int32),
+        layer=mesh_build.mesh.polygon_layer[polygon],
         radius=agents.radius,
         speed=np.where(np.isnan(first_speed), agents.speed, first_speed),
         maximum_speed=maximum_speeds(scenario, agents, itineraries, itinerary),
@@ -97,17 +100,22 @@ def mesh_of(scenario: Scenario, agents: Agents) -> MeshBuild:
     widest = float(agents.radius.max()) if len(agents) else 0.0
     if widest > parameters.widest_body:
         parameters = replace(parameters, widest_body=widest)
-    exits = [goal.area for goal in scenario.goals if goal.kind == "exit"]
     fastest = float(agents.speed.max()) if len(agents) else 0.0
     try:
-        return build_mesh(
-            scenario.geometry.walkable,
-            openings=shapely.union_all(exits) if exits else None,
-            parameters=parameters,
-            wall_reach=model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M,
-        )
+        reach = model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M
+        geometry = scenario.geometry
+        if not geometry.floors:
+            return build_mesh(geometry.walkable, openings=_exits(scenario, -1), parameters=parameters, wall_reach=reach)
+        floors = [floor.plan(_exits(scenario, layer)) for layer, floor in enumerate(geometry.floors)]
+        return build_floors(floors, joins_of(geometry.floors), parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
     except NavigationError as error:
         raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
+
+
+def _exits(scenario: Scenario, layer: int) -> Any:
+    """Return the areas of the exits on a floor, or None."""
+    exits = [goal.area for goal in scenario.goals if goal.kind == "exit" and goal.layer == layer]
+    return shapely.union_all(exits) if exits else None
 
 
 def model_reach(scenario: Scenario, fastest: float) -> float:
@@ -148,8 +156,8 @@ def goal_shape(goal: Goal) -> GoalShape:
     if goal.kind == "nearest_of":
         return GoalShape(None, parts=goal.parts)
     if goal.point is not None:
-        return GoalShape(shapely.Point(goal.point), goal.arrive_within)
-    return GoalShape(goal.area)
+        return GoalShape(shapely.Point(goal.point), goal.arrive_within, layer=goal.layer)
+    return GoalShape(goal.area, layer=goal.layer)
 
 
 def _itineraries(agents: Agents) -> tuple[list[Itinerary], NDArray[np.int32]]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from crowdsim.scenario.limits import MAX_AGENTS, MAX_COORDINATE_M, MAX_CORNERS, MAX_GOALS, MAX_GROUPS, MAX_KEY_LENGTH, MAX_VISITS
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_COORDINATE_M, MAX_CORNERS, MAX_FLOORS, MAX_GOALS, MAX_GROUPS, MAX_KEY_LENGTH, MAX_VISITS
 
 DEFAULT_ARRIVE_WITHIN_M = 0.3  # A body's radius and a little more: one who stands on the point does not keep others from arriving beside him.
 DEFAULT_CORNERS = 32  # A pillar of 1 m radius is then 5 mm too thin at most.
@@ -64,6 +64,8 @@ Seconds = Annotated[float, Field(ge=0, le=1e9), Unit("s")]
 Point = Annotated[list[Metres], Field(min_length=2, max_length=2), Expects("a point [x, y]")]
 Ring = Annotated[list[Point], Field(min_length=3), Expects("a polygon of at least 3 points [[x, y], ...]")]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH, pattern=r"^[^(\s]([^\x00-\x1f]*\S)?$"), Expects("a name")]
+Stretch = Annotated[list[Point], Field(min_length=2, max_length=2), Expects("a line [[x, y], [x, y]]")]
+SpeedShare = Annotated[float, Field(gt=0, le=5)]
 FileName = Annotated[str, Field(min_length=1, max_length=4096), Expects("the name of a file")]
 
 
@@ -247,11 +249,46 @@ Areas = Annotated[
 ]
 
 
-class GeometryShape(Shape):
-    """Where one may walk: the union of the walkable areas without the obstacles."""
+class StoreyShape(Shape):
+    """A level floor."""
 
+    name: Name = Field(description="Name of the storey.")
+    elevation: Metres = Field(description="Height of the floor, m.")
     walkable: Areas = Field(description="Areas where one may walk; several are united.")
     obstacles: Areas = Field(default=[], description="Areas where nobody walks.")
+
+
+class ConnectionShape(Shape):
+    """A stair or ramp that leads straight from one storey up to another. Where a way turns, the landing is a storey of its own."""
+
+    name: Name = Field(description="Name of the connection; no storey has it.")
+    kind: Literal["stair", "ramp"] = Field(default="stair", description="stair or ramp: which speeds are usual on it.")
+    lower: Name = Field(description="Name of the storey at its foot.")
+    upper: Name = Field(description="Name of the storey at its head.")
+    foot: Stretch = Field(description="Line along which it meets the lower storey's ground, m.")
+    head: Stretch = Field(description="Line along which it meets the upper storey's ground, parallel to the foot, m.")
+    speed_up: SpeedShare | None = Field(
+        default=None, description="Speed upwards along the surface, as a share of that on level ground. Default: 0.5 on stairs (RiMEA 2), 1 on ramps."
+    )
+    speed_down: SpeedShare | None = Field(
+        default=None, description="Speed downwards along the surface, as a share of that on level ground. Default: 0.75 on stairs (RiMEA 3), 1 on ramps."
+    )
+
+
+class GeometryShape(Shape):
+    """Where one may walk: the union of the walkable areas without the obstacles, or storeys with stairs and ramps between them."""
+
+    walkable: Areas | None = Field(default=None, description="Areas where one may walk; several are united. Exactly one of walkable and storeys is given.")
+    obstacles: Areas = Field(default=[], description="Areas where nobody walks.")
+    storeys: Annotated[list[StoreyShape], Field(max_length=MAX_FLOORS), Expects("a list of storeys [{name: ..., elevation: ..., walkable: ...}, ...]")] = Field(
+        default=[], description="Level floors, one above the other or side by side."
+    )
+    connections: Annotated[
+        list[ConnectionShape], Field(max_length=MAX_FLOORS), Expects("a list of connections [{name: ..., lower: ..., upper: ..., foot: ..., head: ...}, ...]")
+    ] = Field(default=[], description="Stairs and ramps from storey to storey.")
+    clearance: Annotated[float, Field(ge=1.0, le=10.0), Unit("m")] = Field(
+        default=2.0, description="Free height that ground needs above it, m: what has less is not walkable."
+    )
     resolved: bool = Field(
         default=False,
         description="True in scenarios that crowdsim has written into a recording: walkable is the final ground, obstacles have been cut out of it already.",
@@ -261,23 +298,29 @@ class GeometryShape(Shape):
 # Goals --------------------------------------------------------------------------------------------------------------------------------------------
 
 
+STOREY: Any = Field(default=None, description="Storey or connection on which it lies; needed where the geometry has several.")
+
+
 class PointGoal(Shape):
     """A point to come near."""
 
     point: Point = Field(description="The point, m.")
     arrive_within: Length = Field(default=DEFAULT_ARRIVE_WITHIN_M, description="Distance from the point at which an agent has arrived, m.")
+    storey: Name | None = STOREY
 
 
 class ExitGoal(Shape):
     """An area through which agents leave the world."""
 
     exit: Areas = Field(description="An agent that heads for the exit leaves the world when its centre is inside. Where it covers a wall, the wall is open.")
+    storey: Name | None = STOREY
 
 
 class RegionGoal(Shape):
     """An area to walk into."""
 
     region: Areas = Field(description="An agent has arrived when its centre is inside.")
+    storey: Name | None = STOREY
 
 
 class NearestGoal(Shape):
@@ -363,6 +406,7 @@ class GroupShape(Bodies):
         default=None, description="The agents one by one."
     )
     region: Areas | None = Field(default=None, description="Where agents without a position start. Default: all walkable ground.")
+    storey: Name | None = Field(default=None, description="Storey or connection on which the agents start; needed where the geometry has several.")
     leave_on_arrival: bool = Field(default=True, description="Agents leave the world at their last goal; false: they stay there and stand.")
     avoidance: Any = Field(
         default=None, description="How these agents avoid others, in place of the scenario's avoidance; what is left out is as there if the model is the same."
