@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.geometry.triangulation import is_open, triangulate
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import kernel
@@ -21,7 +22,6 @@ from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.wall_lists import flood_wall_lists, make_walls
 from crowdsim.tunable import param
 
-CLEARANCE_M = 2.0  # Free height that a standing person needs, with a little to spare: doors are that high.
 STEP_OF_CLEARANCE = 0.9  # Ground is other ground from this share of the clearance on: below 1, so that what lies a clearance above is certainly other.
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,74 +10,11 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.floor_plans import CLEARANCE_M, MEETS_M, FloorPlan, Join, gap_of_line
 from crowdsim.geometry.triangulation import triangulate
-from crowdsim.navigation.build import CLEARANCE_M, MeshBuild, MeshParameters, cut_at_openings, mesh_from_polygons
+from crowdsim.navigation.build import MeshBuild, MeshParameters, cut_at_openings, mesh_from_polygons
 from crowdsim.navigation.merge import merge_to_convex
 from crowdsim.navigation.mesh import NavMesh
-
-MEETS_M = 1e-5  # How far a line may lie from the edge of a floor that it joins: ten steps of the grid of plans. Wider gaps are mistakes of the plan.
-
-
-@dataclass(frozen=True)
-class Plane:
-    """The plane of a floor.
-
-    Attributes
-    ----------
-    place : (x, y, z), m
-        A point of it.
-    slope : (float, float)
-        Metres up for each metre in x and in y.
-    """
-
-    place: tuple[float, float, float]
-    slope: tuple[float, float] = (0.0, 0.0)
-
-    def height(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the heights (m) over points, (n, 2) m."""
-        offset = np.asarray(points, dtype=np.float64) - self.place[:2]
-        return self.place[2] + (self.slope[0] * offset[:, 0] + self.slope[1] * offset[:, 1])
-
-
-@dataclass(frozen=True, eq=False)
-class FloorPlan:
-    """One floor as it is meshed; its number in the list is its layer.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    ground : shapely Polygon or MultiPolygon, m
-        In plan; valid.
-    plane : Plane
-    pace : (float, float)
-        Speed up and down as a share of that on level ground.
-    openings : shapely geometry or None
-        Boundary inside it is an exit, not a wall.
-    """
-
-    name: str
-    ground: Any
-    plane: Plane
-    pace: tuple[float, float] = (1.0, 1.0)
-    openings: Any = None
-
-
-@dataclass(frozen=True)
-class Join:
-    """A line along which two floors meet.
-
-    Attributes
-    ----------
-    floors : (int, int)
-    line : ((x, y), (x, y)), m
-    height : float, m
-        The line is level.
-    """
-
-    floors: tuple[int, int]
-    line: tuple[tuple[float, float], tuple[float, float]]
-    height: float
 
 
 def build_floors(
@@ -132,12 +68,6 @@ def build_floors(
     )  # fmt: skip
     _check_joins(mesh, floors, joins)
     return MeshBuild(mesh, walls, parameters, None)
-
-
-def gap_of_line(ground: Any, line: Any) -> float:
-    """Return how far a line (shapely LineString, m) strays from the edge of a ground (m)."""
-    points = shapely.line_interpolate_point(line, np.linspace(0.0, 1.0, 41), normalized=True)
-    return float(shapely.distance(ground.boundary, points).max())
 
 
 def _with_joins(floors: Sequence[FloorPlan], joins: Sequence[Join]) -> tuple[list[Any], list[NDArray[np.float64]]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import shapely
 
-from crowdsim.navigation.floors import FloorPlan, Join, Plane
+from crowdsim.geometry.floor_plans import FloorPlan, Join, Plane
 
 Line = tuple[tuple[float, float], tuple[float, float]]
 

@@ -12,7 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.build import CLEARANCE_M
+from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.scenario import schema
 from crowdsim.scenario.files import FileAccess, FileRefused
 from crowdsim.scenario.floor import Floor

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.navigation.floors import MEETS_M, Plane, gap_of_line
+from crowdsim.geometry.floor_plans import MEETS_M, Plane, gap_of_line
 from crowdsim.scenario import schema
 from crowdsim.scenario.floor import Flight, Floor, Line, seen_from_above
 from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, cleaned, ground_of_areas
