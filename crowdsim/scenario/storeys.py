@@ -49,12 +49,13 @@ def resolve_storeys(shape: schema.GeometryShape, reader: AreaReader, problems: P
         return None
     connections = [flight for flight in flights if flight is not None]
     _check_headroom(connections, order, shape.clearance, problems)
+    uncut = storeys
     if not shape.resolved:
         storeys = _with_headroom(storeys, connections, shape, problems)
     if len(problems.found) > before:
         return None
     for index, connection in zip(order, connections, strict=True):
-        _check_ends(("geometry", "connections", index), connection, storeys, problems)
+        _check_ends(("geometry", "connections", index), connection, storeys, uncut, problems)
     if len(problems.found) > before:
         return None
     floors = (*storeys, *connections)
@@ -197,20 +198,22 @@ def _check_headroom(connections: Sequence[Floor], order: Sequence[int], clearanc
                 )
 
 
-def _check_ends(path: Path, connection: Floor, storeys: Sequence[Floor], problems: Problems) -> None:
+def _check_ends(path: Path, connection: Floor, storeys: Sequence[Floor], uncut: Sequence[Floor], problems: Problems) -> None:
     """Report a connection whose foot or head does not meet the edge of its storey."""
     flight = connection.flight
     assert flight is not None
     ends: list[tuple[str, Line, int]] = [("foot", flight.foot, flight.lower), ("head", flight.head, flight.upper)]
     for key, line, number in ends:
-        ground = storeys[number].ground
-        gap = gap_of_line(ground, shapely.LineString(line))
+        ground = uncut[number].ground
+        gap = gap_of_line(storeys[number].ground, shapely.LineString(line))
         if gap <= MEETS_M:
             continue
+        outside = float(shapely.distance(ground, shapely.line_interpolate_point(shapely.LineString(line), np.linspace(0.0, 1.0, 41), normalized=True)).max())
+        where = f"lies up to {outside:.3f} m outside" if outside > MEETS_M else f"strays up to {gap:.3f} m from the edge of"
         near = [shapely.shortest_line(ground, shapely.Point(point)).coords[0] for point in line]
         at = " and ".join(f"({number_text(round(x, 3))}, {number_text(round(y, 3))})" for x, y in near)
         problems.add(
             (*path, key),
-            f'the {key} of "{connection.name}" strays up to {gap:.3f} m from the edge of the ground of "{storeys[number].name}"',
+            f'the {key} of "{connection.name}" {where} the ground of "{storeys[number].name}"',
             f"It has to lie on that edge over its whole width: the ground nearest to its ends is at {at}. Move the {key} there, or extend the storey.",
         )
