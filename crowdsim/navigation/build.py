@@ -87,12 +87,13 @@ def cut_at_openings(ground: Any, openings: Any) -> Any:
     shapely.prepare(outline)
     parts = []
     for part in shapely.get_parts(ground):
-        rings = [_with_crossings(np.asarray(ring.coords), outline) for ring in (part.exterior, *part.interiors)]
+        rings = [with_crossings(np.asarray(ring.coords), outline) for ring in (part.exterior, *part.interiors)]
         parts.append(shapely.Polygon(rings[0], rings[1:]))
     return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
 
 
-def _with_crossings(ring: NDArray[np.float64], outline: Any) -> NDArray[np.float64]:
+def with_crossings(ring: NDArray[np.float64], outline: Any) -> NDArray[np.float64]:
+    """Return a line, (n, 2) m, with a vertex wherever it crosses an outline."""
     points = []
     for a, b in itertools.pairwise(ring):
         points.append(a)
@@ -123,6 +124,7 @@ def mesh_from_polygons(
     paces: NDArray[np.float64] | None = None,
     joined: Iterable[tuple[int, int]] | None = None,
     clearance: float = CLEARANCE_M,
+    slopes: NDArray[np.float64] | None = None,
 ) -> tuple[NavMesh, Walls]:
     """Return a mesh of given convex polygons and its walls.
 
@@ -143,6 +145,8 @@ def mesh_from_polygons(
         Floors that are joined where their polygons share an edge; by default all are, whatever their layers.
     clearance : float, m
         Free height above all ground.
+    slopes : (np, 2) float64, optional
+        Gradients of the polygons' planes, where corners that were rounded would give worse ones.
 
     Raises
     ------
@@ -181,7 +185,8 @@ def mesh_from_polygons(
     mesh = NavMesh(
         points, is_wall_vertex, polygon_start, layer, edge_vertex, edge_end, edge_polygon, edge_twin, edge_wall, edge_width,
         pair_start, pair_width, 0.5 * (points[edge_vertex, :2] + points[edge_end, :2]), origin, size, shape, bin_start, bin_polygon,
-        _slopes(points, polygon_start, edge_vertex), np.ones((len(polygons), 2)) if paces is None else np.array(paces, dtype=np.float64),
+        _slopes(points, polygon_start, edge_vertex) if slopes is None else np.array(slopes, dtype=np.float64),
+        np.ones((len(polygons), 2)) if paces is None else np.array(paces, dtype=np.float64),
         _parts(edge_polygon, edge_twin, len(polygons)), STEP_OF_CLEARANCE * clearance,
     )
     zone_start, zone_wall = flood_wall_lists(mesh, len(walls.start), float(wall_reach))

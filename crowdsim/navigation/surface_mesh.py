@@ -1,0 +1,183 @@
+"""A mesh of plane patches in space, as `crowdsim.geometry.surface` finds them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.errors import NavigationError
+from crowdsim.geometry.floor_plans import CLEARANCE_M
+from crowdsim.geometry.surface import Patch
+from crowdsim.geometry.triangulation import triangulate
+from crowdsim.navigation.build import MeshBuild, MeshParameters, mesh_from_polygons, with_crossings
+from crowdsim.navigation.merge import merge_to_convex
+
+MEETS_M = 5e-3  # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to rounding in plan.
+_Key = tuple[float, float, float, float]
+
+
+def build_surface(
+    patches: Sequence[Patch],
+    layers: NDArray[np.int32],
+    *,
+    openings: Mapping[int, Any] | None = None,
+    parameters: MeshParameters | None = None,
+    wall_reach: float = 5.0,
+    clearance: float = CLEARANCE_M,
+) -> MeshBuild:
+    """Build the mesh of patches.
+
+    Parameters
+    ----------
+    patches : sequence of Patch
+    layers : (sheets,) int32
+        Floor of each sheet.
+    openings : mapping of int to shapely geometry, optional
+        Areas of exits by floor: boundary inside them is no wall.
+    parameters : MeshParameters, optional
+    wall_reach : float, m
+        See `build_mesh`.
+    clearance : float, m
+        Free height above all ground.
+
+    Raises
+    ------
+    NavigationError
+        If there is no ground.
+
+    Notes
+    -----
+    Widths of gaps are exact within a patch; across the edges of patches they are those of the edges. Walking keeps bodies out of narrower gaps.
+    """
+    if not patches:
+        raise NavigationError("there is no walkable ground: no face looks up, is flat enough, and has the clearance above it")
+    parameters = parameters or MeshParameters()
+    openings = openings or {}
+    sides = 3 if parameters.cells == "triangles" else parameters.most_sides
+    rings = [_keys(patch.ground) for patch in patches]
+    open_keys = _open_edges(patches, rings)
+    points: list[tuple[float, float, float]] = []
+    number: list[dict[tuple[int, float, float], int]] = [{}]
+    polygons: list[list[int]] = []
+    layer: list[int] = []
+    slope: list[tuple[float, float]] = []
+    for patch, keys in zip(patches, rings, strict=True):
+        own_layer = int(layers[patch.sheet])
+        inner = {key for key in keys if (patch.sheet, key) in open_keys}
+        corners, own = _polygons_of(patch, inner, openings.get(own_layer), parameters, sides)
+        heights = patch.plane.height(corners)
+        row = []
+        for (x, y), z in zip(corners.tolist(), heights.tolist(), strict=True):
+            place = number[0].setdefault((patch.sheet, x, y), len(points))
+            if place == len(points):
+                points.append((x, y, z))
+            row.append(place)
+        polygons += [[row[corner] for corner in polygon] for polygon in own]
+        layer += [own_layer] * len(own)
+        slope += [patch.plane.slope] * len(own)
+    vertices, polygons = _welded(np.array(points), polygons, number[0], open_keys)
+    mesh, walls = mesh_from_polygons(
+        vertices, polygons, layers=np.array(layer, dtype=np.int32), openings=openings, wall_reach=wall_reach, clearance=clearance, slopes=np.array(slope),
+    )  # fmt: skip
+    return MeshBuild(mesh, walls, parameters, None)
+
+
+def _key(a: Sequence[float], b: Sequence[float]) -> _Key:
+    first, last = sorted(((a[0], a[1]), (b[0], b[1])))
+    return (*first, *last)
+
+
+def _keys(ground: Any) -> list[_Key]:
+    """Return the edges of a patch, each from its lesser end."""
+    found = []
+    for ring in (ground.exterior, *ground.interiors):
+        points = shapely.get_coordinates(ring).tolist()
+        found += [_key(a, b) for a, b in itertools.pairwise(points)]
+    return found
+
+
+def _open_edges(patches: Sequence[Patch], rings: Sequence[Sequence[_Key]]) -> dict[tuple[int, _Key], int]:
+    """Return the edges over which one can walk, as (sheet, edge), with the sheet on the other side: two patches have them, at one height."""
+    at: dict[_Key, list[int]] = defaultdict(list)
+    for number, keys in enumerate(rings):
+        for key in keys:
+            at[key].append(number)
+    found: dict[tuple[int, _Key], int] = {}
+    for key, numbers in at.items():
+        by_sheet: dict[int, list[int]] = defaultdict(list)
+        for number in numbers:
+            by_sheet[patches[number].sheet].append(number)
+        for sheet, own in by_sheet.items():
+            if len(own) == 2:
+                found[sheet, key] = sheet
+        lone = [own[0] for own in by_sheet.values() if len(own) == 1]
+        ends = np.array(key).reshape(2, 2)
+        for i, a in enumerate(lone):
+            for b in lone[i + 1 :]:
+                level = np.abs(patches[a].plane.height(ends) - patches[b].plane.height(ends)).max() < MEETS_M
+                if level and (patches[a].sheet, key) not in found and (patches[b].sheet, key) not in found and _face_each_other(patches[a], patches[b], key):
+                    found[patches[a].sheet, key] = patches[b].sheet
+                    found[patches[b].sheet, key] = patches[a].sheet
+    return found
+
+
+def _face_each_other(a: Patch, b: Patch, key: _Key) -> bool:
+    """Return whether two patches lie on different sides of their common edge."""
+    ends = np.array(key).reshape(2, 2)
+    middle, along = ends.mean(axis=0), ends[1] - ends[0]
+    aside = np.array([-along[1], along[0]]) * (min(1e-4, 0.1 * float(np.hypot(*along))) / float(np.hypot(*along)))
+    left = [shapely.distance(patch.ground, shapely.Point(middle + aside)) < shapely.distance(patch.ground, shapely.Point(middle - aside)) for patch in (a, b)]
+    return left[0] != left[1]
+
+
+def _polygons_of(
+    patch: Patch, inner: set[_Key], exits: Any, parameters: MeshParameters, sides: int
+) -> tuple[NDArray[np.float64], list[list[int]]]:
+    """Return the corners of a patch's convex polygons, and these."""
+    ground = patch.ground
+    if exits is not None and not exits.is_empty and shapely.intersects(exits.boundary, ground):
+        rings = [_cut_walls(shapely.get_coordinates(ring), inner, exits.boundary) for ring in (ground.exterior, *ground.interiors)]
+        ground = shapely.Polygon(rings[0], rings[1:])
+    corners = shapely.get_coordinates(ground)[:-1]
+    if len(corners) == 3 and not ground.interiors:
+        return corners, [[0, 1, 2]]
+    parts = [shapely.MultiLineString([np.array(key).reshape(2, 2) for key in sorted(inner)])] if inner else []
+    if exits is not None:
+        parts.append(exits)
+    triangulation = triangulate(ground, openings=shapely.GeometryCollection(parts) if parts else None, widest_gap=2.0 * parameters.widest_body)
+    return triangulation.vertices, merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, sides)
+
+
+def _cut_walls(ring: NDArray[np.float64], inner: set[_Key], outline: Any) -> NDArray[np.float64]:
+    """Return a ring with vertices where its walls cross the outlines of exits; its other edges stay as the next patch has them."""
+    points = [ring[:1]]
+    for a, b in itertools.pairwise(ring):
+        points.append(np.array([b]) if _key(a, b) in inner else with_crossings(np.array([a, b]), outline)[1:])
+    return np.concatenate(points)
+
+
+def _welded(
+    points: NDArray[np.float64], polygons: list[list[int]], number: dict[tuple[int, float, float], int], open_keys: dict[tuple[int, _Key], int]
+) -> tuple[NDArray[np.float64], list[list[int]]]:
+    """Return vertices of which those where sheets meet are one, and the polygons with their new numbers."""
+    root = np.arange(len(points))
+
+    def find(row: int) -> int:
+        while root[row] != row:
+            row = int(root[row])
+        return row
+
+    for (sheet, key), other in sorted(open_keys.items()):
+        if sheet < other:
+            for x, y in (key[:2], key[2:]):
+                a, b = find(number[sheet, x, y]), find(number[other, x, y])
+                root[max(a, b)] = min(a, b)
+    final = np.array([find(row) for row in range(len(points))])
+    kept, renumbered = np.unique(final, return_inverse=True)
+    return np.ascontiguousarray(points[kept]), [[int(renumbered[corner]) for corner in polygon] for polygon in polygons]
