@@ -19,6 +19,7 @@ from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.planner import PlannerParameters
+from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
 from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.model import Goal, Scenario
@@ -106,6 +107,10 @@ def mesh_of(scenario: Scenario, agents: Agents) -> MeshBuild:
         geometry = scenario.geometry
         if not geometry.floors:
             return build_mesh(geometry.walkable, openings=_exits(scenario, -1), parameters=parameters, wall_reach=reach)
+        if geometry.patches:
+            exits = {layer: area for layer in range(len(geometry.floors)) if (area := _exits(scenario, layer)) is not None}
+            layers = np.array(geometry.sheet_floors, dtype=np.int32)
+            return build_surface(geometry.patches, layers, openings=exits, parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
         floors = [floor.plan(_exits(scenario, layer)) for layer, floor in enumerate(geometry.floors)]
         return build_floors(floors, joins_of(geometry.floors), parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
     except NavigationError as error:

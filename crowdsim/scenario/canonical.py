@@ -69,6 +69,9 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
 def _geometry(geometry: Geometry) -> dict[str, Any]:
     if not geometry.floors:
         return {**_ground(geometry.walkable, geometry.obstacles), "resolved": True}
+    if geometry.patches:
+        patches = [{"sheet": patch.sheet, "plane": [*patch.plane.place, *patch.plane.slope], "wkt": wkt_of(patch.ground)} for patch in geometry.patches]
+        return {"surface": {"patches": patches, "floors": list(geometry.sheet_floors)}, "clearance": geometry.clearance, "resolved": True}
     return {
         "storeys": [
             {"name": floor.name, "elevation": floor.elevation, **_ground(floor.ground, floor.obstacles)} for floor in geometry.floors if floor.flight is None

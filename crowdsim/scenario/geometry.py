@@ -13,6 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M
+from crowdsim.geometry.surface import Patch
 from crowdsim.scenario import schema
 from crowdsim.scenario.files import FileAccess, FileRefused
 from crowdsim.scenario.floor import Floor
@@ -56,12 +57,28 @@ class Geometry:
         Storeys and connections; none where all ground is one floor.
     clearance : float, m
         Free height above all ground.
+    patches : tuple of Patch
+        Of ground from a mesh in space.
+    sheet_floors : tuple of int
+        Floor of each sheet of patches.
     """
 
     walkable: Any
     obstacles: tuple[NamedPolygon, ...]
     floors: tuple[Floor, ...] = ()
     clearance: float = CLEARANCE_M
+    patches: tuple[Patch, ...] = ()
+    sheet_floors: tuple[int, ...] = ()
+
+    def floor_at(self, x: float, y: float, z: float) -> int:
+        """Return the number of the floor whose ground at (x, y) is nearest in height to z (m); -1 where there is none, or no floors."""
+        spot = shapely.Point(x, y)
+        if self.patches:
+            near = [(patch.plane, self.sheet_floors[patch.sheet]) for patch in self.patches if shapely.dwithin(patch.ground, spot, GRID_M)]
+        else:
+            near = [(floor.plane, number) for number, floor in enumerate(self.floors) if shapely.dwithin(floor.ground, spot, GRID_M)]
+        found = [(abs(float(plane.height(np.array([[x, y]]))[0]) - z), number) for plane, number in near]
+        return min(found)[1] if found else -1
 
     @property
     def grounds(self) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ MAX_GOALS = 200_000  # Named goals and points that stand inline; every agent of 
 MAX_VISITS = 1_000  # Goals in one agent's sequence.
 MAX_VERTICES = 1_000_000  # Vertices of all polygons of a scenario.
 MAX_GEOMETRY_CHARACTERS = 2 * MAX_FILE_BYTES  # Characters of well-known text, GeoJSON and grid maps, files that are named twice counted once.
+MAX_FACES = 300_000  # Triangles of a mesh in space; some 3 ms each where they overlap a lot.
 MAX_FLOORS = 1_000  # Storeys, and as many connections.
 MAX_CORNERS = 1_000  # Corners of one circle.
 MAX_TICKS = 100_000_000  # Eleven days at 0.01 s.

@@ -21,6 +21,7 @@ from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
 from crowdsim.scenario.recorded import resolve_record
 from crowdsim.scenario.resolve import FloorNames, GoalTable, GroupResolver, resolve_stop
 from crowdsim.scenario.storeys import resolve_storeys
+from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems
 from crowdsim.scenario.yaml_reader import read_yaml
 
@@ -126,7 +127,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     values = draft.values
     sections = _sections(root, problems)
     reader = AreaReader(access, problems, exact="geometry" in values and values["geometry"].resolved)
-    geometry = _geometry(values["geometry"], reader, problems) if "geometry" in values else None
+    geometry = _geometry(values["geometry"], reader, problems, notes) if "geometry" in values else None
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
     table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
@@ -161,22 +162,23 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     )
 
 
-def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problems) -> Geometry | None:
+def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems) -> Geometry | None:
     """Return where one may walk, or None where there are problems."""
-    given = [key for key in ("walkable", "storeys") if getattr(shape, key)]
+    given = [key for key in ("walkable", "storeys", "surface") if getattr(shape, key, None)]
     if len(given) > 1:
-        problems.add(("geometry", given[1]), "walkable and storeys are both given", "Move what is walkable into a storey.", key=True)
+        problems.add(("geometry", given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them.", key=True)
     elif not given and shape.walkable is None:
         problems.add(("geometry",), 'the key "walkable" is missing', "For example walkable: {box: [0, 0, 10, 8]}, or several storeys.")
+    elif given[0] != "walkable" and shape.obstacles:
+        problems.add(("geometry", "obstacles"), f"obstacles stand beside {given[0]}", "Move them into the storey on which they stand.", key=True)
     elif given == ["storeys"]:
-        if shape.obstacles:
-            problems.add(("geometry", "obstacles"), "obstacles stand beside storeys", "Move them into the storey on which they stand.", key=True)
-            return None
         return resolve_storeys(shape, reader, problems)
     else:
         if getattr(shape, "connections", ()):
             problems.add(("geometry", "connections"), "connections need storeys to join", "Give storeys, or leave them out.", key=True)
             return None
+        if given == ["surface"]:
+            return resolve_surface(shape, reader, problems, notes)
         return resolve_geometry(shape, reader, problems)
     return None
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.scenario import schema
@@ -74,14 +75,28 @@ class FloorNames:
         self.geometry = geometry
         self.problems = problems
 
-    def layer(self, storey: str | None, path: Path) -> int:
-        """Return the number of the floor that an item says it is on; -1 where there are no floors, or after a problem was added."""
-        if self.geometry is None or (storey is None and not self.geometry.floors):
+    def layer(self, shape: Any, path: Path, area: Any) -> int:
+        """Return the number of the floor that an item says it is on; -1 where there are no floors, or after a problem was added.
+
+        Parameters
+        ----------
+        shape : schema value with `storey` and `height`
+        path : tuple
+        area : shapely geometry or None
+            Where the item lies in plan; None is everywhere.
+        """
+        storey, height = shape.storey, shape.height
+        if self.geometry is None or (storey is None and height is None and not self.geometry.floors):
             return -1
         names = self.geometry.floor_names
+        if height is not None:
+            if storey is not None:
+                self.problems.add((*path, "height"), "storey and height are both given", "Keep one of them.", key=True)
+                return -1
+            return self._layer_at(height, path, area)
         if storey is None:
             if len(names) > 1:
-                self.problems.add(path, "says no storey, but the geometry has several", f"Add storey: one of {listed(names)}.")
+                self.problems.add(path, "says no storey, but the geometry has several", f"Add storey: one of {listed(names)}; or height.")
             return 0
         if storey in names and self.geometry.floors:
             return names.index(storey)
@@ -89,6 +104,20 @@ class FloorNames:
             self.problems.add((*path, "storey"), f'names the storey "{storey}", but the geometry has none', "Leave it out.", key=True)
         else:
             self.problems.add((*path, "storey"), f'there is no storey "{storey}"', f"{suggestion(storey, names)} Known are {listed(names)}.".strip())
+        return -1
+
+    def _layer_at(self, height: float, path: Path, area: Any) -> int:
+        """Return the floor whose ground is nearest in height, where the item lies in plan."""
+        assert self.geometry is not None
+        spots = [area] if area is not None else [floor.ground for floor in self.geometry.floors]
+        for spot in spots:
+            common = shapely.intersection(spot, self.geometry.walkable)
+            if not common.is_empty:
+                point = common.representative_point()
+                layer = self.geometry.floor_at(point.x, point.y, height)
+                if layer >= 0:
+                    return layer
+        self.problems.add((*path, "height"), f"there is no ground with a height of about {height:g} m there", "Give a storey, or another place.")
         return -1
 
     def text(self, layer: int) -> str:
@@ -113,11 +142,13 @@ class GoalTable:
     def _goal(self, name: str, shape: Any, reader: AreaReader) -> Goal:
         path = ("goals", name)
         if isinstance(shape, schema.PointGoal):
-            return Goal(name, "point", _pair(shape.point), float(shape.arrive_within), layer=self.floors.layer(shape.storey, path))
+            return Goal(name, "point", _pair(shape.point), float(shape.arrive_within), layer=self.floors.layer(shape, path, shapely.Point(shape.point)))
         if isinstance(shape, schema.ExitGoal):
-            return Goal(name, "exit", area=reader.united(shape.exit, (*path, "exit")), layer=self.floors.layer(shape.storey, path))
+            area = reader.united(shape.exit, (*path, "exit"))
+            return Goal(name, "exit", area=area, layer=self.floors.layer(shape, path, area))
         if isinstance(shape, schema.RegionGoal):
-            return Goal(name, "region", area=reader.united(shape.region, (*path, "region")), layer=self.floors.layer(shape.storey, path))
+            area = reader.united(shape.region, (*path, "region"))
+            return Goal(name, "region", area=area, layer=self.floors.layer(shape, path, area))
         return Goal(name, "nearest_of")
 
     def _flattened(self) -> dict[str, set[str]]:
@@ -189,7 +220,7 @@ class GoalTable:
 
     def _inline(self, shape: schema.VisitPoint, path: Path) -> Goal:
         (x, y), within = _pair(shape.point), float(shape.arrive_within)
-        layer = self.floors.layer(shape.storey, path)
+        layer = self.floors.layer(shape, path, shapely.Point(x, y))
         name = f"({number_text(x)}, {number_text(y)}) within {number_text(within)} m{self.floors.text(layer)}"
         return Goal(name, "point", (x, y), within, is_inline=True, layer=layer)
 
@@ -242,19 +273,21 @@ class GroupResolver:
         self._check_stay(shape, visits, (*path, "leave_on_arrival"))
         listed_visits, agents = self._listed(shape, path, speed, radius)
         self._check_step(speed, radius, [own for _, own in visits], path)
+        region = self.reader.united(shape.region, (*path, "region")) if shape.region is not None else None
+        spot = shapely.Point(shape.positions[0]) if shape.positions else region
         group = Group(
             name=shape.name,
             count=count,
             positions=np.array(shape.positions, dtype=np.float64).reshape(-1, 2) + 0.0 if shape.positions is not None else None,
             listed=tuple(agents),
-            region=self.reader.united(shape.region, (*path, "region")) if shape.region is not None else None,
+            region=region,
             visits=(),
             leave_on_arrival=shape.leave_on_arrival,
             speed=speed,
             radius=radius,
             premovement=distributions["premovement"] or NO_PREMOVEMENT,
             avoidance=self._avoidance((*path, "avoidance")),
-            layer=self.goals.floors.layer(shape.storey, path),
+            layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),
         )

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from crowdsim.scenario.limits import MAX_AGENTS, MAX_COORDINATE_M, MAX_CORNERS, MAX_FLOORS, MAX_GOALS, MAX_GROUPS, MAX_KEY_LENGTH, MAX_VISITS
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_COORDINATE_M, MAX_CORNERS, MAX_FACES, MAX_FLOORS, MAX_GOALS, MAX_GROUPS, MAX_KEY_LENGTH, MAX_VISITS
 
 DEFAULT_ARRIVE_WITHIN_M = 0.3  # A body's radius and a little more: one who stands on the point does not keep others from arriving beside him.
 DEFAULT_CORNERS = 32  # A pillar of 1 m radius is then 5 mm too thin at most.
@@ -64,6 +64,7 @@ Seconds = Annotated[float, Field(ge=0, le=1e9), Unit("s")]
 Point = Annotated[list[Metres], Field(min_length=2, max_length=2), Expects("a point [x, y]")]
 Ring = Annotated[list[Point], Field(min_length=3), Expects("a polygon of at least 3 points [[x, y], ...]")]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH, pattern=r"^[^(\s]([^\x00-\x1f]*\S)?$"), Expects("a name")]
+Point3 = Annotated[list[Metres], Field(min_length=3, max_length=3), Expects("a point [x, y, z]")]
 Stretch = Annotated[list[Point], Field(min_length=2, max_length=2), Expects("a line [[x, y], [x, y]]")]
 SpeedShare = Annotated[float, Field(gt=0, le=5)]
 FileName = Annotated[str, Field(min_length=1, max_length=4096), Expects("the name of a file")]
@@ -275,10 +276,33 @@ class ConnectionShape(Shape):
     )
 
 
-class GeometryShape(Shape):
-    """Where one may walk: the union of the walkable areas without the obstacles, or storeys with stairs and ramps between them."""
+class PatchShape(Shape):
+    """A plane piece of a surface, as crowdsim writes it into a recording."""
 
-    walkable: Areas | None = Field(default=None, description="Areas where one may walk; several are united. Exactly one of walkable and storeys is given.")
+    wkt: Annotated[str, Field(min_length=1)] = Field(description="Its outline in plan.")
+    plane: Annotated[list[float], Field(min_length=5, max_length=5)] = Field(description="A point of its plane (x, y, z, m) and how it rises along x and y.")
+    sheet: Annotated[int, Field(ge=0, le=MAX_FACES)] = Field(description="Pieces of one sheet lie side by side.")
+
+
+class SurfaceShape(Shape):
+    """Ground from a mesh in space: its upward faces, less what stands on them or hangs less than the clearance above."""
+
+    obj_file: FileName | None = Field(default=None, description="Wavefront OBJ file, in metres, relative to the scenario's folder.")
+    up: Literal["y", "z"] = Field(default="y", description="Which axis of the file points up; with y, its x and -z become x and y.")
+    polygons: Annotated[list[Annotated[list[Point3], Field(min_length=3)]], Field(max_length=MAX_FACES)] | None = Field(
+        default=None, description="Convex polygons [[x, y, z], ...] in place of a file, counter-clockwise seen from above; z is up."
+    )
+    steepest: Annotated[float, Field(gt=0, le=5)] = Field(default=1.0, description="Rise over run up to which a face is walked on; 1 is 45 degrees.")
+    patches: list[PatchShape] | None = Field(default=None, description="In scenarios that crowdsim has written into a recording: the final ground.")
+    floors: list[Annotated[int, Field(ge=0, le=MAX_FACES)]] = Field(default=[], description="With patches: the floor of each sheet.")
+
+
+class GeometryShape(Shape):
+    """Where one may walk: the union of the walkable areas without the obstacles; storeys with stairs and ramps between them; or a mesh in space."""
+
+    walkable: Areas | None = Field(
+        default=None, description="Areas where one may walk; several are united. Exactly one of walkable, storeys and surface is given."
+    )
     obstacles: Areas = Field(default=[], description="Areas where nobody walks.")
     storeys: Annotated[list[StoreyShape], Field(max_length=MAX_FLOORS), Expects("a list of storeys [{name: ..., elevation: ..., walkable: ...}, ...]")] = Field(
         default=[], description="Level floors, one above the other or side by side."
@@ -286,6 +310,7 @@ class GeometryShape(Shape):
     connections: Annotated[
         list[ConnectionShape], Field(max_length=MAX_FLOORS), Expects("a list of connections [{name: ..., lower: ..., upper: ..., foot: ..., head: ...}, ...]")
     ] = Field(default=[], description="Stairs and ramps from storey to storey.")
+    surface: SurfaceShape | None = Field(default=None, description="A mesh in space, in place of walkable and storeys.")
     clearance: Annotated[float, Field(ge=1.0, le=10.0), Unit("m")] = Field(
         default=2.0, description="Free height that ground needs above it, m: what has less is not walkable."
     )
@@ -298,7 +323,8 @@ class GeometryShape(Shape):
 # Goals --------------------------------------------------------------------------------------------------------------------------------------------
 
 
-STOREY: Any = Field(default=None, description="Storey or connection on which it lies; needed where the geometry has several.")
+STOREY: Any = Field(default=None, description="Storey or connection on which it lies; needed where the geometry has several, unless height is given.")
+HEIGHT: Any = Field(default=None, description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.")
 
 
 class PointGoal(Shape):
@@ -307,6 +333,7 @@ class PointGoal(Shape):
     point: Point = Field(description="The point, m.")
     arrive_within: Length = Field(default=DEFAULT_ARRIVE_WITHIN_M, description="Distance from the point at which an agent has arrived, m.")
     storey: Name | None = STOREY
+    height: Metres | None = HEIGHT
 
 
 class ExitGoal(Shape):
@@ -314,6 +341,7 @@ class ExitGoal(Shape):
 
     exit: Areas = Field(description="An agent that heads for the exit leaves the world when its centre is inside. Where it covers a wall, the wall is open.")
     storey: Name | None = STOREY
+    height: Metres | None = HEIGHT
 
 
 class RegionGoal(Shape):
@@ -321,6 +349,7 @@ class RegionGoal(Shape):
 
     region: Areas = Field(description="An agent has arrived when its centre is inside.")
     storey: Name | None = STOREY
+    height: Metres | None = HEIGHT
 
 
 class NearestGoal(Shape):
@@ -406,7 +435,10 @@ class GroupShape(Bodies):
         default=None, description="The agents one by one."
     )
     region: Areas | None = Field(default=None, description="Where agents without a position start. Default: all walkable ground.")
-    storey: Name | None = Field(default=None, description="Storey or connection on which the agents start; needed where the geometry has several.")
+    storey: Name | None = Field(
+        default=None, description="Storey or connection on which the agents start; needed where the geometry has several, unless height is given."
+    )
+    height: Metres | None = HEIGHT
     leave_on_arrival: bool = Field(default=True, description="Agents leave the world at their last goal; false: they stay there and stand.")
     avoidance: Any = Field(
         default=None, description="How these agents avoid others, in place of the scenario's avoidance; what is left out is as there if the model is the same."
