@@ -5,6 +5,7 @@ Every repair is told, with the numbers of the faces; what cannot be repaired is 
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -167,16 +168,22 @@ def _without_t_junctions(
 
 
 def _fan(vertices: NDArray[np.float64], outline: list[int]) -> list[list[int]]:
-    """Return triangles of a triangle with more vertices on its sides, none of them without area: ears are cut, the fattest first."""
+    """Return triangles of a triangle with more vertices on its sides, none of them without area: ears are cut so that ear and rest stay fat."""
     triangles = []
     left = list(outline)
     while len(left) > 3:
         ears = np.array([[left[k - 1], left[k], left[(k + 1) % len(left)]] for k in range(len(left))])
-        ear = int(np.argmax(_heights_of(vertices, ears)))
+        rest = [_from_first(left[k + 1 :] + left[:k]) for k in range(len(left))]
+        fatness = [min(height, float(_heights_of(vertices, fan).max())) for height, fan in zip(_heights_of(vertices, ears), rest, strict=True)]
+        ear = int(np.argmax(fatness))
         triangles.append(ears[ear].tolist())
         del left[ear]
-    triangles.append(left)
-    return [triangle for triangle in triangles if _heights_of(vertices, np.array([triangle]))[0] > 0.0]
+    return [*triangles, left]
+
+
+def _from_first(outline: list[int]) -> NDArray[np.int64]:
+    """Return the triangles from the first vertex of an outline to its other edges."""
+    return np.array([[outline[0], a, b] for a, b in itertools.pairwise(outline[1:])])
 
 
 def _turned_alike(vertices: NDArray[np.float64], faces: NDArray[np.int64], source: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[int]]:

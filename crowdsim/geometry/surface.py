@@ -90,9 +90,9 @@ def walkable_patches(soup: Soup, rules: SurfaceRules | None = None) -> list[Patc
     neighbours = _neighbours(soup, faces)
     sheet = _sheets(faces, neighbours)
     blocks, slits = _blocks(faces, rules.clearance)
-    _add_borders(soup, faces, neighbours, slits)
     free = _free_ground(faces, sheet, blocks, slits)
     creases, seams = _creases(faces, neighbours, sheet)
+    _add_borders(soup, faces, neighbours, sheet, creases)
     stops = _stops(seams, free)
     patches: list[Patch] = []
     for number, area in enumerate(free):
@@ -138,15 +138,17 @@ def _neighbours(soup: Soup, faces: _Faces) -> dict[int, list[tuple[int, tuple[in
     return found
 
 
-def _add_borders(soup: Soup, faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]]]], slits: dict[int, list[Any]]) -> None:
-    """Add the edges behind which a ground face has no neighbour: where the next turn of a spiral begins beside the last, there is a wall between."""
+def _add_borders(
+    soup: Soup, faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]]]], sheet: NDArray[np.int64], creases: dict[int, list[Any]]
+) -> None:
+    """Add the edges behind which a ground face has no neighbour in its sheet: where the next turn of a spiral begins beside the last, there is a wall."""
     for face in faces.ground.tolist():
-        joined = {edge for _, edge in neighbours[face]}
+        joined = {edge for other, edge in neighbours[face] if sheet[other] == sheet[face]}
         numbers, corners = soup.faces[face].tolist(), faces.corners[face][:, :2]
         for k in range(3):
             u, v = numbers[k], numbers[(k + 1) % 3]
             if (min(u, v), max(u, v)) not in joined and tuple(corners[k]) != tuple(corners[(k + 1) % 3]):
-                slits[face].append(shapely.LineString(corners[[k, (k + 1) % 3]]))
+                creases[int(sheet[face])].append(shapely.LineString(corners[[k, (k + 1) % 3]]))
 
 
 def _sheets(faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]]]]) -> NDArray[np.int64]:
@@ -226,9 +228,11 @@ def _blocks(faces: _Faces, clearance: float) -> tuple[dict[int, list[Any]], dict
         if len(common) < 3:
             continue
         over = [faces.height(above, x, y) - faces.height(face, x, y) for x, y in common]
-        # Ground at the same height counts once, that of the face with the lower number; a face that looks down may lie on the ground.
-        lowest = SAME_M if is_ground[above] and above > face else -SAME_M
-        common, over = _clipped(common, over, lowest)
+        if is_ground[above] and max(map(abs, over)) < SAME_M:  # ground at the same height counts once, that of the face with the lower number
+            if above > face:
+                continue
+        else:  # other ground begins where it rises above this; a face that looks down may lie on it
+            common, over = _clipped(common, over, 0.0 if is_ground[above] else -SAME_M)
         common, over = _clipped(common, [-value for value in over], -clearance) if len(common) > 2 else ([], [])
         if len(common) > 2:
             piece = shapely.Polygon(common)

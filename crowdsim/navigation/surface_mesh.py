@@ -61,27 +61,28 @@ def build_surface(
     openings = openings or {}
     sides = 3 if parameters.cells == "triangles" else parameters.most_sides
     rings = [_keys(patch.ground) for patch in patches]
-    open_keys = _open_edges(patches, rings)
+    open_edges = _open_edges(patches, rings)
     points: list[tuple[float, float, float]] = []
-    number: list[dict[tuple[int, float, float], int]] = [{}]
+    number: dict[tuple[int, float, float], list[int]] = {}
     polygons: list[list[int]] = []
     layer: list[int] = []
     slope: list[tuple[float, float]] = []
-    for patch, keys in zip(patches, rings, strict=True):
+    for count, (patch, keys) in enumerate(zip(patches, rings, strict=True)):
         own_layer = int(layers[patch.sheet])
-        inner = {key for key in keys if (patch.sheet, key) in open_keys}
+        inner = {key for key in keys if (count, key) in open_edges}
         corners, own = _polygons_of(patch, inner, openings.get(own_layer), parameters, sides)
-        heights = patch.plane.height(corners)
         row = []
-        for (x, y), z in zip(corners.tolist(), heights.tolist(), strict=True):
-            place = number[0].setdefault((patch.sheet, x, y), len(points))
+        for (x, y), z in zip(corners.tolist(), patch.plane.height(corners).tolist(), strict=True):
+            there = number.setdefault((patch.sheet, x, y), [])
+            place = next((place for place in there if abs(points[place][2] - z) < MEETS_M), len(points))
             if place == len(points):
                 points.append((x, y, z))
+                there.append(place)
             row.append(place)
         polygons += [[row[corner] for corner in polygon] for polygon in own]
         layer += [own_layer] * len(own)
         slope += [patch.plane.slope] * len(own)
-    vertices, polygons = _welded(np.array(points), polygons, number[0], open_keys)
+    vertices, polygons = _welded(np.array(points), polygons, number, open_edges, patches)
     mesh, walls = mesh_from_polygons(
         vertices, polygons, layers=np.array(layer, dtype=np.int32), openings=openings, wall_reach=wall_reach, clearance=clearance, slopes=np.array(slope),
     )  # fmt: skip
@@ -103,27 +104,24 @@ def _keys(ground: Any) -> list[_Key]:
 
 
 def _open_edges(patches: Sequence[Patch], rings: Sequence[Sequence[_Key]]) -> dict[tuple[int, _Key], int]:
-    """Return the edges over which one can walk, as (sheet, edge), with the sheet on the other side: two patches have them, at one height."""
+    """Return the edges over which one can walk, as (patch, edge), with the patch on the other side: both have them, at one height."""
     at: dict[_Key, list[int]] = defaultdict(list)
     for number, keys in enumerate(rings):
         for key in keys:
             at[key].append(number)
     found: dict[tuple[int, _Key], int] = {}
     for key, numbers in at.items():
-        by_sheet: dict[int, list[int]] = defaultdict(list)
-        for number in numbers:
-            by_sheet[patches[number].sheet].append(number)
-        for sheet, own in by_sheet.items():
-            if len(own) == 2:
-                found[sheet, key] = sheet
-        lone = [own[0] for own in by_sheet.values() if len(own) == 1]
+        if len(numbers) < 2:
+            continue
         ends = np.array(key).reshape(2, 2)
-        for i, a in enumerate(lone):
-            for b in lone[i + 1 :]:
-                level = np.abs(patches[a].plane.height(ends) - patches[b].plane.height(ends)).max() < MEETS_M
-                if level and (patches[a].sheet, key) not in found and (patches[b].sheet, key) not in found and _face_each_other(patches[a], patches[b], key):
-                    found[patches[a].sheet, key] = patches[b].sheet
-                    found[patches[b].sheet, key] = patches[a].sheet
+        heights = [patches[number].plane.height(ends) for number in numbers]
+        for i, a in enumerate(numbers):
+            for j in range(i + 1, len(numbers)):
+                b = numbers[j]
+                if (a, key) in found or (b, key) in found or np.abs(heights[i] - heights[j]).max() >= MEETS_M:
+                    continue
+                if patches[a].sheet == patches[b].sheet or _face_each_other(patches[a], patches[b], key):
+                    found[a, key], found[b, key] = b, a
     return found
 
 
@@ -163,7 +161,11 @@ def _cut_walls(ring: NDArray[np.float64], inner: set[_Key], outline: Any) -> NDA
 
 
 def _welded(
-    points: NDArray[np.float64], polygons: list[list[int]], number: dict[tuple[int, float, float], int], open_keys: dict[tuple[int, _Key], int]
+    points: NDArray[np.float64],
+    polygons: list[list[int]],
+    number: dict[tuple[int, float, float], list[int]],
+    open_edges: dict[tuple[int, _Key], int],
+    patches: Sequence[Patch],
 ) -> tuple[NDArray[np.float64], list[list[int]]]:
     """Return vertices of which those where sheets meet are one, and the polygons with their new numbers."""
     root = np.arange(len(points))
@@ -173,10 +175,14 @@ def _welded(
             row = int(root[row])
         return row
 
-    for (sheet, key), other in sorted(open_keys.items()):
-        if sheet < other:
+    def vertex_of(patch: Patch, x: float, y: float) -> int:
+        z = float(patch.plane.height(np.array([[x, y]]))[0])
+        return min(number[patch.sheet, x, y], key=lambda place: abs(points[place, 2] - z))
+
+    for (one, key), other in sorted(open_edges.items()):
+        if one < other and patches[one].sheet != patches[other].sheet:
             for x, y in (key[:2], key[2:]):
-                a, b = find(number[sheet, x, y]), find(number[other, x, y])
+                a, b = find(vertex_of(patches[one], x, y)), find(vertex_of(patches[other], x, y))
                 root[max(a, b)] = min(a, b)
     final = np.array([find(row) for row in range(len(points))])
     kept, renumbered = np.unique(final, return_inverse=True)

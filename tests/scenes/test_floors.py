@@ -8,6 +8,7 @@ import shapely
 
 from crowdsim.recording.export import export_pedpy
 from crowdsim.recording.reader import open_run
+from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.schedule.simulation import Simulation
 from tests.crowds import SCENARIOS
@@ -234,3 +235,34 @@ def test_runs_over_floors_do_not_depend_on_threads_and_go_on_from_a_saved_state(
         while second.tick < 200:
             second.step()
         assert second.digest == digests[0]
+
+
+@pytest.mark.parametrize("name", ["bridge", "two-storeys"])
+def test_the_resolved_text_needs_no_file_and_gives_the_same_world(name: str) -> None:
+    if name == "bridge":
+        pytest.importorskip("trimesh", reason="trimesh reads OBJ files")
+    first = load_scenario(SCENARIOS / f"{name}.yaml")
+    again = parse_scenario(first.canonical())
+    assert again.canonical() == first.canonical()
+    one, other = build_world(first), build_world(again)
+    for field, array in one.world.mesh._asdict().items():
+        assert np.array_equal(array, getattr(other.world.mesh, field)), field
+    assert np.array_equal(one.agents.position, other.agents.position)
+
+
+def test_people_walk_over_and_under_the_bridge_of_an_obj_file() -> None:
+    """On the deck, 3 m up, and in the passage 2.7 m below it at the same time, and nobody under the ramps or on the crate."""
+    pytest.importorskip("trimesh", reason="trimesh reads OBJ files")
+    both = 0
+    with Simulation(load_scenario(SCENARIOS / "bridge.yaml")) as run:
+        while not run.why_over():
+            run.step()
+            agents = run.world.agents
+            x, y, z = *agents.position.T, run.world.heights()
+            on_deck = (x > 16) & (x < 24) & (y > 8) & (y < 12)
+            both += bool((z[on_deck] > 2.9).any() and (z[on_deck] < 0.1).any())
+            assert np.all((z[on_deck] == 0.0) | (np.abs(z[on_deck] - 3.0) < 1e-9))
+            crate = (x > 28) & (x < 30) & (y > 3) & (y < 5)
+            assert not crate.any()
+        assert run.verdict().not_arrived == 0
+    assert both > 50
