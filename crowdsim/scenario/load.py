@@ -169,7 +169,7 @@ def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problem
         problems.add(("geometry", given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them.", key=True)
     elif not given and shape.walkable is None:
         problems.add(("geometry",), 'the key "walkable" is missing', "For example walkable: {box: [0, 0, 10, 8]}, or several storeys.")
-    elif given[0] != "walkable" and shape.obstacles:
+    elif given and given[0] != "walkable" and shape.obstacles:
         problems.add(("geometry", "obstacles"), f"obstacles stand beside {given[0]}", "Move them into the storey on which they stand.", key=True)
     elif given == ["storeys"]:
         return resolve_storeys(shape, reader, problems)

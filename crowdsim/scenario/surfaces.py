@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError, NavigationError
 from crowdsim.geometry.floor_plans import Plane
-from crowdsim.geometry.soup import repaired
+from crowdsim.geometry.soup import Soup, repaired
 from crowdsim.geometry.surface import Patch, SurfaceRules, walkable_patches
 from crowdsim.scenario import schema
 from crowdsim.scenario.files import FileRefused
 from crowdsim.scenario.floor import Floor, seen_from_above
 from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry
+from crowdsim.scenario.kept import kept_arrays
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_FACES
 from crowdsim.scenario.tree import Path, Problems
 
 _PATH: Path = ("geometry", "surface")
 _LEAST_OVERLAP_M2 = 1e-6
+SCRAP_M2 = 4.0  # Sheets smaller than this are put with a floor of another height rather than made one of their own.
+LEAST_KEPT_FACES = 1000  # Of a mesh whose ground is kept on disk: it takes some second to find.
 
 
 def resolve_surface(shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems) -> Geometry | None:
@@ -63,13 +66,31 @@ def resolve_surface(shape: schema.GeometryShape, reader: AreaReader, problems: P
         return None
     for repair in soup.repairs:
         notes.add((*_PATH, given[0]), repair)
-    patches = walkable_patches(soup, SurfaceRules(float(surface.steepest), float(shape.clearance)))
+    patches = _kept_patches(soup, SurfaceRules(float(surface.steepest), float(shape.clearance)))
     if not patches:
         is_file = surface.obj_file is not None and surface.up == "y"
         turned = "Is z up in the file? Then say up: z." if is_file else "Polygons run counter-clockwise seen from above."
         problems.add(_PATH, f"no face looks up, rises by at most {surface.steepest:g} m a metre, and has {shape.clearance:g} m of height above it", turned)
         return None
     return _as_floors(patches, _floors_of(patches, float(shape.clearance)), float(shape.clearance))
+
+
+def _kept_patches(soup: Soup, rules: SurfaceRules) -> list[Patch]:
+    """Return the ground of a mesh; that of a large one is kept on disk, under a hash of the mesh and the rules."""
+    if len(soup.faces) < LEAST_KEPT_FACES:
+        return walkable_patches(soup, rules)
+
+    def make() -> dict[str, NDArray[Any]]:
+        patches = walkable_patches(soup, rules)
+        _, coordinates, offsets = shapely.to_ragged_array([patch.ground for patch in patches])
+        planes = np.array([[*patch.plane.place, *patch.plane.slope] for patch in patches], dtype=np.float64).reshape(-1, 5)
+        sheets = np.array([patch.sheet for patch in patches], dtype=np.int64)
+        return {"coordinates": coordinates, "rings": offsets[0], "polygons": offsets[1], "planes": planes, "sheets": sheets}
+
+    kept = kept_arrays("surfaces", __file__, [soup.vertices.tobytes(), soup.faces.tobytes(), repr(rules).encode()], make)
+    grounds = shapely.from_ragged_array(shapely.GeometryType.POLYGON, kept["coordinates"], (kept["rings"], kept["polygons"]))
+    planes = [Plane((x, y, z), (along_x, along_y)) for x, y, z, along_x, along_y in kept["planes"].tolist()]
+    return [Patch(ground, plane, sheet) for ground, plane, sheet in zip(grounds, planes, kept["sheets"].tolist(), strict=True)]
 
 
 def _patch(shape: schema.PatchShape) -> Patch:
@@ -121,7 +142,7 @@ def _floors_of(patches: Sequence[Patch], clearance: float) -> NDArray[np.int32]:
     floors: list[list[int]] = []
     for number in sorted(sheets, key=lambda number: (-plan[number].area, number)):
         for floor in floors:
-            is_near = abs(height[number] - height[floor[0]]) < clearance
+            is_near = abs(height[number] - height[floor[0]]) < clearance or plan[number].area < SCRAP_M2
             if is_near and all(shapely.area(shapely.intersection(plan[number], plan[other])) <= _LEAST_OVERLAP_M2 for other in floor):
                 floor.append(number)
                 break
