@@ -125,6 +125,7 @@ def mesh_from_polygons(
     joined: Iterable[tuple[int, int]] | None = None,
     clearance: float = CLEARANCE_M,
     slopes: NDArray[np.float64] | None = None,
+    heights: NDArray[np.float64] | None = None,
 ) -> tuple[NavMesh, Walls]:
     """Return a mesh of given convex polygons and its walls.
 
@@ -147,6 +148,8 @@ def mesh_from_polygons(
         Free height above all ground.
     slopes : (np, 2) float64, optional
         Gradients of the polygons' planes, where corners that were rounded would give worse ones.
+    heights : (np,) float64, m, optional
+        Heights of the polygons' planes at their first corners, where polygons meet over steps.
 
     Raises
     ------
@@ -185,6 +188,7 @@ def mesh_from_polygons(
     mesh = NavMesh(
         points, is_wall_vertex, polygon_start, layer, edge_vertex, edge_end, edge_polygon, edge_twin, edge_wall, edge_width,
         pair_start, pair_width, 0.5 * (points[edge_vertex, :2] + points[edge_end, :2]), origin, size, shape, bin_start, bin_polygon,
+        points[edge_vertex[polygon_start[:-1]], 2] if heights is None else np.array(heights, dtype=np.float64),
         _slopes(points, polygon_start, edge_vertex) if slopes is None else np.array(slopes, dtype=np.float64),
         np.ones((len(polygons), 2)) if paces is None else np.array(paces, dtype=np.float64),
         _parts(edge_polygon, edge_twin, len(polygons)), STEP_OF_CLEARANCE * clearance,

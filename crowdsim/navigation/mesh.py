@@ -51,6 +51,8 @@ class NavMesh(NamedTuple):
     bin_start : (nb + 1,) int64
     bin_polygon : (m,) int32
         Polygons whose bounding box meets a cell of a uniform grid, ascending in each cell.
+    polygon_height : (np,) float64, m
+        Height of the polygon's plane at its first vertex: that of the vertex, except where polygons meet over a step.
     polygon_slope : (np, 2) float64
         Gradient of the polygon's plane: metres up for each metre in x and in y.
     polygon_pace : (np, 2) float64
@@ -79,6 +81,7 @@ class NavMesh(NamedTuple):
     bin_shape: NDArray[np.int64]
     bin_start: NDArray[np.int64]
     bin_polygon: NDArray[np.int32]
+    polygon_height: NDArray[np.float64]
     polygon_slope: NDArray[np.float64]
     polygon_pace: NDArray[np.float64]
     polygon_part: NDArray[np.int32]
@@ -87,7 +90,7 @@ class NavMesh(NamedTuple):
     @property
     def is_level(self) -> bool:
         """Whether all of it lies at one height, and is walked at one speed."""
-        return bool(np.all(self.vertex[:, 2] == self.vertex[0, 2]) and np.all(self.polygon_pace == 1.0))
+        return bool(np.all(self.vertex[:, 2] == self.vertex[0, 2]) and np.all(self.polygon_height == self.vertex[0, 2]) and np.all(self.polygon_pace == 1.0))
 
     @property
     def polygon_count(self) -> int:
@@ -115,7 +118,7 @@ def depth_in_polygon(mesh, polygon, x, y):
 def height_at(mesh, polygon, x, y):
     """Return the height (m) of the plane of a polygon over a point, which may lie beside the polygon."""
     first = mesh.edge_vertex[mesh.polygon_start[polygon]]
-    return mesh.vertex[first, 2] + (
+    return mesh.polygon_height[polygon] + (
         mesh.polygon_slope[polygon, 0] * (x - mesh.vertex[first, 0]) + mesh.polygon_slope[polygon, 1] * (y - mesh.vertex[first, 1])
     )
 

@@ -18,6 +18,7 @@ from crowdsim.geometry.triangulation import triangulate
 from crowdsim.navigation.build import MeshBuild, MeshParameters, mesh_from_polygons, with_crossings
 from crowdsim.navigation.merge import merge_to_convex
 
+STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets people climb benches.
 MEETS_M = 5e-3  # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to rounding in plan.
 _Key = tuple[float, float, float, float]
 
@@ -30,6 +31,7 @@ def build_surface(
     parameters: MeshParameters | None = None,
     wall_reach: float = 5.0,
     clearance: float = CLEARANCE_M,
+    step: float = STEP_M,
 ) -> MeshBuild:
     """Build the mesh of patches.
 
@@ -45,6 +47,8 @@ def build_surface(
         See `build_mesh`.
     clearance : float, m
         Free height above all ground.
+    step : float, m
+        How high one steps: ground of two sheets that meet along an edge in plan is joined up to this difference in height.
 
     Raises
     ------
@@ -61,12 +65,13 @@ def build_surface(
     openings = openings or {}
     sides = 3 if parameters.cells == "triangles" else parameters.most_sides
     rings = [_keys(patch.ground) for patch in patches]
-    open_edges = _open_edges(patches, rings)
+    open_edges = _open_edges(patches, rings, max(step, MEETS_M))
     points: list[tuple[float, float, float]] = []
     number: dict[tuple[int, float, float], list[int]] = {}
     polygons: list[list[int]] = []
     layer: list[int] = []
     slope: list[tuple[float, float]] = []
+    height: list[float] = []
     for count, (patch, keys) in enumerate(zip(patches, rings, strict=True)):
         own_layer = int(layers[patch.sheet])
         inner = {key for key in keys if (count, key) in open_edges}
@@ -82,9 +87,11 @@ def build_surface(
         polygons += [[row[corner] for corner in polygon] for polygon in own]
         layer += [own_layer] * len(own)
         slope += [patch.plane.slope] * len(own)
+        height += patch.plane.height(corners[[polygon[0] for polygon in own]]).tolist()
     vertices, polygons = _welded(np.array(points), polygons, number, open_edges, patches)
     mesh, walls = mesh_from_polygons(
         vertices, polygons, layers=np.array(layer, dtype=np.int32), openings=openings, wall_reach=wall_reach, clearance=clearance, slopes=np.array(slope),
+        heights=np.array(height),
     )  # fmt: skip
     return MeshBuild(mesh, walls, parameters, None)
 
@@ -103,8 +110,8 @@ def _keys(ground: Any) -> list[_Key]:
     return found
 
 
-def _open_edges(patches: Sequence[Patch], rings: Sequence[Sequence[_Key]]) -> dict[tuple[int, _Key], int]:
-    """Return the edges over which one can walk, as (patch, edge), with the patch on the other side: both have them, at one height."""
+def _open_edges(patches: Sequence[Patch], rings: Sequence[Sequence[_Key]], step: float) -> dict[tuple[int, _Key], int]:
+    """Return the edges over which one can walk, as (patch, edge), with the patch on the other side: both have them, at one height or over a step."""
     at: dict[_Key, list[int]] = defaultdict(list)
     for number, keys in enumerate(rings):
         for key in keys:
@@ -115,13 +122,15 @@ def _open_edges(patches: Sequence[Patch], rings: Sequence[Sequence[_Key]]) -> di
             continue
         ends = np.array(key).reshape(2, 2)
         heights = [patches[number].plane.height(ends) for number in numbers]
-        for i, a in enumerate(numbers):
-            for j in range(i + 1, len(numbers)):
-                b = numbers[j]
-                if (a, key) in found or (b, key) in found or np.abs(heights[i] - heights[j]).max() >= MEETS_M:
-                    continue
-                if patches[a].sheet == patches[b].sheet or _face_each_other(patches[a], patches[b], key):
-                    found[a, key], found[b, key] = b, a
+        apart = [
+            (float(np.abs(heights[i] - heights[j]).max()), a, b) for i, a in enumerate(numbers) for j, b in enumerate(numbers[i + 1 :], i + 1)
+        ]
+        for rise, a, b in sorted(apart):
+            is_one_sheet = patches[a].sheet == patches[b].sheet
+            if (a, key) in found or (b, key) in found or rise > (MEETS_M if is_one_sheet else step):
+                continue
+            if is_one_sheet or _face_each_other(patches[a], patches[b], key):
+                found[a, key], found[b, key] = b, a
     return found
 
 
