@@ -22,6 +22,7 @@ GRID_M = 2.0**-20  # As of plans: patches share their corners to the last bit.
 SAME_M = 1e-3  # Heights that differ by less are one: what lies a millimetre above the ground is the ground.
 WALL_M = 0.01  # Thickness that an upright face without one is given, so that there is a wall between the ground on both sides.
 UPRIGHT = 1e-3  # Share of a face's normal that points up or down, below which the face counts as upright.
+NEAR_M = 4.0 * GRID_M  # Corners of two sheets that were rounded apart by this are one.
 SLIVER_M = 1e-5  # Mean width below which a piece of ground is rounding.
 _LEAST_OVERLAP_M2 = 1e-8
 
@@ -91,13 +92,13 @@ def walkable_patches(soup: Soup, rules: SurfaceRules | None = None) -> list[Patc
     sheet = _sheets(faces, neighbours)
     blocks, slits = _blocks(faces, rules.clearance)
     free = _free_ground(faces, sheet, blocks, slits)
-    creases, seams = _creases(faces, neighbours, sheet)
+    creases = _creases(faces, neighbours, sheet)
     _add_borders(soup, faces, neighbours, sheet, creases)
-    stops = _stops(seams, free)
+    rims = _with_common_corners(free)
     patches: list[Patch] = []
     for number, area in enumerate(free):
         if not area.is_empty:
-            patches += _cut_patches(faces, sheet, number, area, creases[number], stops[number])
+            patches += _cut_patches(faces, sheet, number, area, rims[number], creases[number])
     return patches
 
 
@@ -278,23 +279,15 @@ def _free_ground(faces: _Faces, sheet: NDArray[np.int64], blocks: dict[int, list
 
 def _creases(
     faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]]]], sheet: NDArray[np.int64]
-) -> tuple[dict[int, list[Any]], list[tuple[int, int, Any]]]:
-    """Return for each sheet the edges (in plan) between faces that are not in one plane, and the edges where two sheets meet."""
+) -> dict[int, list[Any]]:
+    """Return for each sheet the edges (in plan) between faces that are not in one plane."""
     creases: dict[int, list[Any]] = defaultdict(list)
-    seams = []
     for face in faces.ground.tolist():
-        for other, edge in neighbours[face]:
-            if face > other:
-                continue
-            ends = _common_edge(faces, face, other)
-            if ends is None:
-                continue
-            if sheet[face] != sheet[other]:
-                seams.append((int(sheet[face]), int(sheet[other]), shapely.LineString(ends)))
-            elif np.abs(faces.slope[face] - faces.slope[other]).max() > 1e-6:
+        for other, _ in neighbours[face]:
+            ends = _common_edge(faces, face, other) if face < other and sheet[face] == sheet[other] else None
+            if ends is not None and np.abs(faces.slope[face] - faces.slope[other]).max() > 1e-6:
                 creases[int(sheet[face])].append(shapely.LineString(ends))
-            del edge
-    return creases, seams
+    return creases
 
 
 def _common_edge(faces: _Faces, face: int, other: int) -> list[tuple[float, float]] | None:
@@ -305,35 +298,49 @@ def _common_edge(faces: _Faces, face: int, other: int) -> list[tuple[float, floa
     return [(point[0], point[1]) for point in common]
 
 
-def _stops(seams: Sequence[tuple[int, int, Any]], free: Sequence[Any]) -> dict[int, list[Any]]:
-    """Return for each sheet the pieces of the edges along which it meets others, cut at the same places on both sides."""
+def _with_common_corners(free: Sequence[Any]) -> dict[int, list[Any]]:
+    """Return the rims of each sheet's ground as rings with the same corners wherever two lie on each other in plan, so that they can be joined there."""
+    parts = [(number, part) for number, area in enumerate(free) for part in shapely.get_parts(area)]
+    rings = [[number, shapely.get_coordinates(ring)[:-1]] for number, part in parts for ring in (part.exterior, *part.interiors)]
+    if not rings:
+        return {}
+    owner = np.concatenate([np.full(len(points), number) for number, points in rings])
+    corners = np.concatenate([points for _, points in rings])
+    tree = shapely.STRtree(shapely.points(corners))
+    first, second = tree.query(shapely.points(corners), predicate="dwithin", distance=NEAR_M)
+    # Corners that should be one take the place of the first of them.
+    same = np.full(len(corners), len(corners))
+    np.minimum.at(same, first, second)
+    corners = corners[same]
+    tree = shapely.STRtree(shapely.points(corners))
+    begin = 0
     found: dict[int, list[Any]] = defaultdict(list)
-    for a, b, line in seams:
-        parts = [shapely.intersection(shapely.buffer(free[number], 4.0 * GRID_M), line) for number in (a, b)]
-        ends = [shapely.get_coordinates(part) for part in parts if part.length > 0.0]
-        if len(ends) < 2:
-            continue
-        share = np.unique(np.clip([line.project(shapely.Point(point)) for point in np.concatenate(ends)], 0.0, line.length))
-        share = np.concatenate([[0.0], share[(share > 1e-4) & (share < line.length - 1e-4)], [line.length]])
-        share = share[np.concatenate([[True], np.diff(share) > 1e-4])]
-        points = shapely.get_coordinates(shapely.line_interpolate_point(line, share))
-        points = np.round(points / GRID_M) * GRID_M
-        points[[0, -1]] = shapely.get_coordinates(line)
-        pieces = [shapely.LineString(points[k : k + 2]) for k in range(len(points) - 1)]
-        found[a] += pieces
-        found[b] += pieces
+    for number, points in rings:
+        own = corners[begin : begin + len(points)]
+        begin += len(points)
+        after = np.roll(own, -1, axis=0)
+        segment, vertex = tree.query(shapely.linestrings(np.stack([own, after], axis=1)), predicate="dwithin", distance=NEAR_M)
+        foreign = owner[vertex] != number
+        stops: dict[int, list[tuple[float, tuple[float, float]]]] = defaultdict(list)
+        for k, v in zip(segment[foreign].tolist(), vertex[foreign].tolist(), strict=True):
+            span = after[k] - own[k]
+            share = float((corners[v] - own[k]) @ span / max(float(span @ span), 1e-300))
+            if 0.0 < share < 1.0 and not np.array_equal(corners[v], own[k]) and not np.array_equal(corners[v], after[k]):
+                stops[k].append((share, (float(corners[v, 0]), float(corners[v, 1]))))
+        line = [point for k in range(len(own)) for point in [(float(own[k, 0]), float(own[k, 1])), *dict.fromkeys(p for _, p in sorted(stops[k]))]]
+        if len(set(line)) > 2:
+            found[number].append(shapely.LinearRing(line))
     return found
 
 
-def _cut_patches(faces: _Faces, sheet: NDArray[np.int64], number: int, area: Any, creases: Sequence[Any], stops: Sequence[Any]) -> list[Patch]:
+def _cut_patches(faces: _Faces, sheet: NDArray[np.int64], number: int, area: Any, rim: Sequence[Any], creases: Sequence[Any]) -> list[Patch]:
     """Return the free ground of a sheet cut into plane patches that share whole edges."""
     rows = np.flatnonzero(sheet == number)
     plans = shapely.polygons(faces.corners[rows][:, :, :2])
     tree = shapely.STRtree(plans)
     shapely.prepare(area)
-    near = [piece for piece in stops if shapely.dwithin(area, piece, 4.0 * GRID_M)]
     inner = [crease for crease in creases if shapely.intersects(area, crease)]
-    lines = shapely.union_all([area.boundary, *near, *(shapely.intersection(area, inner) if inner else [])], grid_size=GRID_M)
+    lines = shapely.union_all([*rim, *(shapely.intersection(area, inner) if inner else [])], grid_size=GRID_M)
     pieces = shapely.get_parts(shapely.polygonize(shapely.get_parts(lines)))
     inside = shapely.dwithin(area, shapely.point_on_surface(pieces), 4.0 * GRID_M)
     patches = []

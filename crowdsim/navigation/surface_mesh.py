@@ -176,7 +176,43 @@ def _welded(
     open_edges: dict[tuple[int, _Key], int],
     patches: Sequence[Patch],
 ) -> tuple[NDArray[np.float64], list[list[int]]]:
-    """Return vertices of which those where sheets meet are one, and the polygons with their new numbers."""
+    """Return vertices of which those where sheets meet are one, and the polygons with their new numbers.
+
+    Sheets that overlap by a rounding error would give two polygons one side of an edge: there they are not joined.
+    """
+    crossings = [(one, key, other) for (one, key), other in sorted(open_edges.items()) if one < other and patches[one].sheet != patches[other].sheet]
+    while True:
+        final = _roots(points, number, crossings, patches)
+        seen: set[tuple[int, int]] = set()
+        twice: set[int] = set()
+        for polygon in polygons:
+            corners = [int(final[corner]) for corner in polygon]
+            for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
+                if (a, b) in seen or a == b:
+                    twice |= {a, b}
+                seen.add((a, b))
+        kept_crossings = [
+            (one, key, other)
+            for one, key, other in crossings
+            if not twice & {int(final[_vertex_of(points, number, patches[one], *end)]) for end in (key[:2], key[2:])}
+        ]
+        if len(kept_crossings) == len(crossings):
+            break
+        crossings = kept_crossings
+    kept, renumbered = np.unique(final, return_inverse=True)
+    return np.ascontiguousarray(points[kept]), [[int(renumbered[corner]) for corner in polygon] for polygon in polygons]
+
+
+def _vertex_of(points: NDArray[np.float64], number: dict[tuple[int, float, float], list[int]], patch: Patch, x: float, y: float) -> int:
+    """Return the vertex of a patch at one of its corners."""
+    z = float(patch.plane.height(np.array([[x, y]]))[0])
+    return min(number[patch.sheet, x, y], key=lambda place: abs(points[place, 2] - z))
+
+
+def _roots(
+    points: NDArray[np.float64], number: dict[tuple[int, float, float], list[int]], crossings: Sequence[tuple[int, _Key, int]], patches: Sequence[Patch]
+) -> NDArray[np.int64]:
+    """Return for each vertex the lowest that it is one with."""
     root = np.arange(len(points))
 
     def find(row: int) -> int:
@@ -184,15 +220,8 @@ def _welded(
             row = int(root[row])
         return row
 
-    def vertex_of(patch: Patch, x: float, y: float) -> int:
-        z = float(patch.plane.height(np.array([[x, y]]))[0])
-        return min(number[patch.sheet, x, y], key=lambda place: abs(points[place, 2] - z))
-
-    for (one, key), other in sorted(open_edges.items()):
-        if one < other and patches[one].sheet != patches[other].sheet:
-            for x, y in (key[:2], key[2:]):
-                a, b = find(vertex_of(patches[one], x, y)), find(vertex_of(patches[other], x, y))
-                root[max(a, b)] = min(a, b)
-    final = np.array([find(row) for row in range(len(points))])
-    kept, renumbered = np.unique(final, return_inverse=True)
-    return np.ascontiguousarray(points[kept]), [[int(renumbered[corner]) for corner in polygon] for polygon in polygons]
+    for one, key, other in crossings:
+        for end in (key[:2], key[2:]):
+            a, b = (find(_vertex_of(points, number, patches[which], *end)) for which in (one, other))
+            root[max(a, b)] = min(a, b)
+    return np.array([find(row) for row in range(len(points))])
