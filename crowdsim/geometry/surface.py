@@ -23,6 +23,7 @@ SAME_M = 1e-3  # Heights that differ by less are one: what lies a millimetre abo
 WALL_M = 0.01  # Thickness that an upright face without one is given, so that there is a wall between the ground on both sides.
 UPRIGHT = 1e-3  # Share of a face's normal that points up or down, below which the face counts as upright.
 NEAR_M = 4.0 * GRID_M  # Corners of two sheets that were rounded apart by this are one.
+TORN_M2 = 1e-4  # Area below which what rounding leaves at the rim is no ground.
 SLIVER_M = 1e-5  # Mean width below which a piece of ground is rounding.
 _LEAST_OVERLAP_M2 = 1e-8
 
@@ -340,11 +341,17 @@ def _cut_patches(faces: _Faces, sheet: NDArray[np.int64], number: int, area: Any
     tree = shapely.STRtree(plans)
     shapely.prepare(area)
     inner = [crease for crease in creases if shapely.intersects(area, crease)]
-    lines = shapely.union_all([*rim, *(shapely.intersection(area, inner) if inner else [])], grid_size=GRID_M)
+    wide = shapely.buffer(area, 3.0 * NEAR_M)  # creases reach over the rim, whose corners may have been moved by `NEAR_M`
+    shapely.prepare(wide)
+    lines = shapely.union_all([*rim, *(shapely.intersection(wide, inner) if inner else [])], grid_size=GRID_M)
     pieces = shapely.get_parts(shapely.polygonize(shapely.get_parts(lines)))
     inside = shapely.dwithin(area, shapely.point_on_surface(pieces), 4.0 * GRID_M)
+    whole = inside & shapely.covers(wide, pieces)
+    # Where rounding has opened a ring of the rim, a piece runs on into what is no ground: only its ground is taken, with walls round it.
+    torn = shapely.get_parts(shapely.intersection(pieces[~whole], area))
+    rest = [part for part in torn if part.geom_type == "Polygon" and part.area > TORN_M2]
     patches = []
-    for piece in _without_slivers(list(pieces[inside])):
+    for piece in _without_slivers([*pieces[whole], *rest]):
         face = int(rows[tree.nearest(shapely.point_on_surface(piece))])
         patches.append(Patch(shapely.orient_polygons(piece), faces.plane(face), number))
     return sorted(patches, key=lambda patch: shapely.get_coordinates(patch.ground).tolist())
