@@ -217,6 +217,7 @@ def choose_outside_with(start, stop, cells, shown, columns, frame, settings, mar
     wanted, farthest, side = np.uint64(settings.neighbour_count), np.float32(settings.neighbour_distance), np.float32(settings.side)
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, table = cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
     chosen, diagnoses, blockers, counts, _ = out
     wall_shape, wall_link, zone_start, zone_wall = frame
@@ -232,8 +233,9 @@ def choose_outside_with(start, stop, cells, shown, columns, frame, settings, mar
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
             count = look_round(
-                cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, farthest, margin, row, reaches, floats, slots
-            )
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
+                floats, slots,
+            )  # fmt: skip
         speed, radius = speeds[row], radii[row]
         fast = np.float32(speed)
         walls, first_wall, end_wall = _U0, zone_start[zones[row]], zone_start[zones[row] + 1]

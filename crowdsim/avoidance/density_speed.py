@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.cells import Cells, plane_numbers, window
+from crowdsim.geometry.cells import Cells, plane_numbers, share_ground, window
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.threads import Team
@@ -129,6 +129,8 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, numbers, out, de
     wall_start, wall_end, zone_start, zone_wall = walls
     cells_x, cells_y, cells_row, cells_start, per_metre = cells.x, cells.y, cells.row, cells.start, cells.per_metre
     cells_plane, origin, shape = cells.plane, cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
+    has_heights = z.size > 0
     square = radius * radius
     own = max(0.0, 1.0 - ahead * ahead / square)
     for slot in range(start, stop):
@@ -152,6 +154,8 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, numbers, out, de
                     dx, dy = cells_x[other] - centre_x, cells_y[other] - centre_y
                     away = dx * dx + dy * dy
                     if other == slot or away >= square:
+                        continue
+                    if has_heights and not share_ground(z, slope_x, slope_y, step, slot, other, cells_x[other] - x, cells_y[other] - y):
                         continue
                     if not _is_hidden(wall_start, wall_end, zone_wall, first_wall, last_wall, x, y, cells_x[other], cells_y[other]):
                         total = total + np.int64((1.0 - away / square) * _FIXED)

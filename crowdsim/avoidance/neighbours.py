@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.cells import plane_numbers, window
+from crowdsim.geometry.cells import on_same_ground, plane_numbers, window
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.lanes import append_set, bit_count, bits, choose, difference, first_bit, load, numbers, spread, store, total
 
@@ -24,7 +24,7 @@ _INFINITE = np.float32(np.inf)
 
 
 @inlined_kernel
-def find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots):
+def find_nearest(cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots):
     """Find the neighbours of one agent within a radius, nearest first.
 
     Parameters
@@ -32,6 +32,8 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slo
     cells_x, cells_y : (n + 16,) float64, m
     cells_row, cells_start : uint32
         As in `Cells`, taken out of the tuple before the loop over agents.
+    z, slope_x, slope_y, step : various
+        As in `Cells`: only those who share the agent's ground are found.
     plane : tuple
         As `plane_numbers` gives it.
     per_metre : float
@@ -64,6 +66,7 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slo
     square = reach * reach
     found = _U0
     own = spread(np.int32(slot))
+    has_heights = z.size > 0
     while columns > 0:
         for line in range(first_line, first_line + lines):
             cell = first_cell + (line & row_mask) * table_columns + first_column
@@ -73,6 +76,8 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slo
                 dx, dy = difference(cells_x, first, x), difference(cells_y, first, y)
                 index = numbers() + spread(np.int32(first))
                 near = bits((dx * dx + dy * dy < spread(square)) & (index < limit) & (index != own))
+                if has_heights and near != _U0:
+                    near &= bits(on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy))
                 low, high = near & _BYTE, near >> _U8
                 append_set(slots, found, first, low)
                 found += bit_count(low)
@@ -181,9 +186,12 @@ def nearest_rows(start, stop, cells, wanted, reach, out_row, out_count):
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
     cells_x, cells_y, cells_row, cells_start, per_metre = cells.x, cells.y, cells.row, cells.start, cells.per_metre
     cells_plane, origin, shape = cells.plane, cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     for slot in range(np.uint64(start), np.uint64(stop)):
         plane = plane_numbers(origin, shape, cells_plane[slot])
-        count, _ = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, np.uint64(wanted), np.float32(reach), floats, slots)
+        count, _ = find_nearest(
+            cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, np.uint64(wanted), np.float32(reach), floats, slots
+        )
         row = cells_row[slot]
         out_count[row] = count
         for place in range(out_row.shape[1]):

@@ -60,6 +60,7 @@ def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, ou
     per_horizon, per_wall_horizon, per_tick = np.float32(1.0 / numbers[2]), 1.0 / numbers[3], np.float32(1.0 / numbers[4])
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, table = cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     entity, velocity, preferred, radii, speeds, active, zones, reaches = view
     chosen, diagnoses, blockers, counts, _ = out
     wall_shape, wall_link, zone_start, zone_wall = frame
@@ -80,8 +81,9 @@ def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, ou
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
             count = look_round(
-                cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, farthest, margin, row, reaches, floats, slots
-            )
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
+                floats, slots,
+            )  # fmt: skip
             meet_others(hot, SHOWN, count, floats, slots, others)
             _part_coinciding(cells_row, slot, count, floats, slots, others)
         speed, radius = speeds[row], radii[row]

@@ -127,6 +127,7 @@ def _choose_by_sampling(
     soonest_wall, table = np.float32(wall_horizon / numbers.tick), numbers.table
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, shape = cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     entity, _, preferred, radii, speeds, active, zones, reaches = columns
     chosen, diagnoses, blockers, neighbour_counts, samples = out
     wall_shape, wall_link, zone_start, zone_wall = frame
@@ -145,8 +146,9 @@ def _choose_by_sampling(
         if wanted > _U0:
             plane = plane_numbers(origin, shape, cells_plane[slot])
             count = look_round(
-                cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, farthest, margin, row, reaches, floats, slots
-            )
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
+                floats, slots,
+            )  # fmt: skip
             meet_others(shown, SHOWN_WITH_MEANT, count, floats, slots, others)
             _meet_wishes(shown, count, slots, wishes)
         own = slot * SHOWN_WITH_MEANT

@@ -92,12 +92,14 @@ def gather_shown(start, stop, cells, velocity, meant, radius, active, shown):
 
 
 @inlined_kernel
-def look_round(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, farthest, margin, row, reaches, floats, slots):
+def look_round(
+    cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches, floats, slots
+):
     """Find the nearest neighbours of an agent, at first no farther than they were.
 
     Parameters
     ----------
-    cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted : as for `find_nearest`
+    cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted : as for `find_nearest`
     farthest : float32, m
         Who is farther away is no neighbour.
     margin : float32, m
@@ -121,7 +123,9 @@ def look_round(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot,
     if not _F0 < reach < farthest:
         reach = farthest
     while True:  # one call, which is inlined: two are twice the machine code
-        count, square = find_nearest(cells_x, cells_y, cells_row, cells_start, plane, per_metre, slot, wanted, reach, floats, slots)
+        count, square = find_nearest(
+            cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots
+        )
         if count == wanted or not reach < farthest:
             break
         reach = min(reach + reach, farthest)  # someone left: look farther

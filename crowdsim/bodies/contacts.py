@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.bodies.clearance import bent_along_walls, clear_of_walls
-from crowdsim.geometry.cells import plane_numbers, window
+from crowdsim.geometry.cells import on_same_ground, plane_numbers, window
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.lanes import append_set, bit_count, bits, difference, load, numbers, spread
 
@@ -29,7 +29,7 @@ STAYS, BENT, STRAIGHT = range(3)
 
 
 @inlined_kernel
-def _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, margin, near):
+def _near_slots(cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, margin, near):
     """List the slots whose discs come within `margin` of the disc at `slot`; return how many, -1 where `near` is too short.
 
     Discs are looked up where the index has them (`home`), and measured where they are now (`px`, `py`), up to `drift` away from there.
@@ -40,6 +40,7 @@ def _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32,
     x, y, found = px[slot], py[slot], _U0
     own, body = spread(np.int32(slot)), spread(radius32[slot] + np.float32(margin + _SLACK_M))
     most = np.uint64(near.size - 16)
+    has_heights = z.size > 0
     while columns > 0:
         for line in range(first_line, first_line + lines):
             cell = first_cell + (line & row_mask) * table_columns + first_column
@@ -49,6 +50,8 @@ def _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32,
                 dx, dy = difference(px, first, x), difference(py, first, y)
                 index, reach_of_pair = numbers() + spread(np.int32(first)), body + load(radius32, first)
                 close = bits((dx * dx + dy * dy < reach_of_pair * reach_of_pair) & (index < limit) & (index != own))
+                if has_heights and close != _U0:
+                    close &= bits(on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy))
                 if close != _U0:
                     low, high = close & _BYTE, close >> _U8
                     append_set(near, found, first, low)
@@ -111,6 +114,7 @@ def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, de
     home_x, home_y, cells_start, cells_plane, per_metre, origin, table = (
         cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape
     )
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     px, py, radius, radius32, _ = now
     for slot in range(np.uint64(start), np.uint64(stop)):
         gap[slot] -= moved + moved
@@ -119,7 +123,9 @@ def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, de
             continue
         plane = plane_numbers(origin, table, cells_plane[slot])
         reach = radius[slot] + widest + LOOK_AHEAD_M
-        found = _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, LOOK_AHEAD_M, near)
+        found = _near_slots(
+            cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, LOOK_AHEAD_M, near
+        )
         if found < 0:
             return -1
         least = LOOK_AHEAD_M
@@ -181,13 +187,16 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
     home_x, home_y, cells_start, cells_plane, per_metre, origin, planes, cells_row = (
         cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape, cells.row
     )
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     px, py, radius, radius32, movable = now
     for slot in range(np.uint64(start), np.uint64(stop)):
         contact = first[slot]
         if contact == first[slot + np.uint64(1)]:
             continue
         plane = plane_numbers(origin, planes, cells_plane[slot])
-        found = _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32, slot, radius[slot] + widest, drift, 0.0, near)
+        found = _near_slots(
+            cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, radius[slot] + widest, drift, 0.0, near
+        )
         row = cells_row[slot]
         for place in range(found):
             neighbour = np.uint64(near[place])
@@ -252,6 +261,7 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
     home_x, home_y, cells_start, cells_plane, per_metre, origin, planes, cells_row = (
         cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape, cells.row
     )
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     px, py, radius, radius32, movable = now
     for slot in range(np.uint64(start), np.uint64(stop)):
         begin, end = first[slot], first[slot + np.uint64(1)]
@@ -266,7 +276,10 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
             continue
         plane = plane_numbers(origin, planes, cells_plane[slot])
         margin = farthest + farthest
-        found = _near_slots(cells_start, plane, per_metre, home_x, home_y, px, py, radius32, slot, radius[slot] + widest + margin, drift, margin, near)
+        reach = radius[slot] + widest + margin
+        found = _near_slots(
+            cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, margin, near
+        )
         if found < 0:
             return -1
         row = cells_row[slot]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies import contacts
 from crowdsim.bodies.clearance import move_off_walls
-from crowdsim.geometry.cells import CellIndex, Cells
+from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.geometry.wall_frame import WallFrame, wall_frame
 from crowdsim.geometry.walls import Walls
 from crowdsim.lanes import LANES
@@ -120,6 +120,7 @@ class Separator:
         walls: Walls,
         team: Team,
         out: NDArray[np.float64],
+        heights: Heights | None = None,
     ) -> Separation:
         """Push discs apart by a few Jacobi passes.
 
@@ -143,6 +144,8 @@ class Separator:
         team : Team
         out : (n, 2) float64, m
             Receives the positions afterwards. Must not alias `position`.
+        heights : Heights, optional
+            Ground that is not level: discs touch only where they share it.
 
         Returns
         -------
@@ -160,7 +163,7 @@ class Separator:
         self._see(walls)
         self._reserve(n)
         rows = {name: array[: n + (LANES if name in _PADDED else 0)] for name, array in self._rows.items()}
-        cells = self._index.build(position, layer, cell_size=max(2.2 * float(radius.mean()), 0.1))
+        cells = self._index.build(position, layer, cell_size=max(2.2 * float(radius.mean()), 0.1), heights=heights)
         now = Now(rows["x"], rows["y"], rows["radius"], rows["radius32"], rows["movable"])
         widest = max(team.run(contacts.gather_discs, n, cells, radius, movable, now))
         rows["gap"][:] = 0.0

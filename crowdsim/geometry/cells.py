@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel, kernel
-from crowdsim.lanes import LANES
+from crowdsim.lanes import LANES, difference, load, magnitude, spread
 
 CELLS_PER_AGENT = 4  # Table cells for each agent of a floor at most. More costs clearing time each tick; fewer folds distant places onto each other.
 LEAST_CELLS = 256  # Table cells that a floor with few agents may have, so that a handful spread over a hall need no folding.
@@ -44,6 +44,11 @@ class Cells(NamedTuple):
         ones those of the bounding box before folding; a mask is -1 (no folding) or columns - 1 with columns a power of two.
     per_metre : float
         Cells per metre.
+    z : (n + 16,) float64, m
+    slope_x, slope_y : (n + 16,) float32
+        Height of the ground by slot, and how it rises along x and y; without entries where everybody stands at one height.
+    step : float32, m
+        Those who stand this much above or below the plane of another are on other ground.
     """
 
     x: NDArray[np.float64]
@@ -55,6 +60,27 @@ class Cells(NamedTuple):
     origin: NDArray[np.float64]
     shape: NDArray[np.int64]
     per_metre: float
+    z: NDArray[np.float64]
+    slope_x: NDArray[np.float32]
+    slope_y: NDArray[np.float32]
+    step: np.float32
+
+
+class Heights(NamedTuple):
+    """Ground that is not level, by row.
+
+    Attributes
+    ----------
+    z : (n,) float64, m
+    slope : (n, 2) float64
+        Metres up for each metre in x and in y.
+    step : float, m
+        Two share ground where each stands less than this above or below the plane of the other (docs/floors.md).
+    """
+
+    z: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    step: float
 
 
 @kernel
@@ -151,6 +177,35 @@ def window(plane, per_metre, x, y, reach):
     return low & row_mask, min(high - low + 1, table_rows), first_column, columns, width - columns, row_mask, table_columns, first_cell
 
 
+@kernel
+def _sort_heights(row_of_slot, z, slope, out_z, out_x, out_y):
+    """Copy heights and slopes into cell order."""
+    for slot in range(row_of_slot.size):
+        row = row_of_slot[slot]
+        out_z[slot], out_x[slot], out_y[slot] = z[row], np.float32(slope[row, 0]), np.float32(slope[row, 1])
+
+
+@inlined_kernel
+def share_ground(z, slope_x, slope_y, step, i, j, dx, dy):
+    """Return whether two agents stand each less than `step` above or below the plane of the other, (dx, dy) being the way from slot i to slot j (m).
+
+    Arrays and `step` as in `Cells`; the same float32 arithmetic as `on_same_ground`. Twin: `tests/reference/heights.py`.
+    """
+    x, y, rise = np.float32(dx), np.float32(dy), np.float32(z[j] - z[i])
+    over = rise - (slope_x[i] * x + slope_y[i] * y)
+    under = rise - (slope_x[j] * x + slope_y[j] * y)
+    return abs(over) < step and abs(under) < step
+
+
+@inlined_kernel
+def on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy):
+    """Return which of sixteen agents from slot `first` on share the ground of the one at `slot`, as truth lanes; `dx`, `dy` lanes of the ways there."""
+    rise = difference(z, first, z[slot])
+    over = rise - (spread(slope_x[slot]) * dx + spread(slope_y[slot]) * dy)
+    under = rise - (load(slope_x, first) * dx + load(slope_y, first) * dy)
+    return (magnitude(over) < spread(step)) & (magnitude(under) < spread(step))
+
+
 class CellIndex:
     """Sorts agents into cells once a tick, in buffers that are kept.
 
@@ -175,7 +230,9 @@ class CellIndex:
         self._table = np.empty(0, dtype=np.uint32)
         self.build(np.empty((0, 2)), np.empty(0, dtype=np.int32))
 
-    def build(self, position: NDArray[np.float64], layer: NDArray[np.int32], cell_size: float | None = None) -> Cells:
+    def build(
+        self, position: NDArray[np.float64], layer: NDArray[np.int32], cell_size: float | None = None, heights: Heights | None = None
+    ) -> Cells:
         """Sort rows into cells.
 
         Parameters
@@ -185,6 +242,8 @@ class CellIndex:
             Floors; agents on different ones are in different tables.
         cell_size : float, m, optional
             New edge of a cell, kept until the next change.
+        heights : Heights, optional
+            Where it is missing, all agents of a layer share ground.
 
         Returns
         -------
@@ -204,8 +263,13 @@ class CellIndex:
         origin, shape, table = self._lay_out(planes, per_metre)
         slots = {name: array[:count] for name, array in self._slots.items()}
         x, y = self._slots["x"][: count + LANES], self._slots["y"][: count + LANES]
-        self.cells = Cells(x, y, slots["row"], slots["slot"], slots["plane"], table, origin, shape, per_metre)
+        reach = count + LANES if heights is not None else 0
+        z, slope_x, slope_y = (self._slots[name][:reach] for name in ("z", "slope_x", "slope_y"))
+        step = np.float32(heights.step if heights is not None else np.inf)
+        self.cells = Cells(x, y, slots["row"], slots["slot"], slots["plane"], table, origin, shape, per_metre, z, slope_x, slope_y, step)
         _sort_into_cells(position, plane_of_row, self.cells, slots["cell"])
+        if heights is not None:
+            _sort_heights(slots["row"], heights.z, heights.slope, z, slope_x, slope_y)
         return self.cells
 
     def _reserve(self, count: int) -> None:
@@ -213,6 +277,7 @@ class CellIndex:
             return
         self._capacity = max(64, count, 2 * self._capacity)
         kinds = {"x": np.float64, "y": np.float64, "row": np.uint32, "slot": np.uint32, "plane": np.int32, "cell": np.uint32, "plane_of_row": np.int32}
+        kinds |= {"z": np.float64, "slope_x": np.float32, "slope_y": np.float32}
         self._slots = {name: np.zeros(self._capacity + LANES, dtype=kind) for name, kind in kinds.items()}
 
     def _planes(self, position: NDArray[np.float64], layer: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.geometry.triangulation import is_open, triangulate
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import kernel
@@ -19,6 +21,8 @@ from crowdsim.navigation.merge import merge_to_convex
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.wall_lists import flood_wall_lists, make_walls
 from crowdsim.tunable import param
+
+STEP_OF_CLEARANCE = 0.9  # Ground is other ground from this share of the clearance on: below 1, so that what lies a clearance above is certainly other.
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def build_mesh(ground: Any, *, openings: Any = None, parameters: MeshParameters 
     """
     parameters = parameters or MeshParameters()
     if openings is not None and not openings.is_empty:
-        ground = _cut_at_openings(ground, openings)
+        ground = cut_at_openings(ground, openings)
     triangulation = triangulate(ground, openings=openings, widest_gap=2.0 * parameters.widest_body)
     sides = 3 if parameters.cells == "triangles" else parameters.most_sides
     polygons = merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, sides)
@@ -77,18 +81,19 @@ def build_mesh(ground: Any, *, openings: Any = None, parameters: MeshParameters 
     return MeshBuild(mesh, walls, parameters, openings)
 
 
-def _cut_at_openings(ground: Any, openings: Any) -> Any:
+def cut_at_openings(ground: Any, openings: Any) -> Any:
     """Return the ground with vertices where the outlines of openings cross its boundary."""
     outline = openings.boundary
     shapely.prepare(outline)
     parts = []
     for part in shapely.get_parts(ground):
-        rings = [_with_crossings(np.asarray(ring.coords), outline) for ring in (part.exterior, *part.interiors)]
+        rings = [with_crossings(np.asarray(ring.coords), outline) for ring in (part.exterior, *part.interiors)]
         parts.append(shapely.Polygon(rings[0], rings[1:]))
     return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
 
 
-def _with_crossings(ring: NDArray[np.float64], outline: Any) -> NDArray[np.float64]:
+def with_crossings(ring: NDArray[np.float64], outline: Any) -> NDArray[np.float64]:
+    """Return a line, (n, 2) m, with a vertex wherever it crosses an outline."""
     points = []
     for a, b in itertools.pairwise(ring):
         points.append(a)
@@ -116,6 +121,11 @@ def mesh_from_polygons(
     layers: NDArray[np.int32] | None = None,
     openings: Any = None,
     wall_reach: float = 5.0,
+    paces: NDArray[np.float64] | None = None,
+    joined: Iterable[tuple[int, int]] | None = None,
+    clearance: float = CLEARANCE_M,
+    slopes: NDArray[np.float64] | None = None,
+    heights: NDArray[np.float64] | None = None,
 ) -> tuple[NavMesh, Walls]:
     """Return a mesh of given convex polygons and its walls.
 
@@ -126,9 +136,20 @@ def mesh_from_polygons(
         Counter-clockwise, convex, sharing whole edges.
     layers : (np,) int32, optional
         Floor of each polygon; all 0 by default.
-    openings : shapely geometry, optional
+    openings : shapely geometry, or mapping of int to shapely geometry, optional
+        Of all floors, or for each floor that has some.
     wall_reach : float, m
         See `build_mesh`.
+    paces : (np, 2) float64, optional
+        Speed up and down on each polygon, as a share of that on level ground; 1 by default.
+    joined : pairs of layers, optional
+        Floors that are joined where their polygons share an edge; by default all are, whatever their layers.
+    clearance : float, m
+        Free height above all ground.
+    slopes : (np, 2) float64, optional
+        Gradients of the polygons' planes, where corners that were rounded would give worse ones.
+    heights : (np,) float64, m, optional
+        Heights of the polygons' planes at their first corners, where polygons meet over steps.
 
     Raises
     ------
@@ -148,9 +169,11 @@ def mesh_from_polygons(
     edge_end = np.array([v for corners in polygons for v in corners[1:] + corners[:1]], dtype=np.int32)
     edge_polygon = np.repeat(np.arange(len(polygons), dtype=np.int32), sizes)
     edge_twin = _twins(edge_vertex, edge_end, len(points))
+    layer = np.zeros(len(polygons), dtype=np.int32) if layers is None else layers.astype(np.int32)
+    if joined is not None:
+        _part_floors(edge_twin, layer[edge_polygon], joined)
     boundary = np.flatnonzero(edge_twin < 0)
-    open_edge = is_open(points[edge_vertex[boundary], :2], points[edge_end[boundary], :2], openings)
-    wall_edges = boundary[~open_edge]
+    wall_edges = boundary[~_open_edges(points, edge_vertex[boundary], edge_end[boundary], layer[edge_polygon[boundary]], openings)]
     is_wall_vertex = np.zeros(len(points), dtype=np.uint8)
     is_wall_vertex[edge_vertex[wall_edges]] = 1
     is_wall_vertex[edge_end[wall_edges]] = 1
@@ -161,14 +184,65 @@ def mesh_from_polygons(
     pair_width = np.empty(int(pair_start[-1]))
     measure_pairs(points, is_wall_vertex, polygon_start, edge_vertex, pair_start, pair_width)
     origin, size, shape, bin_start, bin_polygon = make_bins(points, polygon_start, edge_vertex, edge_end)
-    layer = np.zeros(len(polygons), dtype=np.int32) if layers is None else layers.astype(np.int32)
     edge_wall, walls = make_walls(points, polygon_start, edge_vertex, edge_end, edge_polygon, edge_twin, wall_edges, layer)
     mesh = NavMesh(
         points, is_wall_vertex, polygon_start, layer, edge_vertex, edge_end, edge_polygon, edge_twin, edge_wall, edge_width,
         pair_start, pair_width, 0.5 * (points[edge_vertex, :2] + points[edge_end, :2]), origin, size, shape, bin_start, bin_polygon,
+        points[edge_vertex[polygon_start[:-1]], 2] if heights is None else np.array(heights, dtype=np.float64),
+        _slopes(points, polygon_start, edge_vertex) if slopes is None else np.array(slopes, dtype=np.float64),
+        np.ones((len(polygons), 2)) if paces is None else np.array(paces, dtype=np.float64),
+        _parts(edge_polygon, edge_twin, len(polygons)), STEP_OF_CLEARANCE * clearance,
     )
     zone_start, zone_wall = flood_wall_lists(mesh, len(walls.start), float(wall_reach))
     return mesh, walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=float(wall_reach))
+
+
+def _open_edges(
+    points: NDArray[np.float64], start: NDArray[np.int32], end: NDArray[np.int32], layer: NDArray[np.int32], openings: Any
+) -> NDArray[np.bool_]:
+    """Return which of some boundary edges lie in an opening of their floor."""
+    if not isinstance(openings, Mapping):
+        return is_open(points[start, :2], points[end, :2], openings)
+    found = np.zeros(len(start), dtype=np.bool_)
+    for number, opening in openings.items():
+        rows = np.flatnonzero(layer == number)
+        found[rows] = is_open(points[start[rows], :2], points[end[rows], :2], opening)
+    return found
+
+
+def _part_floors(edge_twin: NDArray[np.int32], edge_layer: NDArray[np.int32], joined: Iterable[tuple[int, int]]) -> None:
+    """Take the twins from edges that polygons of different floors share by accident, as those of two ramps side by side."""
+    known = {*joined, *((b, a) for a, b in joined)}
+    portals = np.flatnonzero(edge_twin >= 0)
+    for edge in portals[edge_layer[portals] != edge_layer[edge_twin[portals]]].tolist():
+        if (int(edge_layer[edge]), int(edge_layer[edge_twin[edge]])) not in known:
+            edge_twin[[edge, edge_twin[edge]]] = -1
+
+
+def _slopes(points: NDArray[np.float64], polygon_start: NDArray[np.int32], edge_vertex: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the gradient of each polygon's plane, by Newell's normal; exactly 0 where all corners are at one height."""
+    first = np.repeat(polygon_start[:-1], np.diff(polygon_start))
+    corner = points[edge_vertex] - points[edge_vertex[first]]
+    following = np.arange(1, len(edge_vertex) + 1)
+    following[polygon_start[1:] - 1] = polygon_start[:-1]
+    after = corner[following]
+    normal = np.add.reduceat(np.cross(corner, after), polygon_start[:-1], axis=0)
+    return np.ascontiguousarray(-normal[:, :2] / normal[:, 2:]) + 0.0
+
+
+def _parts(edge_polygon: NDArray[np.int32], edge_twin: NDArray[np.int32], count: int) -> NDArray[np.int32]:
+    """Return for each polygon the lowest polygon that it is connected with."""
+    edges = np.flatnonzero(edge_twin >= 0)
+    here, there = edge_polygon[edges], edge_polygon[edge_twin[edges]]
+    label = np.arange(count, dtype=np.int32)
+    while True:
+        lowest = label.copy()
+        np.minimum.at(lowest, here, label[there])
+        np.minimum.at(lowest, label[here], label[there])
+        lowest = lowest[lowest]
+        if np.array_equal(lowest, label):
+            return label
+        label = lowest
 
 
 def _twins(edge_vertex: NDArray[np.int32], edge_end: NDArray[np.int32], vertex_count: int) -> NDArray[np.int32]:

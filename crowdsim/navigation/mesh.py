@@ -51,6 +51,16 @@ class NavMesh(NamedTuple):
     bin_start : (nb + 1,) int64
     bin_polygon : (m,) int32
         Polygons whose bounding box meets a cell of a uniform grid, ascending in each cell.
+    polygon_height : (np,) float64, m
+        Height of the polygon's plane at its first vertex: that of the vertex, except where polygons meet over a step.
+    polygon_slope : (np, 2) float64
+        Gradient of the polygon's plane: metres up for each metre in x and in y.
+    polygon_pace : (np, 2) float64
+        Speed upwards and downwards as a share of that on level ground; level directions take the greater.
+    polygon_part : (np,) int32
+        Number of the connected part of the mesh that the polygon belongs to, by the lowest polygon.
+    step : float, m
+        Ground that is this much higher or lower is other ground (docs/floors.md).
     """
 
     vertex: NDArray[np.float64]
@@ -71,6 +81,16 @@ class NavMesh(NamedTuple):
     bin_shape: NDArray[np.int64]
     bin_start: NDArray[np.int64]
     bin_polygon: NDArray[np.int32]
+    polygon_height: NDArray[np.float64]
+    polygon_slope: NDArray[np.float64]
+    polygon_pace: NDArray[np.float64]
+    polygon_part: NDArray[np.int32]
+    step: float
+
+    @property
+    def is_level(self) -> bool:
+        """Whether all of it lies at one height, and is walked at one speed."""
+        return bool(np.all(self.vertex[:, 2] == self.vertex[0, 2]) and np.all(self.polygon_height == self.vertex[0, 2]) and np.all(self.polygon_pace == 1.0))
 
     @property
     def polygon_count(self) -> int:
@@ -92,6 +112,15 @@ def depth_in_polygon(mesh, polygon, x, y):
         ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
         depth = min(depth, orientation(ax, ay, bx, by, x, y) / np.hypot(bx - ax, by - ay))
     return depth
+
+
+@inlined_kernel
+def height_at(mesh, polygon, x, y):
+    """Return the height (m) of the plane of a polygon over a point, which may lie beside the polygon."""
+    first = mesh.edge_vertex[mesh.polygon_start[polygon]]
+    return mesh.polygon_height[polygon] + (
+        mesh.polygon_slope[polygon, 0] * (x - mesh.vertex[first, 0]) + mesh.polygon_slope[polygon, 1] * (y - mesh.vertex[first, 1])
+    )
 
 
 @inlined_kernel
@@ -144,6 +173,38 @@ def locate_many(start, stop, mesh, position, layer, out):
     """
     for row in range(start, stop):
         out[row] = locate(mesh, position[row, 0], position[row, 1], layer[row])
+
+
+@lean_kernel
+def locate_at_height(mesh, x, y, z):
+    """Find the polygon under a point in space.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    x, y, z : float, m
+
+    Returns
+    -------
+    int
+        Of the polygons that `locate` could mean the one whose height there is nearest to z, of those equally near the lowest number; -1 where there is none.
+        Twin: `tests/reference/heights.py`.
+    """
+    column = np.floor((x - mesh.bin_origin[0]) / mesh.bin_size)
+    row = np.floor((y - mesh.bin_origin[1]) / mesh.bin_size)
+    if not (-1.0 <= column <= mesh.bin_shape[0] and -1.0 <= row <= mesh.bin_shape[1]):
+        return -1
+    cell = np.int64(min(max(row, 0.0), mesh.bin_shape[1] - 1.0)) * mesh.bin_shape[0] + np.int64(min(max(column, 0.0), mesh.bin_shape[0] - 1.0))
+    best, best_miss = -1, np.inf
+    for slot in range(mesh.bin_start[cell], mesh.bin_start[cell + 1]):
+        polygon = mesh.bin_polygon[slot]
+        depth = depth_in_polygon(mesh, polygon, x, y)
+        if depth <= -LOCATE_TOLERANCE_M:
+            continue
+        miss = abs(height_at(mesh, polygon, x, y) - z)
+        if miss < best_miss:
+            best, best_miss = polygon, miss
+    return best
 
 
 @inlined_kernel

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.mesh import NavMesh, height_at
 
 STRAIGHT_M = 1e-7  # How far the vertices of one wall may lie off the line between its ends: feet do by rounding; far below what a body keeps clear.
 
@@ -39,14 +39,20 @@ def make_walls(
             after[e], before[other] = other, e
     xy = points[:, :2]
     begins, ends = xy[edge_vertex].tolist(), xy[edge_end].tolist()
+    edge_layer = layer[edge_polygon].tolist()
     edge_wall = np.full(len(edge_vertex), -1, dtype=np.int32)
     chains: list[list[int]] = []
     # Chains begin at corners; where a wall closes without one, as a circle of many vertices does, anywhere.
-    corners = [e for e in wall_edges.tolist() if e not in before or not _StraightLine(begins[before[e]], ends[before[e]]).goes_on_to(ends[e])]
+    corners = [
+        e
+        for e in wall_edges.tolist()
+        if e not in before or edge_layer[before[e]] != edge_layer[e] or not _StraightLine(begins[before[e]], ends[before[e]]).goes_on_to(ends[e])
+    ]
     for e in corners + wall_edges.tolist():
         while edge_wall[e] < 0:
             chain, line = [e], _StraightLine(begins[e], ends[e])
-            while (other := after.get(chain[-1], e)) != e and edge_wall[other] < 0 and line.goes_on_to(ends[other]):
+            # A wall belongs to one floor: where a stair's wall goes on straight from that of a floor, another begins.
+            while (other := after.get(chain[-1], e)) != e and edge_wall[other] < 0 and edge_layer[other] == edge_layer[e] and line.goes_on_to(ends[other]):
                 chain.append(other)
             edge_wall[chain] = len(chains)
             chains.append(chain)
@@ -131,6 +137,15 @@ def _is_within(mesh, edge, polygon, reach, centre, radius):
     return middle <= (reach + half + radius[polygon]) * (1.0 + 1e-9) and _edge_to_polygon(mesh, edge, polygon) <= reach
 
 
+@lean_kernel
+def _is_on_ground_of(mesh, edge, polygon):
+    """Return whether both ends of an edge lie at the height of a polygon's plane, up to `mesh.step`."""
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    over_a = mesh.vertex[a, 2] - height_at(mesh, polygon, mesh.vertex[a, 0], mesh.vertex[a, 1])
+    over_b = mesh.vertex[b, 2] - height_at(mesh, polygon, mesh.vertex[b, 0], mesh.vertex[b, 1])
+    return max(abs(over_a), abs(over_b)) < mesh.step
+
+
 def flood_wall_lists(mesh: NavMesh, wall_count: int, reach: float) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return for each polygon the walls within `reach` (m) as `Walls` keeps them: ``zone_start`` and, ascending in each zone, ``zone_wall``."""
     start, wall = list_zone_walls(mesh, wall_count, reach)
@@ -143,7 +158,7 @@ def flood_wall_lists(mesh: NavMesh, wall_count: int, reach: float) -> tuple[NDAr
 
 @kernel
 def list_zone_walls(mesh, wall_count, reach):
-    """List for each polygon the walls within `reach` that can be got at without going through a wall.
+    """List for each polygon the walls of its ground within `reach` that can be got at without going through a wall.
 
     Parameters
     ----------
@@ -175,7 +190,9 @@ def list_zone_walls(mesh, wall_count, reach):
             for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
                 twin, wall = mesh.edge_twin[edge], mesh.edge_wall[edge]
                 if twin < 0:
-                    if wall >= 0 and listed[wall] != zone and (current == zone or _is_within(mesh, edge, zone, reach, centre, radius)):
+                    if wall < 0 or listed[wall] == zone or not (current == zone or _is_within(mesh, edge, zone, reach, centre, radius)):
+                        continue
+                    if current == zone or _is_on_ground_of(mesh, edge, zone):
                         listed[wall] = zone
                         if walls == out.size:
                             grown = np.empty(2 * out.size, dtype=np.int32)

@@ -41,17 +41,30 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
     from crowdsim.scenario.load import parse_scenario
 
     scenario = parse_scenario(recording.header.scenario, file=str(recording.path))
-    figure, axes = plt.subplots(figsize=_size(scenario.geometry.walkable.bounds), layout="constrained")
-    draw_ground(axes, scenario.geometry.walkable)
-    _draw_goals(axes, scenario.goals, _arrivals(recording))
-    shown, total = _draw_trails(axes, recording)
-    stuck = _draw_stuck(axes, recording)
+    geometry = scenario.geometry
+    figure, all_axes = _panels(plt, len(geometry.grounds), geometry.walkable.bounds)
+    arrivals = _arrivals(recording)
+    rows = _trail_rows(recording, has_floors=bool(geometry.floors))
+    stuck = 0
+    for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
+        draw_ground(axes, ground)
+        _draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
+        _draw_trails(axes, recording, rows if "layer" not in rows else rows[rows["layer"] == layer], named=layer == 0)
+        stuck += _draw_stuck(axes, recording, layer if geometry.floors else None)
+        if geometry.floors:
+            floor = geometry.floors[layer]
+            axes.set_title(f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""), fontsize=9)
+    shown, total = rows["id"].nunique(), len(recording.roster())
     parts = [recording.header.name, f"{total:,} agents, {recording.commit.last_tick * recording.header.tick_s:g} s"]
     if shown < total:
         parts.append(f"{shown:,} trails shown")
     if stuck:
         parts.append(f"{stuck:,} stuck at the end")
-    axes.set_title("  |  ".join(parts), fontsize=10)
+    title = "  |  ".join(parts)
+    if geometry.floors:
+        figure.suptitle(title, fontsize=10)
+    else:
+        all_axes[0].set_title(title, fontsize=10)
     figure.savefig(out, dpi=dpi, format=form)
     plt.close(figure)
 
@@ -80,6 +93,19 @@ def _size(bounds: Sequence[float]) -> tuple[float, float]:
     return max(4.0, INCHES * width / longest), max(3.0, INCHES * height / longest + 0.6)
 
 
+def _panels(plt: Any, count: int, bounds: Sequence[float]) -> tuple[Any, list[Any]]:
+    """Return a figure with one pair of axes for each floor, side by side or one above the other as the plan is high or wide, all to one scale."""
+    width, height = _size(bounds)
+    across = 1 if count == 1 else max(1, min(count, round((count * height / width) ** 0.5)))
+    down = -(-count // across)
+    shrink = 1.0 if count == 1 else 1.6 / max(across, down)
+    size = across * width * shrink, down * height * shrink
+    figure, axes = plt.subplots(down, across, figsize=size, layout="constrained", squeeze=False, sharex=True, sharey=True)
+    for unused in axes.ravel()[count:]:
+        unused.set_axis_off()
+    return figure, list(axes.ravel()[:count])
+
+
 def draw_ground(axes: Any, ground: Any) -> None:
     """Draw walkable ground, holes left out, walls as lines; set equal scales in metres."""
     from matplotlib.patches import PathPatch
@@ -97,6 +123,8 @@ def draw_ground(axes: Any, ground: Any) -> None:
 
 def _draw_goals(axes: Any, goals: Any, arrivals: dict[int, int]) -> None:
     for number, goal in enumerate(goals):
+        if goal is None:  # on another floor
+            continue
         count = arrivals.get(number, 0)
         if goal.area is not None:
             for polygon in shapely.get_parts(goal.area):
@@ -116,46 +144,49 @@ def _arrivals(recording: Recording) -> dict[int, int]:
     return dict(zip(counts.index.astype(int).tolist(), counts.tolist(), strict=True))
 
 
-def _draw_trails(axes: Any, recording: Recording) -> tuple[int, int]:
-    """Draw trails coloured by group; return how many were drawn and how many there are."""
+def _trail_rows(recording: Recording, *, has_floors: bool) -> Any:
+    """Return frame, id, x and y of those whose trails are drawn, and the floor where there are several and it was recorded."""
+    entities = recording.roster()["entity"].to_numpy()
+    step = max(1, -(-len(entities) // MOST_TRAILS))
+    knows_floors = has_floors and any(column.name == "layer" for column in recording.layout.columns)
+    frames = recording.trajectories(columns=["x", "y", *(["layer"] if knows_floors else [])])
+    return frames[frames["id"].isin(set(entities[::step].tolist()))]
+
+
+def _draw_trails(axes: Any, recording: Recording, frames: Any, *, named: bool) -> None:
+    """Draw trails coloured by group, with a legend on the panel that is `named`."""
+    import matplotlib as mpl
     from matplotlib.collections import LineCollection
 
     roster = recording.roster()
-    entities = roster["entity"].to_numpy()
-    groups = dict(zip(entities.tolist(), roster["group_name"].tolist(), strict=True))
-    step = max(1, -(-len(entities) // MOST_TRAILS))
-    chosen = set(entities[::step].tolist())
-    frames = recording.trajectories(columns=["x", "y"])
-    frames = frames[frames["id"].isin(chosen)]
-    import matplotlib as mpl
+    groups = dict(zip(roster["entity"].tolist(), roster["group_name"].tolist(), strict=True))
 
     palette = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
-    colours: dict[str, str] = {}
+    colours = {group: palette[number % len(palette)] for number, group in enumerate(dict.fromkeys(groups.values()))}
     lines, shades, starts = [], [], []
     for entity, rows in frames.groupby("id", sort=True):
         points = rows[["x", "y"]].to_numpy()
         points = points[:: max(1, len(points) // MOST_POINTS)]
-        group = groups[entity]
-        if group not in colours:
-            colours[group] = palette[len(colours) % len(palette)]
         lines.append(points)
-        shades.append(colours[group])
+        shades.append(colours[groups[entity]])
         starts.append(points[0])
     axes.add_collection(LineCollection(lines, colors=shades, linewidths=0.7, alpha=0.6, zorder=2))
     if starts:
         axes.plot(*np.array(starts).T, ".", color=START, markersize=3, zorder=3)
     for group, colour in colours.items():
         axes.plot([], [], color=colour, label=group)
-    if 1 < len(colours) <= 12:
+    if named and 1 < len(colours) <= 12:
         axes.legend(fontsize=7, loc="upper right")
-    return len(lines), len(entities)
 
 
-def _draw_stuck(axes: Any, recording: Recording) -> int:
-    """Mark those who are stuck in the last frame; return how many."""
+def _draw_stuck(axes: Any, recording: Recording, layer: int | None) -> int:
+    """Mark those who are stuck in the last frame, on one floor if `layer` is given; return how many."""
     if "is_stuck" not in {column.name for column in recording.layout.columns} or not recording.commit.frames:
         return 0
-    last = recording.trajectories(frames=slice(recording.commit.frames - 1, None), columns=["x", "y", "is_stuck"])
+    knows_floors = layer is not None and any(column.name == "layer" for column in recording.layout.columns)
+    last = recording.trajectories(frames=slice(recording.commit.frames - 1, None), columns=["x", "y", "is_stuck", *(["layer"] if knows_floors else [])])
     stuck = last[last["is_stuck"] == 1]
+    if knows_floors:
+        stuck = stuck[stuck["layer"] == layer]
     axes.plot(stuck["x"], stuck["y"], "o", markerfacecolor="none", markeredgecolor=STUCK, markersize=7, zorder=6)
     return len(stuck)

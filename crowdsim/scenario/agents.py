@@ -166,35 +166,42 @@ def _positions(
             position[rows] = given[index[rows]]
     if not np.isnan(position).any():
         return position
-    ground = scenario.geometry.walkable
     regions, of_group = _distinct_regions(scenario)
     region = of_group[group]
     wanted = np.isnan(position[:, 0])
     _refuse_hopeless(scenario, regions, region, group, radius, wanted)
-    placed = place(ground, regions, region, key, radius, position, scenario.seed)
-    if (placed.status != packing.PLACED).any():
-        raise ScenarioError(_misfits(scenario, regions, region, group, radius, wanted, placed))
-    return placed.position
+    layer = np.array([max(0, each.layer) for each in scenario.groups])[group]
+    problems: list[Problem] = []
+    for number in np.unique(layer[wanted]).tolist():  # floor by floor: who stands on another takes no room
+        rows = np.flatnonzero(layer == number)
+        placed = place(scenario.geometry.grounds[number], [area for _, area in regions], region[rows], key[rows], radius[rows], position[rows], scenario.seed)
+        if (placed.status != packing.PLACED).any():
+            problems += _misfits(scenario, regions, region[rows], group[rows], radius[rows], wanted[rows], placed)
+        position[rows] = placed.position
+    if problems:
+        raise ScenarioError(problems)
+    return position
 
 
-def _distinct_regions(scenario: Scenario) -> tuple[list[Any], NDArray[np.int32]]:
-    """Return the different regions and which one each group has; groups without one share all walkable ground."""
-    known: dict[bytes, int] = {}
-    regions: list[Any] = []
+def _distinct_regions(scenario: Scenario) -> tuple[list[tuple[Any, Any]], NDArray[np.int32]]:
+    """Return the different regions with the grounds that they are on, and which one each group has; groups without one share all ground of their floor."""
+    known: dict[tuple[int, bytes], int] = {}
+    regions: list[tuple[Any, Any]] = []
     of_group = []
     for each in scenario.groups:
-        area = each.region if each.region is not None else scenario.geometry.walkable
-        text = area.wkb
+        ground = scenario.geometry.grounds[max(0, each.layer)]
+        area = each.region if each.region is not None else ground
+        text = each.layer, area.wkb
         if text not in known:
             known[text] = len(regions)
-            regions.append(area)
+            regions.append((ground, area))
         of_group.append(known[text])
     return regions, np.array(of_group, dtype=np.int32)
 
 
 def _refuse_hopeless(
     scenario: Scenario,
-    regions: Sequence[Any],
+    regions: Sequence[tuple[Any, Any]],
     region: NDArray[np.int32],
     group: NDArray[np.int32],
     radius: NDArray[np.float64],
@@ -202,13 +209,13 @@ def _refuse_hopeless(
 ) -> None:
     """Raise where the bodies of a region would cover more of the ground than discs can."""
     problems = []
-    for number, area in enumerate(regions):
+    for number, (ground, area) in enumerate(regions):
         rows = (region == number) & wanted
         if not rows.any():
             continue
-        within = shapely.intersection(scenario.geometry.walkable, shapely.buffer(area, float(radius[rows].max()))).area
+        within = shapely.intersection(ground, shapely.buffer(area, float(radius[rows].max()))).area
         if bodies_area(radius[rows]) > DENSEST * within:
-            problems += _too_many(scenario, area, rows, group, radius, "they cannot fit")
+            problems += _too_many(scenario, ground, area, rows, group, radius, "they cannot fit")
     if problems:
         raise ScenarioError(problems)
 
@@ -220,7 +227,7 @@ def bodies_area(radius: NDArray[np.float64]) -> float:
 
 def _misfits(
     scenario: Scenario,
-    regions: Sequence[Any],
+    regions: Sequence[tuple[Any, Any]],
     region: NDArray[np.int32],
     group: NDArray[np.int32],
     radius: NDArray[np.float64],
@@ -229,7 +236,7 @@ def _misfits(
 ) -> list[Problem]:
     """Return one problem for each group some of whose agents found no place."""
     problems = []
-    for number, area in enumerate(regions):
+    for number, (ground, area) in enumerate(regions):
         rows = (region == number) & wanted
         homeless = rows & (placed.status == packing.HOMELESS)
         for each in np.unique(group[homeless]):
@@ -239,20 +246,22 @@ def _misfits(
             problems.append(_problem(own, message, "Widen the region, or make the radius smaller."))
         crowded = rows & (placed.status == packing.CROWDED)
         if crowded.any():
-            problems += _too_many(scenario, area, rows, group, radius, f"{int((rows & placed.free_at_once).sum()):,} found room")
+            problems += _too_many(scenario, ground, area, rows, group, radius, f"{int((rows & placed.free_at_once).sum()):,} found room")
     return problems
 
 
-def _too_many(scenario: Scenario, area: Any, rows: NDArray[np.bool_], group: NDArray[np.int32], radius: NDArray[np.float64], outcome: str) -> list[Problem]:
+def _too_many(
+    scenario: Scenario, ground: Any, area: Any, rows: NDArray[np.bool_], group: NDArray[np.int32], radius: NDArray[np.float64], outcome: str
+) -> list[Problem]:
     """Return the problem of a region with too many agents, once for each of its groups."""
-    ground = float(shapely.intersection(scenario.geometry.walkable, area).area)
+    size = float(shapely.intersection(ground, area).area)
     asked, covered = int(rows.sum()), bodies_area(radius[rows])
     sizes = f"radius {radius[rows].min():.3g}" if np.ptp(radius[rows]) == 0.0 else f"radii {radius[rows].min():.3g} to {radius[rows].max():.3g}"
     message = (
-        f"{asked:,} agents ({sizes} m) on {ground:.4g} m2 are {asked / ground:.3g} a square metre, and their bodies would cover {covered / ground:.0%} of it: "
+        f"{asked:,} agents ({sizes} m) on {size:.4g} m2 are {asked / size:.3g} a square metre, and their bodies would cover {covered / size:.0%} of it: "
         f"{outcome}"
     )
-    fitting = int(asked * USUAL_DENSEST * ground / covered)
+    fitting = int(asked * USUAL_DENSEST * size / covered)
     way_out = f"About {fitting:,} fit there ({USUAL_DENSEST:.0%} covered); {asked:,} need about {covered / USUAL_DENSEST:.3g} m2."
     return [_problem(scenario.groups[each], f'"{scenario.groups[each].name}": {message}', way_out) for each in np.unique(group[rows])]
 

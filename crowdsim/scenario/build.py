@@ -14,15 +14,22 @@ from crowdsim.avoidance.guard import GuardedModel
 from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
+from crowdsim.geometry.walls import Walls
 from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh
+from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.mesh import locate_many
+from crowdsim.navigation.mesh import NavMesh, locate_many
 from crowdsim.navigation.planner import PlannerParameters
+from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
+from crowdsim.scenario.floor import joins_of
+from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.kept import kept_arrays
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
 
+LEAST_KEPT_VERTICES = 2000  # Of a plan whose mesh is kept on disk: it takes some 0.2 s to build; smaller ones are as soon built as read.
 WALL_REACH_MARGIN_M = 0.5  # Beyond what a model looks at: a body may be pushed, or stand off its polygon's edge by rounding.
 
 
@@ -65,7 +72,8 @@ def build_world(scenario: Scenario) -> Built:
     itineraries, itinerary = _itineraries(agents)
     world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries)
     polygon = np.empty(len(agents), dtype=np.int64)
-    locate_many(0, len(agents), mesh_build.mesh, agents.position, np.full(len(agents), -1, dtype=np.int32), polygon)
+    layer = np.array([group.layer for group in scenario.groups], dtype=np.int32)[agents.group] if len(agents) else np.zeros(0, dtype=np.int32)
+    locate_many(0, len(agents), mesh_build.mesh, agents.position, layer, polygon)
     _refuse_lost(scenario, agents, polygon)
     first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in itineraries] or [np.nan])[itinerary] if len(agents) else agents.speed
     population = Population(
@@ -74,7 +82,7 @@ def build_world(scenario: Scenario) -> Built:
         group=agents.group,
         itinerary=itinerary,
         position=agents.position,
-        layer=np.zeros(len(agents), dtype=np.int32),
+        layer=mesh_build.mesh.polygon_layer[polygon],
         radius=agents.radius,
         speed=np.where(np.isnan(first_speed), agents.speed, first_speed),
         maximum_speed=maximum_speeds(scenario, agents, itineraries, itinerary),
@@ -97,17 +105,58 @@ def mesh_of(scenario: Scenario, agents: Agents) -> MeshBuild:
     widest = float(agents.radius.max()) if len(agents) else 0.0
     if widest > parameters.widest_body:
         parameters = replace(parameters, widest_body=widest)
-    exits = [goal.area for goal in scenario.goals if goal.kind == "exit"]
     fastest = float(agents.speed.max()) if len(agents) else 0.0
     try:
-        return build_mesh(
-            scenario.geometry.walkable,
-            openings=shapely.union_all(exits) if exits else None,
-            parameters=parameters,
-            wall_reach=model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M,
-        )
+        reach = model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M
+        return _kept_mesh(scenario, parameters, reach)
     except NavigationError as error:
         raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
+
+
+def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> MeshBuild:
+    """Return the mesh of a scenario's ground; a large one is kept on disk, under a hash of what it is made of."""
+    geometry = scenario.geometry
+    exits = {layer: area for layer in range(-1, len(geometry.floors)) if (area := _exits(scenario, layer)) is not None}
+    if sum(shapely.get_num_coordinates(ground) for ground in geometry.grounds) < LEAST_KEPT_VERTICES:
+        return _built_mesh(geometry, exits, parameters, reach)
+    parts = [repr((parameters, reach, geometry.clearance, geometry.sheet_floors, [floor.plane for floor in geometry.floors])).encode()]
+    parts += [repr(joins_of(geometry.floors)).encode(), repr([floor.flight for floor in geometry.floors]).encode()]
+    parts += [repr((patch.plane, patch.sheet)).encode() + patch.ground.wkb for patch in geometry.patches]
+    parts += [ground.wkb for ground in geometry.grounds]
+    parts += [repr(layer).encode() + area.wkb for layer, area in exits.items()]
+    fresh: list[MeshBuild] = []
+
+    def make() -> dict[str, NDArray[Any]]:
+        fresh.append(_built_mesh(geometry, exits, parameters, reach))
+        mesh, walls = fresh[0].mesh._asdict(), fresh[0].walls._asdict()
+        return {**{f"mesh.{name}": np.asarray(each) for name, each in mesh.items()}, **{f"walls.{name}": np.asarray(each) for name, each in walls.items()}}
+
+    kept = kept_arrays("meshes", __file__, parts, make)
+    if fresh:
+        return fresh[0]
+
+    def fields(group: str, names: tuple[str, ...]) -> list[Any]:
+        arrays = [kept[f"{group}.{name}"] for name in names]
+        return [array if array.ndim else float(array) for array in arrays]
+
+    return MeshBuild(NavMesh(*fields("mesh", NavMesh._fields)), Walls(*fields("walls", Walls._fields)), parameters, exits.get(-1))
+
+
+def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParameters, reach: float) -> MeshBuild:
+    """Build the mesh of one floor, of storeys, or of a surface; `exits` are their areas by floor, -1 where there is one floor only."""
+    if not geometry.floors:
+        return build_mesh(geometry.walkable, openings=exits.get(-1), parameters=parameters, wall_reach=reach)
+    if geometry.patches:
+        layers = np.array(geometry.sheet_floors, dtype=np.int32)
+        return build_surface(geometry.patches, layers, openings=exits, parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
+    floors = [floor.plan(exits.get(layer)) for layer, floor in enumerate(geometry.floors)]
+    return build_floors(floors, joins_of(geometry.floors), parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
+
+
+def _exits(scenario: Scenario, layer: int) -> Any:
+    """Return the areas of the exits on a floor, or None."""
+    exits = [goal.area for goal in scenario.goals if goal.kind == "exit" and goal.layer == layer]
+    return shapely.union_all(exits) if exits else None
 
 
 def model_reach(scenario: Scenario, fastest: float) -> float:
@@ -148,8 +197,8 @@ def goal_shape(goal: Goal) -> GoalShape:
     if goal.kind == "nearest_of":
         return GoalShape(None, parts=goal.parts)
     if goal.point is not None:
-        return GoalShape(shapely.Point(goal.point), goal.arrive_within)
-    return GoalShape(goal.area)
+        return GoalShape(shapely.Point(goal.point), goal.arrive_within, layer=goal.layer)
+    return GoalShape(goal.area, layer=goal.layer)
 
 
 def _itineraries(agents: Agents) -> tuple[list[Itinerary], NDArray[np.int32]]:

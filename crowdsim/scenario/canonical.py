@@ -8,7 +8,8 @@ from typing import Any
 import shapely
 
 from crowdsim.scenario.distributions import Distribution
-from crowdsim.scenario.geometry import wkt_of
+from crowdsim.scenario.floor import Flight, Floor
+from crowdsim.scenario.geometry import Geometry, NamedPolygon, wkt_of
 from crowdsim.scenario.model import Goal, Group, ListedAgent, Scenario, Visit
 from crowdsim.scenario.parameters import SECTIONS
 from crowdsim.scenario.tree import number_text
@@ -45,13 +46,9 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         "stop": _without_none(
             {"after": scenario.stop.after, "when": "all_arrived" if scenario.stop.when_all_arrived else "never", "stuck_for": scenario.stop.stuck_for}
         ),
-        "geometry": {
-            "walkable": _areas(scenario.geometry.walkable),
-            "obstacles": [_without_none({"name": each.name or None, "wkt": wkt_of(each.polygon)}) for each in scenario.geometry.obstacles],
-            "resolved": True,
-        },
-        "goals": {goal.name: _goal(goal, scenario.goals) for goal in scenario.goals if not goal.is_inline},
-        "groups": [_group(group, scenario.goals) for group in scenario.groups],
+        "geometry": _geometry(scenario.geometry),
+        "goals": {goal.name: _goal(goal, scenario) for goal in scenario.goals if not goal.is_inline},
+        "groups": [_group(group, scenario) for group in scenario.groups],
     }
     for section in SECTIONS:
         chosen = scenario.sections[section.name]
@@ -69,6 +66,39 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
     return data
 
 
+def _geometry(geometry: Geometry) -> dict[str, Any]:
+    if not geometry.floors:
+        return {**_ground(geometry.walkable, geometry.obstacles), "resolved": True}
+    if geometry.patches:
+        patches = [{"sheet": patch.sheet, "plane": [*patch.plane.place, *patch.plane.slope], "wkt": wkt_of(patch.ground)} for patch in geometry.patches]
+        return {"surface": {"patches": patches, "floors": list(geometry.sheet_floors)}, "clearance": geometry.clearance, "resolved": True}
+    return {
+        "storeys": [
+            {"name": floor.name, "elevation": floor.elevation, **_ground(floor.ground, floor.obstacles)} for floor in geometry.floors if floor.flight is None
+        ],
+        "connections": [_connection(floor, floor.flight, geometry) for floor in geometry.floors if floor.flight is not None],
+        "clearance": geometry.clearance,
+        "resolved": True,
+    }
+
+
+def _ground(ground: Any, obstacles: tuple[NamedPolygon, ...]) -> dict[str, Any]:
+    return {"walkable": _areas(ground), "obstacles": [_without_none({"name": each.name or None, "wkt": wkt_of(each.polygon)}) for each in obstacles]}
+
+
+def _connection(floor: Floor, flight: Flight, geometry: Geometry) -> dict[str, Any]:
+    return {
+        "name": floor.name,
+        "kind": flight.kind,
+        "lower": geometry.floor_names[flight.lower],
+        "upper": geometry.floor_names[flight.upper],
+        "foot": [list(point) for point in flight.foot],
+        "head": [list(point) for point in flight.head],
+        "speed_up": flight.speed_up,
+        "speed_down": flight.speed_down,
+    }
+
+
 def _without_none(data: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value is not None}
 
@@ -77,20 +107,25 @@ def _areas(area: Any) -> list[dict[str, str]]:
     return [{"wkt": wkt_of(part)} for part in shapely.get_parts(area)]
 
 
-def _goal(goal: Goal, goals: tuple[Goal, ...]) -> dict[str, Any]:
+def _storey(layer: int, scenario: Scenario) -> dict[str, Any]:
+    """Return the key that names a floor; nothing where there are none."""
+    return {"storey": scenario.geometry.floor_names[layer]} if layer >= 0 else {}
+
+
+def _goal(goal: Goal, scenario: Scenario) -> dict[str, Any]:
     if goal.kind == "point" and goal.point is not None:
-        return {"point": list(goal.point), "arrive_within": goal.arrive_within}
+        return {"point": list(goal.point), "arrive_within": goal.arrive_within, **_storey(goal.layer, scenario)}
     if goal.kind == "nearest_of":
-        return {"nearest_of": [goals[part].name for part in goal.parts]}
-    return {goal.kind: _areas(goal.area)}
+        return {"nearest_of": [scenario.goals[part].name for part in goal.parts]}
+    return {goal.kind: _areas(goal.area), **_storey(goal.layer, scenario)}
 
 
-def _visits(visits: tuple[Visit, ...], goals: tuple[Goal, ...]) -> list[Any]:
+def _visits(visits: tuple[Visit, ...], scenario: Scenario) -> list[Any]:
     found: list[Any] = []
     for visit in visits:
-        goal = goals[visit.goal]
+        goal = scenario.goals[visit.goal]
         if goal.is_inline:
-            found.append(_without_none({**_goal(goal, goals), "speed": visit.speed}))
+            found.append(_without_none({**_goal(goal, scenario), "speed": visit.speed}))
         else:
             found.append(goal.name if visit.speed is None else {"goal": goal.name, "speed": visit.speed})
     return found
@@ -100,7 +135,7 @@ def _data(distribution: Distribution | None) -> Any:
     return distribution.data() if distribution is not None else None
 
 
-def _group(group: Group, goals: tuple[Goal, ...]) -> dict[str, Any]:
+def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
     data: dict[str, Any] = {"name": group.name}
     if group.positions is not None:
         data["positions"] = group.positions.tolist()
@@ -109,12 +144,13 @@ def _group(group: Group, goals: tuple[Goal, ...]) -> dict[str, Any]:
         # An agent without an id is known by its index, so it has to stay where it is; those with ids may take each other's places.
         if any(agent.id is None for agent in group.listed):
             order = list(range(group.count))
-        data["agents"] = [_agent(group.listed[index], goals) for index in order]
+        data["agents"] = [_agent(group.listed[index], scenario) for index in order]
     else:
         data["count"] = group.count
     data |= {
         "region": _areas(group.region) if group.region is not None else None,
-        "goals": _visits(group.visits, goals),
+        **_storey(group.layer, scenario),
+        "goals": _visits(group.visits, scenario),
         "leave_on_arrival": group.leave_on_arrival,
         "speed": group.speed.data(),
         "radius": group.radius.data(),
@@ -124,7 +160,7 @@ def _group(group: Group, goals: tuple[Goal, ...]) -> dict[str, Any]:
     return _without_none(data)
 
 
-def _agent(agent: ListedAgent, goals: tuple[Goal, ...]) -> dict[str, Any]:
+def _agent(agent: ListedAgent, scenario: Scenario) -> dict[str, Any]:
     return _without_none(
         {
             "id": agent.id,
@@ -132,7 +168,7 @@ def _agent(agent: ListedAgent, goals: tuple[Goal, ...]) -> dict[str, Any]:
             "speed": _data(agent.speed),
             "radius": _data(agent.radius),
             "premovement": _data(agent.premovement),
-            "goals": _visits(agent.visits, goals) if agent.visits is not None else None,
+            "goals": _visits(agent.visits, scenario) if agent.visits is not None else None,
         }
     )
 

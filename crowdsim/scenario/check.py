@@ -33,15 +33,18 @@ class GroundCheck:
     Parameters
     ----------
     geometry : Geometry
+    layer : int
+        Number of the floor whose items are checked.
     problems : Problems
         Receives mistakes.
     notes : Problems
         Receives what is possible, but might not be meant.
     """
 
-    def __init__(self, geometry: Geometry, problems: Problems, notes: Problems) -> None:
-        self.ground = geometry.walkable
-        self.obstacles = geometry.obstacles
+    def __init__(self, geometry: Geometry, layer: int, problems: Problems, notes: Problems) -> None:
+        self.layer = layer if geometry.floors else -1
+        self.ground = geometry.grounds[layer]
+        self.obstacles = geometry.floors[layer].obstacles if geometry.floors else geometry.obstacles
         self.problems = problems
         self.notes = notes
         self.parts = list(shapely.get_parts(self.ground))
@@ -52,7 +55,7 @@ class GroundCheck:
     def goals(self, goals: Sequence[Goal]) -> None:
         """Report goals that nobody can be at."""
         for goal in goals:
-            if goal.is_inline:
+            if goal.is_inline or goal.layer != self.layer:
                 continue
             if goal.point is not None:
                 self._point(goal.point, ("goals", goal.name, "point"))
@@ -93,20 +96,22 @@ class GroundCheck:
         """Report agents that stand outside the ground, and note what is odd about the others."""
         for group in groups:
             path: Path = ("groups", indices[group.name])
-            if group.region is not None:
-                self.area(group.region, (*path, "region"))
-            rows, positions = _given_positions(group)
-            inside = self._positions(positions, rows, group, path)
             for row, agent in enumerate(group.listed):
                 for step, visit in enumerate(agent.visits or ()):
                     self._inline(goals, visit.goal, self._step((*path, "agents", row, "goals"), step))
             for step, visit in enumerate(group.visits):
                 self._inline(goals, visit.goal, self._step((*path, "goals"), step))
-            if inside and 1 < len(self.parts) <= _MOST_PARTS:
+            if group.layer != self.layer:
+                continue
+            if group.region is not None:
+                self.area(group.region, (*path, "region"))
+            rows, positions = _given_positions(group)
+            inside = self._positions(positions, rows, group, path)
+            if inside and self.layer < 0 and 1 < len(self.parts) <= _MOST_PARTS:  # parts of a storey may be joined by stairs
                 self._note_cut_off(group, positions, goals, path)
 
     def _inline(self, goals: Sequence[Goal], index: int, path: Path) -> None:
-        if index < 0 or index in self._right or not goals[index].is_inline:
+        if index < 0 or index in self._right or not goals[index].is_inline or goals[index].layer != self.layer:
             return
         point = goals[index].point
         assert point is not None

@@ -250,6 +250,8 @@ def _what_is_left_of_group(node: Node) -> Any:
 def _what_is_left_of_geometry(node: Node) -> Any:
     """Return a geometry in which areas with mistakes are None, so that the others are checked too; UNUSABLE where that makes no sense."""
     found: dict[str, Any] = {}
+    if node.child("storeys") is not None or node.child("surface") is not None:
+        return UNUSABLE
     for key in ("walkable", "obstacles"):
         below = node.child(key)
         if below is None or not isinstance(below.value, list):

@@ -247,7 +247,7 @@ def _facts(built: Built, ways: list[float]) -> Facts:
         goals=len(scenario.goals),
         ticks=scenario.stop.ticks,
         frames=frames,
-        area_m2=float(scenario.geometry.walkable.area),
+        area_m2=float(sum(ground.area for ground in scenario.geometry.grounds)),
         polygons=built.world.mesh.polygon_count,
         walls=len(built.world.walls.start),
         shortest_way_m=min(ways, default=0.0),

@@ -12,8 +12,11 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.floor_plans import CLEARANCE_M
+from crowdsim.geometry.surface import Patch
 from crowdsim.scenario import schema
 from crowdsim.scenario.files import FileAccess, FileRefused
+from crowdsim.scenario.floor import Floor
 from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, grid_map_of, pieces_of_geojson, pieces_of_wkt
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_GEOMETRY_CHARACTERS, MAX_VERTICES
 from crowdsim.scenario.tree import Path, Problems, number_text
@@ -47,12 +50,45 @@ class Geometry:
     ----------
     walkable : shapely Polygon or MultiPolygon
         Valid; outer boundaries counter-clockwise, holes clockwise; vertices on a grid of 2**-20 m. The obstacles have been cut out.
+        With several floors, all of them as seen from above.
     obstacles : tuple of NamedPolygon
         As given, in the order of their outline.
+    floors : tuple of Floor
+        Storeys and connections; none where all ground is one floor.
+    clearance : float, m
+        Free height above all ground.
+    patches : tuple of Patch
+        Of ground from a mesh in space.
+    sheet_floors : tuple of int
+        Floor of each sheet of patches.
     """
 
     walkable: Any
     obstacles: tuple[NamedPolygon, ...]
+    floors: tuple[Floor, ...] = ()
+    clearance: float = CLEARANCE_M
+    patches: tuple[Patch, ...] = ()
+    sheet_floors: tuple[int, ...] = ()
+
+    def floor_at(self, x: float, y: float, z: float) -> int:
+        """Return the number of the floor whose ground at (x, y) is nearest in height to z (m); -1 where there is none, or no floors."""
+        spot = shapely.Point(x, y)
+        if self.patches:
+            near = [(patch.plane, self.sheet_floors[patch.sheet]) for patch in self.patches if shapely.dwithin(patch.ground, spot, GRID_M)]
+        else:
+            near = [(floor.plane, number) for number, floor in enumerate(self.floors) if shapely.dwithin(floor.ground, spot, GRID_M)]
+        found = [(abs(float(plane.height(np.array([[x, y]]))[0]) - z), number) for plane, number in near]
+        return min(found)[1] if found else -1
+
+    @property
+    def grounds(self) -> tuple[Any, ...]:
+        """Ground in plan by floor."""
+        return tuple(floor.ground for floor in self.floors) or (self.walkable,)
+
+    @property
+    def floor_names(self) -> tuple[str, ...]:
+        """Names by floor."""
+        return tuple(floor.name for floor in self.floors) or ("ground",)
 
 
 class AreaReader:
@@ -259,37 +295,56 @@ def resolve_geometry(shape: schema.GeometryShape, reader: AreaReader, problems: 
     The union of the walkable areas, snapped to a grid of 2**-20 m, without the obstacles; parts and holes thinner than rounding are dropped, and so are corners
     that turn nothing. Overlay on a fixed grid: Hobby, "Practical segment intersection with finite precision output", 1999, as in GEOS.
     """
+    found = ground_of_areas(shape.walkable, shape.obstacles, ("geometry",), reader, shape.resolved, problems)
+    return Geometry(*found) if found is not None else None
+
+
+def ground_of_areas(
+    walkable_areas: Any, obstacle_areas: Any, path: Path, reader: AreaReader, resolved: bool, problems: Problems
+) -> tuple[Any, tuple[NamedPolygon, ...]] | None:
+    """Return the ground of one floor and its obstacles, or None where there are problems.
+
+    Parameters
+    ----------
+    walkable_areas, obstacle_areas : schema values of type `Areas`
+    path : tuple
+        Where `walkable` and `obstacles` stand in the scenario.
+    reader : AreaReader
+    resolved : bool
+        Take areas as they are: crowdsim has written them.
+    problems : Problems
+    """
     before = len(problems.found)
-    walkable = reader.pieces(shape.walkable, ("geometry", "walkable"))
-    obstacles = reader.pieces(shape.obstacles, ("geometry", "obstacles"), obstacles=True)
-    if not shape.resolved:
-        obstacles += reader.obstacles_in(shape.walkable, ("geometry", "walkable"))
-    if len(problems.found) > before or any(isinstance(areas, list) and None in areas for areas in (shape.walkable, shape.obstacles)):
+    walkable = reader.pieces(walkable_areas, (*path, "walkable"))
+    obstacles = reader.pieces(obstacle_areas, (*path, "obstacles"), obstacles=True)
+    if not resolved:
+        obstacles += reader.obstacles_in(walkable_areas, (*path, "walkable"))
+    if len(problems.found) > before or any(isinstance(areas, list) and None in areas for areas in (walkable_areas, obstacle_areas)):
         return None
     if not walkable:
-        problems.add(("geometry", "walkable"), "no area is given", "Give at least one polygon.")
+        problems.add((*path, "walkable"), "no area is given", "Give at least one polygon.")
         return None
     given = sorted(
         (NamedPolygon(piece.polygon, piece.name) for piece in obstacles),
         key=lambda obstacle: (obstacle.name, shapely.get_coordinates(obstacle.polygon).tolist()),
     )
-    if shape.resolved:
+    if resolved:
         ground = _as_written(walkable)
         if not ground.is_valid:
-            problems.add(("geometry", "walkable"), "parts of the ground overlap", "Only crowdsim itself writes resolved: true; leave it out.")
+            problems.add((*path, "walkable"), "parts of the ground overlap", "Only crowdsim itself writes resolved: true; leave it out.")
             return None
     else:
         ground = _cut(_union([piece.polygon for piece in walkable]), given)
     if ground.is_empty:
         words = f"the {len(given)} obstacles cover" if len(given) > 1 else "the obstacle covers"
-        problems.add(("geometry", "obstacles"), f"{words} all of the walkable areas", "Leave some ground to walk on.")
+        problems.add((*path, "obstacles"), f"{words} all of the walkable areas", "Leave some ground to walk on.")
         return None
     left, bottom, right, top = ground.bounds
     if max(right - left, top - bottom) < LEAST_SPAN_M:
         size = f"{right - left:.3g} x {top - bottom:.3g}"
-        problems.add(("geometry", "walkable"), f"the ground is only {size} m large", "Coordinates are metres: project degrees, and scale kilometres, first.")
+        problems.add((*path, "walkable"), f"the ground is only {size} m large", "Coordinates are metres: project degrees, and scale kilometres, first.")
         return None
-    return Geometry(ground, tuple(given))
+    return ground, tuple(given)
 
 
 def _cut(ground: Any, obstacles: Sequence[NamedPolygon]) -> Any:
@@ -349,9 +404,15 @@ def _without_flat_corners(rings: list[NDArray[np.float64]]) -> list[NDArray[np.f
     return kept
 
 
-def wkt_of(polygon: Any) -> str:
-    """Return well-known text from which exactly the same numbers are read again: the shortest digits that name each float64."""
-    return "POLYGON (" + ", ".join(_ring_text(shapely.get_coordinates(ring)) for ring in (polygon.exterior, *polygon.interiors)) + ")"
+def wkt_of(area: Any) -> str:
+    """Return well-known text of a polygon or multipolygon from which exactly the same numbers are read again: the shortest digits that name each float64."""
+    if area.geom_type == "MultiPolygon":
+        return "MULTIPOLYGON (" + ", ".join(_rings_text(part) for part in area.geoms) + ")"
+    return "POLYGON " + _rings_text(area)
+
+
+def _rings_text(polygon: Any) -> str:
+    return "(" + ", ".join(_ring_text(shapely.get_coordinates(ring)) for ring in (polygon.exterior, *polygon.interiors)) + ")"
 
 
 def _ring_text(points: NDArray[np.float64]) -> str:

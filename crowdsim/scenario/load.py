@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdsim.errors import Problem, ScenarioError
+from crowdsim.scenario import schema
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
@@ -18,7 +19,9 @@ from crowdsim.scenario.model import Goal, Group, Scenario
 from crowdsim.scenario.overrides import apply_overrides
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
 from crowdsim.scenario.recorded import resolve_record
-from crowdsim.scenario.resolve import GoalTable, GroupResolver, resolve_stop
+from crowdsim.scenario.resolve import FloorNames, GoalTable, GroupResolver, resolve_stop
+from crowdsim.scenario.storeys import resolve_storeys
+from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems
 from crowdsim.scenario.yaml_reader import read_yaml
 
@@ -124,10 +127,10 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     values = draft.values
     sections = _sections(root, problems)
     reader = AreaReader(access, problems, exact="geometry" in values and values["geometry"].resolved)
-    geometry = resolve_geometry(values["geometry"], reader, problems) if "geometry" in values else None
+    geometry = _geometry(values["geometry"], reader, problems, notes) if "geometry" in values else None
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
-    table = GoalTable(draft, reader, problems)
+    table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
     resolver = GroupResolver(table, reader, problems, tick, sections.get("avoidance"))
     for index, shape in draft.groups.items():
         resolver.add(index, shape)
@@ -159,6 +162,27 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     )
 
 
+def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems) -> Geometry | None:
+    """Return where one may walk, or None where there are problems."""
+    given = [key for key in ("walkable", "storeys", "surface") if getattr(shape, key, None)]
+    if len(given) > 1:
+        problems.add(("geometry", given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them.", key=True)
+    elif not given and shape.walkable is None:
+        problems.add(("geometry",), 'the key "walkable" is missing', "For example walkable: {box: [0, 0, 10, 8]}, or several storeys.")
+    elif given and given[0] != "walkable" and shape.obstacles:
+        problems.add(("geometry", "obstacles"), f"obstacles stand beside {given[0]}", "Move them into the storey on which they stand.", key=True)
+    elif given == ["storeys"]:
+        return resolve_storeys(shape, reader, problems)
+    else:
+        if getattr(shape, "connections", ()):
+            problems.add(("geometry", "connections"), "connections need storeys to join", "Give storeys, or leave them out.", key=True)
+            return None
+        if given == ["surface"]:
+            return resolve_surface(shape, reader, problems, notes)
+        return resolve_geometry(shape, reader, problems)
+    return None
+
+
 def _sections(root: Node, problems: Problems) -> dict[str, Any]:
     resolved: dict[str, Chosen | None] = {}
     for section in SECTIONS:
@@ -178,6 +202,7 @@ def _indices(draft: Draft) -> dict[str, int]:
 
 
 def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Group], draft: Draft, problems: Problems, notes: Problems) -> None:
-    check = GroundCheck(geometry, problems, notes)
-    check.goals(goals)
-    check.groups({group.name: group for group in groups}.values(), _indices(draft), goals)
+    for layer in range(len(geometry.grounds)):
+        check = GroundCheck(geometry, layer, problems, notes)
+        check.goals(goals)
+        check.groups({group.name: group for group in groups}.values(), _indices(draft), goals)

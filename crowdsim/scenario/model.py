@@ -55,6 +55,8 @@ class Goal:
         For nearest_of: the goals it means, as ascending indices into the scenario's goals; none of them is itself nearest_of.
     is_inline : bool
         Stands in an agent's list instead of under `goals`.
+    layer : int
+        Number of the floor that it lies on; -1 where the geometry has no floors, and for nearest_of.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Goal:
     area: Any = None
     parts: tuple[int, ...] = ()
     is_inline: bool = False
+    layer: int = -1
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,8 @@ class Group:
     premovement : Distribution, s
     avoidance : Chosen or None
         How these agents avoid others; None is as the scenario says.
+    layer : int
+        Number of the floor on which the agents start; -1 where the geometry has no floors.
     place : Place
         Where the group stands in its file, for messages.
     item : str
@@ -141,6 +146,7 @@ class Group:
     radius: Distribution
     premovement: Distribution
     avoidance: Chosen | None = None
+    layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.scenario import schema
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution, complaint, distribution_from
 from crowdsim.scenario.draft import HOW_MANY, Draft
-from crowdsim.scenario.geometry import AreaReader
+from crowdsim.scenario.geometry import AreaReader, Geometry
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_TICKS
 from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
@@ -60,10 +61,75 @@ def _pair(point: Sequence[float]) -> tuple[float, float]:
     return float(point[0]) + 0.0, float(point[1]) + 0.0  # -0.0 becomes 0.0: it would be another number to a digest
 
 
+class FloorNames:
+    """Turns the names of floors into their numbers.
+
+    Parameters
+    ----------
+    geometry : Geometry or None
+        None where it has problems: then no name is called unknown.
+    problems : Problems
+    """
+
+    def __init__(self, geometry: Geometry | None, problems: Problems) -> None:
+        self.geometry = geometry
+        self.problems = problems
+
+    def layer(self, shape: Any, path: Path, area: Any) -> int:
+        """Return the number of the floor that an item says it is on; -1 where there are no floors, or after a problem was added.
+
+        Parameters
+        ----------
+        shape : schema value with `storey` and `height`
+        path : tuple
+        area : shapely geometry or None
+            Where the item lies in plan; None is everywhere.
+        """
+        storey, height = shape.storey, shape.height
+        if self.geometry is None or (storey is None and height is None and not self.geometry.floors):
+            return -1
+        names = self.geometry.floor_names
+        if height is not None:
+            if storey is not None:
+                self.problems.add((*path, "height"), "storey and height are both given", "Keep one of them.", key=True)
+                return -1
+            return self._layer_at(height, path, area)
+        if storey is None:
+            if len(names) > 1:
+                self.problems.add(path, "says no storey, but the geometry has several", f"Add storey: one of {listed(names)}; or height.")
+            return 0
+        if storey in names and self.geometry.floors:
+            return names.index(storey)
+        if not self.geometry.floors:
+            self.problems.add((*path, "storey"), f'names the storey "{storey}", but the geometry has none', "Leave it out.", key=True)
+        else:
+            self.problems.add((*path, "storey"), f'there is no storey "{storey}"', f"{suggestion(storey, names)} Known are {listed(names)}.".strip())
+        return -1
+
+    def _layer_at(self, height: float, path: Path, area: Any) -> int:
+        """Return the floor whose ground is nearest in height, where the item lies in plan."""
+        assert self.geometry is not None
+        spots = [area] if area is not None else [floor.ground for floor in self.geometry.floors]
+        for spot in spots:
+            common = shapely.intersection(spot, self.geometry.walkable)
+            if not common.is_empty:
+                point = common.representative_point()
+                layer = self.geometry.floor_at(point.x, point.y, height)
+                if layer >= 0:
+                    return layer
+        self.problems.add((*path, "height"), f"there is no ground with a height of about {height:g} m there", "Give a storey, or another place.")
+        return -1
+
+    def text(self, layer: int) -> str:
+        """Return what tells points of one floor from those of others in the names of inline goals."""
+        return f" on {self.geometry.floor_names[layer]}" if self.geometry is not None and layer >= 0 else ""
+
+
 class GoalTable:
     """The goals of a scenario while they are resolved: named ones, and points that stand inline."""
 
-    def __init__(self, draft: Draft, reader: AreaReader, problems: Problems) -> None:
+    def __init__(self, draft: Draft, reader: AreaReader, problems: Problems, floors: FloorNames) -> None:
+        self.floors = floors
         self.problems = problems
         self.known = draft.goal_names
         self.goals_are_known = draft.goals_are_known
@@ -76,11 +142,13 @@ class GoalTable:
     def _goal(self, name: str, shape: Any, reader: AreaReader) -> Goal:
         path = ("goals", name)
         if isinstance(shape, schema.PointGoal):
-            return Goal(name, "point", _pair(shape.point), float(shape.arrive_within))
+            return Goal(name, "point", _pair(shape.point), float(shape.arrive_within), layer=self.floors.layer(shape, path, shapely.Point(shape.point)))
         if isinstance(shape, schema.ExitGoal):
-            return Goal(name, "exit", area=reader.united(shape.exit, (*path, "exit")))
+            area = reader.united(shape.exit, (*path, "exit"))
+            return Goal(name, "exit", area=area, layer=self.floors.layer(shape, path, area))
         if isinstance(shape, schema.RegionGoal):
-            return Goal(name, "region", area=reader.united(shape.region, (*path, "region")))
+            area = reader.united(shape.region, (*path, "region"))
+            return Goal(name, "region", area=area, layer=self.floors.layer(shape, path, area))
         return Goal(name, "nearest_of")
 
     def _flattened(self) -> dict[str, set[str]]:
@@ -137,7 +205,7 @@ class GoalTable:
         for index, item in enumerate(items):
             at = (*path, index) if isinstance(shape, list) else path
             if isinstance(item, schema.VisitPoint):
-                goal = self._inline(item)
+                goal = self._inline(item, at)
                 self.inline[goal.name] = goal
                 found.append((goal.name, item.speed))
                 continue
@@ -150,11 +218,11 @@ class GoalTable:
                 )
         return found
 
-    @staticmethod
-    def _inline(shape: schema.VisitPoint) -> Goal:
+    def _inline(self, shape: schema.VisitPoint, path: Path) -> Goal:
         (x, y), within = _pair(shape.point), float(shape.arrive_within)
-        name = f"({number_text(x)}, {number_text(y)}) within {number_text(within)} m"
-        return Goal(name, "point", (x, y), within, is_inline=True)
+        layer = self.floors.layer(shape, path, shapely.Point(x, y))
+        name = f"({number_text(x)}, {number_text(y)}) within {number_text(within)} m{self.floors.text(layer)}"
+        return Goal(name, "point", (x, y), within, is_inline=True, layer=layer)
 
     def finished(self) -> tuple[Goal, ...]:
         """Return all goals, ascending by name."""
@@ -205,18 +273,21 @@ class GroupResolver:
         self._check_stay(shape, visits, (*path, "leave_on_arrival"))
         listed_visits, agents = self._listed(shape, path, speed, radius)
         self._check_step(speed, radius, [own for _, own in visits], path)
+        region = self.reader.united(shape.region, (*path, "region")) if shape.region is not None else None
+        spot = shapely.Point(shape.positions[0]) if shape.positions else region
         group = Group(
             name=shape.name,
             count=count,
             positions=np.array(shape.positions, dtype=np.float64).reshape(-1, 2) + 0.0 if shape.positions is not None else None,
             listed=tuple(agents),
-            region=self.reader.united(shape.region, (*path, "region")) if shape.region is not None else None,
+            region=region,
             visits=(),
             leave_on_arrival=shape.leave_on_arrival,
             speed=speed,
             radius=radius,
             premovement=distributions["premovement"] or NO_PREMOVEMENT,
             avoidance=self._avoidance((*path, "avoidance")),
+            layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),
         )

@@ -9,62 +9,45 @@ A key that may be left out is optional here, but never null: an empty value is r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import Field, Tag
 
-from crowdsim.scenario.limits import MAX_AGENTS, MAX_COORDINATE_M, MAX_CORNERS, MAX_GOALS, MAX_GROUPS, MAX_KEY_LENGTH, MAX_VISITS
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_GROUPS, MAX_VISITS
+from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are found here
+    AREA_KEYS,
+    Area,
+    Areas,
+    BoxArea,
+    Circle,
+    CircleArea,
+    ConnectionShape,
+    Expects,
+    FileName,
+    GeoJsonFileArea,
+    GeometryShape,
+    Length,
+    Metres,
+    Name,
+    PatchShape,
+    Point,
+    PolygonArea,
+    Ring,
+    S2FileArea,
+    Seconds,
+    Shape,
+    StoreyShape,
+    SurfaceShape,
+    Unit,
+    WktArea,
+    WktFileArea,
+    by_form,
+    is_number,
+    key_form,
+)
 
 DEFAULT_ARRIVE_WITHIN_M = 0.3  # A body's radius and a little more: one who stands on the point does not keep others from arriving beside him.
-DEFAULT_CORNERS = 32  # A pillar of 1 m radius is then 5 mm too thin at most.
 LARGEST_ID = 2**63 - 1  # ids and seeds are kept as int64
-
-
-@dataclass(frozen=True)
-class Expects:
-    """Says in an error what a value should have been, for example ``a point [x, y]``."""
-
-    what: str
-
-
-@dataclass(frozen=True)
-class Unit:
-    """Unit of a number, for errors."""
-
-    unit: str
-
-
-class Shape(BaseModel):
-    """A mapping whose keys are all known and in which no text is taken for a number."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-def by_form(form_of: Callable[[Any], str | None], expects: str) -> Any:
-    """Return the discriminator of a union: `form_of` names the one alternative whose errors are told; `expects` is told where there is none."""
-    return Discriminator(form_of, custom_error_type="form", custom_error_message=expects)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _key_form(value: Any, *keys: str) -> str | None:
-    """Return the form of a mapping: that of the first of `keys` that it has."""
-    return next((f"~{key}" for key in keys if key in value), None) if isinstance(value, dict) else None
-
-
-# Numbers and points -------------------------------------------------------------------------------------------------------------------------------
-
-Metres = Annotated[float, Field(ge=-MAX_COORDINATE_M, le=MAX_COORDINATE_M), Unit("m")]
-Length = Annotated[float, Field(gt=0, le=MAX_COORDINATE_M), Unit("m")]
-Seconds = Annotated[float, Field(ge=0, le=1e9), Unit("s")]
-Point = Annotated[list[Metres], Field(min_length=2, max_length=2), Expects("a point [x, y]")]
-Ring = Annotated[list[Point], Field(min_length=3), Expects("a polygon of at least 3 points [[x, y], ...]")]
-Name = Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH, pattern=r"^[^(\s]([^\x00-\x1f]*\S)?$"), Expects("a name")]
-FileName = Annotated[str, Field(min_length=1, max_length=4096), Expects("the name of a file")]
 
 
 # Distributions ------------------------------------------------------------------------------------------------------------------------------------
@@ -136,129 +119,16 @@ Distribution = Annotated[
     | Annotated[LogNormalForm, Tag("~lognormal")]
     | Annotated[ChoiceForm, Tag("~choice")],
     by_form(
-        lambda value: "~number" if _is_number(value) else _key_form(value, *DISTRIBUTION_KEYS),
+        lambda value: "~number" if is_number(value) else key_form(value, *DISTRIBUTION_KEYS),
         "a number or a distribution {uniform: ...}, {normal: ...}, {lognormal: ...} or {choice: ...}",
     ),
 ]
 
-# Areas --------------------------------------------------------------------------------------------------------------------------------------------
-
-
-class Named(Shape):
-    """Something with a name for messages and pictures."""
-
-    name: Name | None = Field(default=None, description="Name for messages and pictures.")
-
-
-class PolygonArea(Named):
-    """A polygon with holes."""
-
-    polygon: Ring = Field(description="Outer boundary, in either direction; the last point need not repeat the first.")
-    holes: list[Ring] = Field(default=[], description="Boundaries of holes.")
-
-
-class BoxArea(Named):
-    """A rectangle along the axes."""
-
-    box: Annotated[list[Metres], Field(min_length=4, max_length=4), Expects("a box [xmin, ymin, xmax, ymax]")] = Field(
-        description="[xmin, ymin, xmax, ymax], m."
-    )
-
-
-class Circle(Shape):
-    """A regular polygon in a circle."""
-
-    centre: Point = Field(description="Centre, m.")
-    radius: Length = Field(description="Distance of the corners from the centre, m.")
-    corners: Annotated[int, Field(ge=3, le=MAX_CORNERS)] = Field(
-        default=DEFAULT_CORNERS, description="Number of corners; the first lies in the direction of x."
-    )
-
-
-class CircleArea(Named):
-    """A circle as a regular polygon."""
-
-    circle: Circle
-
-
-class WktArea(Named):
-    """Polygons as well-known text."""
-
-    wkt: Annotated[str, Field(min_length=1)] = Field(description="POLYGON, MULTIPOLYGON or a GEOMETRYCOLLECTION of them, in metres; they are united.")
-
-
-class WktFileArea(Named):
-    """Polygons from a file of well-known text."""
-
-    wkt_file: FileName = Field(description="File, relative to the scenario's folder.")
-
-
-class GeoJsonFileArea(Named):
-    """Polygons from a GeoJSON file."""
-
-    geojson_file: FileName = Field(description="File with a geometry, feature or feature collection, in metres, relative to the scenario's folder.")
-
-
-class S2FileArea(Named):
-    """Areas and obstacles from a file in the JSON form of grid maps (`areas`, `obstacles`, `cellSize`, ...)."""
-
-    s2_file: FileName = Field(description="File, relative to the scenario's folder. Its x, z become x, y; areas with `available: false` are left out.")
-
-
-AREA_KEYS = ("polygon", "box", "circle", "wkt", "wkt_file", "geojson_file", "s2_file")
-_AREA_FORMS = "a polygon [[x, y], ...] or one of {polygon: ...}, {box: ...}, {circle: ...}, {wkt: ...}, {wkt_file: ...}, {geojson_file: ...}, {s2_file: ...}"
-
-
-def _area_form(value: Any) -> str | None:
-    return "~ring" if isinstance(value, list) else _key_form(value, *AREA_KEYS)
-
-
-def _areas_form(value: Any) -> str | None:
-    """Tell a list of areas from a single polygon, which is a list of points: a list of numbers."""
-    if isinstance(value, list):
-        first = value[0] if value else None
-        is_list = isinstance(first, dict) or (isinstance(first, list) and bool(first) and isinstance(first[0], (list, dict))) or not value
-        return "~list" if is_list else "~ring"
-    return _key_form(value, *AREA_KEYS)
-
-
-Area = Annotated[
-    Annotated[Ring, Tag("~ring")]
-    | Annotated[PolygonArea, Tag("~polygon")]
-    | Annotated[BoxArea, Tag("~box")]
-    | Annotated[CircleArea, Tag("~circle")]
-    | Annotated[WktArea, Tag("~wkt")]
-    | Annotated[WktFileArea, Tag("~wkt_file")]
-    | Annotated[GeoJsonFileArea, Tag("~geojson_file")]
-    | Annotated[S2FileArea, Tag("~s2_file")],
-    by_form(_area_form, _AREA_FORMS),
-]
-Areas = Annotated[
-    Annotated[Ring, Tag("~ring")]
-    | Annotated[list[Area], Tag("~list")]
-    | Annotated[PolygonArea, Tag("~polygon")]
-    | Annotated[BoxArea, Tag("~box")]
-    | Annotated[CircleArea, Tag("~circle")]
-    | Annotated[WktArea, Tag("~wkt")]
-    | Annotated[WktFileArea, Tag("~wkt_file")]
-    | Annotated[GeoJsonFileArea, Tag("~geojson_file")]
-    | Annotated[S2FileArea, Tag("~s2_file")],
-    by_form(_areas_form, _AREA_FORMS + ", or a list of them"),
-]
-
-
-class GeometryShape(Shape):
-    """Where one may walk: the union of the walkable areas without the obstacles."""
-
-    walkable: Areas = Field(description="Areas where one may walk; several are united.")
-    obstacles: Areas = Field(default=[], description="Areas where nobody walks.")
-    resolved: bool = Field(
-        default=False,
-        description="True in scenarios that crowdsim has written into a recording: walkable is the final ground, obstacles have been cut out of it already.",
-    )
-
-
 # Goals --------------------------------------------------------------------------------------------------------------------------------------------
+
+
+STOREY: Any = Field(default=None, description="Storey or connection on which it lies; needed where the geometry has several, unless height is given.")
+HEIGHT: Any = Field(default=None, description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.")
 
 
 class PointGoal(Shape):
@@ -266,18 +136,24 @@ class PointGoal(Shape):
 
     point: Point = Field(description="The point, m.")
     arrive_within: Length = Field(default=DEFAULT_ARRIVE_WITHIN_M, description="Distance from the point at which an agent has arrived, m.")
+    storey: Name | None = STOREY
+    height: Metres | None = HEIGHT
 
 
 class ExitGoal(Shape):
     """An area through which agents leave the world."""
 
     exit: Areas = Field(description="An agent that heads for the exit leaves the world when its centre is inside. Where it covers a wall, the wall is open.")
+    storey: Name | None = STOREY
+    height: Metres | None = HEIGHT
 
 
 class RegionGoal(Shape):
     """An area to walk into."""
 
     region: Areas = Field(description="An agent has arrived when its centre is inside.")
+    storey: Name | None = STOREY
+    height: Metres | None = HEIGHT
 
 
 class NearestGoal(Shape):
@@ -292,7 +168,7 @@ GoalShape = Annotated[
     | Annotated[ExitGoal, Tag("~exit")]
     | Annotated[RegionGoal, Tag("~region")]
     | Annotated[NearestGoal, Tag("~nearest_of")],
-    by_form(lambda value: _key_form(value, *GOAL_KEYS), "a goal {point: [x, y]}, {exit: area}, {region: area} or {nearest_of: [names]}"),
+    by_form(lambda value: key_form(value, *GOAL_KEYS), "a goal {point: [x, y]}, {exit: area}, {region: area} or {nearest_of: [names]}"),
 ]
 VisitSpeed = Annotated[float, Field(gt=0, le=50), Unit("m/s")]
 
@@ -314,7 +190,7 @@ VISIT_KEYS = ("goal", "point")
 
 
 def _visit_form(value: Any) -> str | None:
-    return "~name" if isinstance(value, str) else _key_form(value, *VISIT_KEYS)
+    return "~name" if isinstance(value, str) else key_form(value, *VISIT_KEYS)
 
 
 Visit = Annotated[
@@ -363,6 +239,10 @@ class GroupShape(Bodies):
         default=None, description="The agents one by one."
     )
     region: Areas | None = Field(default=None, description="Where agents without a position start. Default: all walkable ground.")
+    storey: Name | None = Field(
+        default=None, description="Storey or connection on which the agents start; needed where the geometry has several, unless height is given."
+    )
+    height: Metres | None = HEIGHT
     leave_on_arrival: bool = Field(default=True, description="Agents leave the world at their last goal; false: they stay there and stand.")
     avoidance: Any = Field(
         default=None, description="How these agents avoid others, in place of the scenario's avoidance; what is left out is as there if the model is the same."
@@ -392,12 +272,12 @@ class EveryShape(Shape):
 
 RecordedAgent = Annotated[
     Annotated[int, Field(ge=0, le=LARGEST_ID), Tag("~id")] | Annotated[Name, Tag("~name")],
-    by_form(lambda value: "~name" if isinstance(value, str) else "~id" if _is_number(value) else None, "an agent's id or the name of a group"),
+    by_form(lambda value: "~name" if isinstance(value, str) else "~id" if is_number(value) else None, "an agent's id or the name of a group"),
 ]
 RecordedAgents = Annotated[
     Annotated[Literal["all"], Tag("~all")] | Annotated[list[RecordedAgent], Tag("~list")] | Annotated[EveryShape, Tag("~every")],
     by_form(
-        lambda value: "~list" if isinstance(value, list) else "~all" if value == "all" else _key_form(value, "every"),
+        lambda value: "~list" if isinstance(value, list) else "~all" if value == "all" else key_form(value, "every"),
         "all, a list of agents' ids and names of groups, or {every: k}",
     ),
 ]

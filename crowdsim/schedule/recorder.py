@@ -48,6 +48,7 @@ class Recorder:
         self._frames = 0
         self.kept: Kept | None = None  # where the file is, once it is finished
         self._region = scenario.record.region
+        self._world = built.world
         chosen = recorded_rows(scenario, built.agents)
         self._chosen = None if chosen.all() else chosen  # by place in the order of identity, which is entity - 1
         header = Header(
@@ -56,8 +57,8 @@ class Recorder:
             seed=scenario.seed,
             tick_s=scenario.tick,
             ticks_per_frame=self.every,
-            ground=(wkt_of(scenario.geometry.walkable),),
-            layers=("ground",),
+            ground=tuple(wkt_of(ground) for ground in scenario.geometry.grounds),
+            layers=scenario.geometry.floor_names,
             groups=tuple(group.name for group in scenario.groups),
             goals=tuple(goal.name for goal in scenario.goals),
             parameters=_parameters(scenario),
@@ -95,7 +96,7 @@ class Recorder:
         keep = self._kept_rows(agents)
         columns = {column.name: getattr(agents, column.name)[keep] for column in self._columns}
         position = agents.position[keep]
-        self.writer.frame(self._frames, tick, agents.entity[keep], position[:, 0], position[:, 1], 0.0, columns)
+        self.writer.frame(self._frames, tick, agents.entity[keep], position[:, 0], position[:, 1], self._world.heights()[keep], columns)
         self._frames += 1
 
     def _kept_rows(self, agents: AgentColumns) -> Any:

@@ -56,8 +56,10 @@ class Avoid(System):
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
         active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1)).view(np.uint8)
+        # On slopes in the direction that each likes to go; Integrate keeps the limit in the direction that it goes.
+        fastest = agents.maximum_speed if world.is_level else agents.maximum_speed * self.shares_in_plan(tick, agents.preferred_velocity)
         view = CrowdView(
-            agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, agents.maximum_speed, active, world.polygons(),
+            agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, fastest, active, world.polygons(),
             agents.layer, tick.cells, world.walls, agents.neighbour_reach,
         )  # fmt: skip
         if self.explained is not None:

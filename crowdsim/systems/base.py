@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import Cells
+from crowdsim.navigation.slopes import plan_shares
 from crowdsim.threads import Team
 from crowdsim.world.world import World
 
@@ -68,6 +69,13 @@ class System(esper.Processor):
         """Take back what `state()` gave."""
         if state:
             raise ValueError(f"{type(self).__name__} keeps no state, but was given {', '.join(state)}")
+
+    def shares_in_plan(self, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2), as a share of its speed on level ground; shape (n,)."""
+        share = np.ones(len(velocity))
+        if not self.world.is_level:
+            tick.team.run(plan_shares, len(velocity), self.world.mesh, self.world.polygons(), velocity, share)
+        return share
 
     @staticmethod
     def count_of(mask: NDArray[np.bool_]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.navigation.hold import Held
 from crowdsim.navigation.steer import guess_many, steer_many
@@ -38,12 +39,19 @@ class Follow(System):
             Held(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
         )
         tick.counts["guessing"] = self.count_of(guesses)
-        if not tick.counts["guessing"]:
-            return
+        if tick.counts["guessing"]:
+            self._guess(tick, guesses, polygon)
+        if not world.is_level:
+            walks = follows | guesses
+            agents.preferred_velocity[walks] *= self.shares_in_plan(tick, agents.preferred_velocity)[walks, None]
+
+    def _guess(self, tick: Tick, guesses: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
+        """Set the preferred velocities of those whose path is not there yet."""
+        world, agents = self.world, self.world.agents
         moved_on = guesses & (agents.guessed[:, 0] != polygon)
         agents.guessed[moved_on, 1:] = agents.guessed[moved_on, :-1]
         agents.guessed[moved_on, 0] = polygon[moved_on]
         tick.team.run(
-            guess_many, rows, world.mesh, world.goals, agents.goal, polygon, agents.guessed, guesses.view(np.uint8), agents.position, agents.radius,
+            guess_many, len(agents), world.mesh, world.goals, agents.goal, polygon, agents.guessed, guesses.view(np.uint8), agents.position, agents.radius,
             agents.desired_speed, agents.preferred_velocity, agents.next_corner,
         )

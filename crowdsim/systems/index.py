@@ -12,7 +12,7 @@ CELL_M = 1.5  # About half the radius that holds ten neighbours at 1 a square me
 class Index(System):
     """Build the neighbour index of the positions at the begin of the tick."""
 
-    reads = ("position", "layer")
+    reads = ("position", "layer", "surface")
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -20,5 +20,6 @@ class Index(System):
 
     def process(self, tick: Tick) -> None:
         """Sort by cell."""
-        agents = self.world.agents
-        tick.cells = self.index.build(agents.position, agents.layer)
+        position = self.world.agents.position
+        part, heights = self.world.ground_of(position)
+        tick.cells = self.index.build(position, part, heights=heights)

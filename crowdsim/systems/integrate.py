@@ -9,13 +9,12 @@ from crowdsim.systems.base import System, Tick
 class Integrate(System):
     """Write where everybody would be at the end of the tick."""
 
-    reads = ("position", "chosen_velocity", "maximum_speed")
+    reads = ("position", "chosen_velocity", "maximum_speed", "surface")
     writes = ("chosen_velocity", "tentative_position")
 
     def process(self, tick: Tick) -> None:
         """One explicit Euler step."""
-        agents = self.world.agents
+        world, agents = self.world, self.world.agents
         chosen = agents.chosen_velocity.copy()
-        tick.team.run(
-            integrate, len(agents), agents.position, chosen, agents.maximum_speed, tick.length, agents.chosen_velocity, agents.tentative_position
-        )
+        fastest = agents.maximum_speed if world.is_level else agents.maximum_speed * self.shares_in_plan(tick, chosen)
+        tick.team.run(integrate, len(agents), agents.position, chosen, fastest, tick.length, agents.chosen_velocity, agents.tentative_position)

@@ -35,8 +35,9 @@ class Separate(System):
         tentative, polygon, walls = agents.tentative_position, self.world.polygons(), self.world.walls
         free, clear, pushed = np.empty_like(tentative), np.empty(count, dtype=np.float32), np.empty_like(tentative)
         self._separator.move_off_walls(agents.position, tentative, agents.radius, polygon, agents.wall_distance, walls, tick.team, free, clear)
+        part, heights = self.world.ground_of(free)
         parted = self._separator.separate(
-            free, agents.radius, np.ones(count, dtype=np.uint8), agents.layer, polygon, clear, walls, tick.team, pushed
+            free, agents.radius, np.ones(count, dtype=np.uint8), part, polygon, clear, walls, tick.team, pushed, heights,
         )  # fmt: skip
         # Whom nobody pushed goes where it wanted: what walls take of its step is for Walk to say.
         is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])

@@ -15,11 +15,13 @@ import esper
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.cells import Heights
 from crowdsim.geometry.walls import Walls
 from crowdsim.navigation import handles
 from crowdsim.navigation.corridors import CorridorStore
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.slopes import heights_at
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.events import EventKind, EventLog
 
@@ -96,6 +98,7 @@ class World:
 
     def __init__(self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary]) -> None:
         self.mesh, self.walls, self.goals, self.goal_names, self.itineraries = mesh, walls, goals, goal_names, itineraries
+        self.is_level = mesh.is_level
         self.agents = AgentColumns()
         self.corridors = CorridorStore()
         self.events = EventLog()
@@ -125,6 +128,23 @@ class World:
     def polygons(self) -> NDArray[np.int64]:
         """Return the polygon under each agent, shape (n,)."""
         return handles.polygon_of(self.agents.surface)
+
+    def heights(self, position: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the height (m) of the ground under each agent, shape (n,); of the plane that it is on over another `position`, (n, 2)."""
+        out = np.full(len(self.agents), self.mesh.vertex[0, 2])
+        if not self.is_level:
+            heights_at(0, len(out), self.mesh, self.polygons(), self.agents.position if position is None else position, out)
+        return out
+
+    def ground_of(self, position: NDArray[np.float64]) -> tuple[NDArray[np.int32], Heights | None]:
+        """Return what decides who meets whom: the part of the mesh that each agent is on, (n,), and the ground under these positions.
+
+        On level ground that is the floor, and nothing.
+        """
+        if self.is_level:
+            return self.agents.layer, None
+        polygon = self.polygons()
+        return self.mesh.polygon_part[polygon], Heights(self.heights(position), self.mesh.polygon_slope[polygon], self.mesh.step)
 
     def itinerary_of(self, entity: int) -> Itinerary:
         """Return an agent's list of goals."""

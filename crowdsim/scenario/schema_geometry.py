@@ -1,0 +1,240 @@
+"""The shape of a scenario's ground, and what all shapes are made of: numbers with units, points, names, areas, storeys, surfaces.
+
+See `crowdsim.scenario.schema`, which has the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_CORNERS, MAX_FACES, MAX_FLOORS, MAX_KEY_LENGTH
+
+DEFAULT_CORNERS = 32  # A pillar of 1 m radius is then 5 mm too thin at most.
+
+
+@dataclass(frozen=True)
+class Expects:
+    """Says in an error what a value should have been, for example ``a point [x, y]``."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Unit of a number, for errors."""
+
+    unit: str
+
+
+class Shape(BaseModel):
+    """A mapping whose keys are all known and in which no text is taken for a number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def by_form(form_of: Callable[[Any], str | None], expects: str) -> Any:
+    """Return the discriminator of a union: `form_of` names the one alternative whose errors are told; `expects` is told where there is none."""
+    return Discriminator(form_of, custom_error_type="form", custom_error_message=expects)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def key_form(value: Any, *keys: str) -> str | None:
+    """Return the form of a mapping: that of the first of `keys` that it has."""
+    return next((f"~{key}" for key in keys if key in value), None) if isinstance(value, dict) else None
+
+
+# Numbers and points -------------------------------------------------------------------------------------------------------------------------------
+
+Metres = Annotated[float, Field(ge=-MAX_COORDINATE_M, le=MAX_COORDINATE_M), Unit("m")]
+Length = Annotated[float, Field(gt=0, le=MAX_COORDINATE_M), Unit("m")]
+Seconds = Annotated[float, Field(ge=0, le=1e9), Unit("s")]
+Point = Annotated[list[Metres], Field(min_length=2, max_length=2), Expects("a point [x, y]")]
+Ring = Annotated[list[Point], Field(min_length=3), Expects("a polygon of at least 3 points [[x, y], ...]")]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH, pattern=r"^[^(\s]([^\x00-\x1f]*\S)?$"), Expects("a name")]
+Point3 = Annotated[list[Metres], Field(min_length=3, max_length=3), Expects("a point [x, y, z]")]
+Stretch = Annotated[list[Point], Field(min_length=2, max_length=2), Expects("a line [[x, y], [x, y]]")]
+SpeedShare = Annotated[float, Field(gt=0, le=5)]
+FileName = Annotated[str, Field(min_length=1, max_length=4096), Expects("the name of a file")]
+
+
+# Areas --------------------------------------------------------------------------------------------------------------------------------------------
+
+
+class Named(Shape):
+    """Something with a name for messages and pictures."""
+
+    name: Name | None = Field(default=None, description="Name for messages and pictures.")
+
+
+class PolygonArea(Named):
+    """A polygon with holes."""
+
+    polygon: Ring = Field(description="Outer boundary, in either direction; the last point need not repeat the first.")
+    holes: list[Ring] = Field(default=[], description="Boundaries of holes.")
+
+
+class BoxArea(Named):
+    """A rectangle along the axes."""
+
+    box: Annotated[list[Metres], Field(min_length=4, max_length=4), Expects("a box [xmin, ymin, xmax, ymax]")] = Field(
+        description="[xmin, ymin, xmax, ymax], m."
+    )
+
+
+class Circle(Shape):
+    """A regular polygon in a circle."""
+
+    centre: Point = Field(description="Centre, m.")
+    radius: Length = Field(description="Distance of the corners from the centre, m.")
+    corners: Annotated[int, Field(ge=3, le=MAX_CORNERS)] = Field(
+        default=DEFAULT_CORNERS, description="Number of corners; the first lies in the direction of x."
+    )
+
+
+class CircleArea(Named):
+    """A circle as a regular polygon."""
+
+    circle: Circle
+
+
+class WktArea(Named):
+    """Polygons as well-known text."""
+
+    wkt: Annotated[str, Field(min_length=1)] = Field(description="POLYGON, MULTIPOLYGON or a GEOMETRYCOLLECTION of them, in metres; they are united.")
+
+
+class WktFileArea(Named):
+    """Polygons from a file of well-known text."""
+
+    wkt_file: FileName = Field(description="File, relative to the scenario's folder.")
+
+
+class GeoJsonFileArea(Named):
+    """Polygons from a GeoJSON file."""
+
+    geojson_file: FileName = Field(description="File with a geometry, feature or feature collection, in metres, relative to the scenario's folder.")
+
+
+class S2FileArea(Named):
+    """Areas and obstacles from a file in the JSON form of grid maps (`areas`, `obstacles`, `cellSize`, ...)."""
+
+    s2_file: FileName = Field(description="File, relative to the scenario's folder. Its x, z become x, y; areas with `available: false` are left out.")
+
+
+AREA_KEYS = ("polygon", "box", "circle", "wkt", "wkt_file", "geojson_file", "s2_file")
+_AREA_FORMS = "a polygon [[x, y], ...] or one of {polygon: ...}, {box: ...}, {circle: ...}, {wkt: ...}, {wkt_file: ...}, {geojson_file: ...}, {s2_file: ...}"
+
+
+def _area_form(value: Any) -> str | None:
+    return "~ring" if isinstance(value, list) else key_form(value, *AREA_KEYS)
+
+
+def _areas_form(value: Any) -> str | None:
+    """Tell a list of areas from a single polygon, which is a list of points: a list of numbers."""
+    if isinstance(value, list):
+        first = value[0] if value else None
+        is_list = isinstance(first, dict) or (isinstance(first, list) and bool(first) and isinstance(first[0], (list, dict))) or not value
+        return "~list" if is_list else "~ring"
+    return key_form(value, *AREA_KEYS)
+
+
+Area = Annotated[
+    Annotated[Ring, Tag("~ring")]
+    | Annotated[PolygonArea, Tag("~polygon")]
+    | Annotated[BoxArea, Tag("~box")]
+    | Annotated[CircleArea, Tag("~circle")]
+    | Annotated[WktArea, Tag("~wkt")]
+    | Annotated[WktFileArea, Tag("~wkt_file")]
+    | Annotated[GeoJsonFileArea, Tag("~geojson_file")]
+    | Annotated[S2FileArea, Tag("~s2_file")],
+    by_form(_area_form, _AREA_FORMS),
+]
+Areas = Annotated[
+    Annotated[Ring, Tag("~ring")]
+    | Annotated[list[Area], Tag("~list")]
+    | Annotated[PolygonArea, Tag("~polygon")]
+    | Annotated[BoxArea, Tag("~box")]
+    | Annotated[CircleArea, Tag("~circle")]
+    | Annotated[WktArea, Tag("~wkt")]
+    | Annotated[WktFileArea, Tag("~wkt_file")]
+    | Annotated[GeoJsonFileArea, Tag("~geojson_file")]
+    | Annotated[S2FileArea, Tag("~s2_file")],
+    by_form(_areas_form, _AREA_FORMS + ", or a list of them"),
+]
+
+
+class StoreyShape(Shape):
+    """A level floor."""
+
+    name: Name = Field(description="Name of the storey.")
+    elevation: Metres = Field(description="Height of the floor, m.")
+    walkable: Areas = Field(description="Areas where one may walk; several are united.")
+    obstacles: Areas = Field(default=[], description="Areas where nobody walks.")
+
+
+class ConnectionShape(Shape):
+    """A stair or ramp that leads straight from one storey up to another. Where a way turns, the landing is a storey of its own."""
+
+    name: Name = Field(description="Name of the connection; no storey has it.")
+    kind: Literal["stair", "ramp"] = Field(default="stair", description="stair or ramp: which speeds are usual on it.")
+    lower: Name = Field(description="Name of the storey at its foot.")
+    upper: Name = Field(description="Name of the storey at its head.")
+    foot: Stretch = Field(description="Line along which it meets the lower storey's ground, m.")
+    head: Stretch = Field(description="Line along which it meets the upper storey's ground, parallel to the foot, m.")
+    speed_up: SpeedShare | None = Field(
+        default=None, description="Speed upwards along the surface, as a share of that on level ground. Default: 0.5 on stairs (RiMEA 2), 1 on ramps."
+    )
+    speed_down: SpeedShare | None = Field(
+        default=None, description="Speed downwards along the surface, as a share of that on level ground. Default: 0.75 on stairs (RiMEA 3), 1 on ramps."
+    )
+
+
+class PatchShape(Shape):
+    """A plane piece of a surface, as crowdsim writes it into a recording."""
+
+    wkt: Annotated[str, Field(min_length=1)] = Field(description="Its outline in plan.")
+    plane: Annotated[list[float], Field(min_length=5, max_length=5)] = Field(description="A point of its plane (x, y, z, m) and how it rises along x and y.")
+    sheet: Annotated[int, Field(ge=0, le=MAX_FACES)] = Field(description="Pieces of one sheet lie side by side.")
+
+
+class SurfaceShape(Shape):
+    """Ground from a mesh in space: its upward faces, less what stands on them or hangs less than the clearance above."""
+
+    obj_file: FileName | None = Field(default=None, description="Wavefront OBJ file, in metres, relative to the scenario's folder.")
+    up: Literal["y", "z"] = Field(default="y", description="Which axis of the file points up; with y, its x and -z become x and y.")
+    polygons: Annotated[list[Annotated[list[Point3], Field(min_length=3)]], Field(max_length=MAX_FACES)] | None = Field(
+        default=None, description="Convex polygons [[x, y, z], ...] in place of a file, counter-clockwise seen from above; z is up."
+    )
+    steepest: Annotated[float, Field(gt=0, le=5)] = Field(default=1.0, description="Rise over run up to which a face is walked on; 1 is 45 degrees.")
+    patches: list[PatchShape] | None = Field(default=None, description="In scenarios that crowdsim has written into a recording: the final ground.")
+    floors: list[Annotated[int, Field(ge=0, le=MAX_FACES)]] = Field(default=[], description="With patches: the floor of each sheet.")
+
+
+class GeometryShape(Shape):
+    """Where one may walk: the union of the walkable areas without the obstacles; storeys with stairs and ramps between them; or a mesh in space."""
+
+    walkable: Areas | None = Field(
+        default=None, description="Areas where one may walk; several are united. Exactly one of walkable, storeys and surface is given."
+    )
+    obstacles: Areas = Field(default=[], description="Areas where nobody walks.")
+    storeys: Annotated[list[StoreyShape], Field(max_length=MAX_FLOORS), Expects("a list of storeys [{name: ..., elevation: ..., walkable: ...}, ...]")] = Field(
+        default=[], description="Level floors, one above the other or side by side."
+    )
+    connections: Annotated[
+        list[ConnectionShape], Field(max_length=MAX_FLOORS), Expects("a list of connections [{name: ..., lower: ..., upper: ..., foot: ..., head: ...}, ...]")
+    ] = Field(default=[], description="Stairs and ramps from storey to storey.")
+    surface: SurfaceShape | None = Field(default=None, description="A mesh in space, in place of walkable and storeys.")
+    clearance: Annotated[float, Field(ge=1.0, le=10.0), Unit("m")] = Field(
+        default=2.0, description="Free height that ground needs above it, m: what has less is not walkable."
+    )
+    resolved: bool = Field(
+        default=False,
+        description="True in scenarios that crowdsim has written into a recording: walkable is the final ground, obstacles have been cut out of it already.",
+    )

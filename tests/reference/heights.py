@@ -1,0 +1,50 @@
+"""Twins of what is said of heights and slopes: every polygon is looked at, every formula is the definition.
+
+Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, share_ground, on_same_ground, _sort_heights.
+"""
+
+import math
+
+import numpy as np
+
+from tests.reference.mesh import corners_of, depth_in_polygon
+
+
+def plane_of(mesh, polygon):
+    """Coefficients (a, b, c) of the plane z = a x + b y + c through the corners, by least squares about their middle, and that middle."""
+    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+    corners = mesh.vertex[mesh.edge_vertex[first:last]]
+    middle = corners.mean(axis=0)
+    offset = corners - middle
+    slope = np.linalg.lstsq(offset[:, :2], offset[:, 2], rcond=None)[0]
+    return slope, middle
+
+
+def height_at(mesh, polygon, x, y):
+    """Height of the plane through the corners."""
+    slope, middle = plane_of(mesh, polygon)
+    return float(middle[2] + slope @ (np.array([x, y]) - middle[:2]))
+
+
+def locate_at_height(mesh, x, y, z):
+    """Of the polygons that hold a point in plan (up to a micrometre) the one whose height there is nearest."""
+    holding = [p for p in range(mesh.polygon_count) if len(corners_of(mesh, p)) and depth_in_polygon(mesh, p, x, y) > -1e-6]
+    return min(holding, key=lambda p: (round(abs(height_at(mesh, p, x, y) - z), 9), p)) if holding else -1
+
+
+def plan_share(mesh, polygon, vx, vy):
+    """Speed in plan over speed on level ground: a step of one metre in plan climbs g . u metres."""
+    speed = math.hypot(vx, vy)
+    if speed == 0.0:
+        return 1.0
+    slope, _ = plane_of(mesh, polygon)
+    climb = float(slope @ np.array([vx, vy])) / speed
+    up, down = mesh.polygon_pace[polygon]
+    pace = max(up, down) if abs(climb) < 1e-12 else up if climb > 0.0 else down
+    return pace / math.hypot(1.0, climb)
+
+
+def share_ground(place, slope, step, i, j):
+    """Whether each of two agents at (x, y, z) stands less than `step` above or below the plane of the other."""
+    way = place[j] - place[i]
+    return all(abs(way[2] - slope[k] @ way[:2]) < step for k in (i, j))
