@@ -195,6 +195,6 @@ def _tangents_of(mesh, corners, room, first, second, most, crossed, flood, ends,
         if first_side == second_side and strip < most:
             high = strip
         ends[count, 0], ends[count, 1] = 2 * first + kind // 2, 2 * second + kind % 2
-        radii[count, 0], radii[count, 1], radii[count, 2] = low, high, min(strip, room[first], room[second])
+        radii[count, 0], radii[count, 1], radii[count, 2] = low, high, min(strip, high, room[first], room[second])
         count += 1
     return count

@@ -51,6 +51,17 @@ def _longer(array):
     return grown
 
 
+@lean_kernel
+def _put_in_order(array, first, last):
+    """Sort ``array[first:last]``, by insertion: corners that are met one after the other are mostly in order."""
+    for i in range(first + 1, last):
+        value, k = array[i], i
+        while k > first and array[k - 1] > value:
+            array[k] = array[k - 1]
+            k -= 1
+        array[k] = value
+
+
 @kernel
 def see_all(mesh, corners, most):
     """Find for every corner what it sees: the mesh is unfolded from it, portal by portal, through the window that the portals before leave open.
@@ -69,7 +80,8 @@ def see_all(mesh, corners, most):
 
     Notes
     -----
-    A window is narrowed exactly at vertices, so each polygon is looked into once for every separate window: the work is the number of polygons in sight.
+    Windows do not overlap, so the work is the number of polygons in sight. Feet on walls lie off the line between its corners by rounding: corners count
+    as seen within `GRAZE_M` of a window.
     Twin: `tests/reference/visibility.py`.
     """
     polygons, count = mesh.polygon_start.size - 1, corners.vertex.size
@@ -110,6 +122,7 @@ def see_all(mesh, corners, most):
             entry, right, left = mesh.edge_twin[stack[depth, 0]], stack[depth, 1], stack[depth, 2]
             visits += 1
             rx, ry, lx, ly = mesh.vertex[right, 0], mesh.vertex[right, 1], mesh.vertex[left, 0], mesh.vertex[left, 1]
+            graze_right, graze_left = GRAZE_M * np.hypot(rx - ux, ry - uy), GRAZE_M * np.hypot(lx - ux, ly - uy)
             polygon = mesh.edge_polygon[entry]
             if zone_stamp[polygon] != corner:
                 zone_stamp[polygon] = corner
@@ -124,7 +137,7 @@ def see_all(mesh, corners, most):
                 ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
                 past_right, past_left = orientation(ux, uy, rx, ry, ax, ay), orientation(ux, uy, lx, ly, ax, ay)
                 other = corners.at_edge[edge]
-                if other >= 0 and past_right >= 0.0 and past_left <= 0.0 and corner_stamp[other] != corner:
+                if other >= 0 and past_right >= -graze_right and past_left <= graze_left and corner_stamp[other] != corner:
                     corner_stamp[other] = corner
                     if place == pair.size:
                         pair = _longer(pair)
@@ -141,7 +154,7 @@ def see_all(mesh, corners, most):
         if place > most or zones > most:
             none = np.zeros(0, dtype=np.int32)
             return Seen(np.zeros(count + 1, dtype=np.int64), none, np.zeros(polygons + 1, dtype=np.int64), none, visits, False)
-        pair[first:place] = np.sort(pair[first:place])
+        _put_in_order(pair, first, place)
         pair_start[corner + 1] = place
     pvs_start = np.zeros(polygons + 1, dtype=np.int64)
     for k in range(zones):

@@ -1,0 +1,173 @@
+"""Naive twins of `crowdsim.navigation.visibility`: corners from rings, sight and clearance by shapely, all tangents of all pairs, Dijkstra in plain Python.
+
+Nothing is pruned: no rule about walls or bends, no potentially visible sets, no widths. A body goes round a corner either way, if shapely lets it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+
+import numpy as np
+import shapely
+
+TOUCH = 1e-6  # How much nearer than its radius a body may come to a wall here; chords of arcs of 1 degree are 4e-5 of the radius nearer to the corner.
+STEP = math.radians(1.0)
+
+
+def concave_corners(ground):
+    """Twin of `find_corners`: vertices with more than 180 degrees of ground, as a sorted array of points."""
+    found = []
+    for part in shapely.get_parts(ground):
+        oriented = shapely.orient_polygons(part)
+        for ring in (oriented.exterior, *oriented.interiors):
+            points = np.asarray(ring.coords)[:-1]
+            for before, here, after in zip(np.roll(points, 1, axis=0), points, np.roll(points, -1, axis=0), strict=True):
+                u, v = here - before, after - here
+                if u[0] * v[1] - u[1] * v[0] < 0.0:
+                    found.append(tuple(here))
+    return np.array(sorted(found)).reshape(-1, 2)
+
+
+def in_sight(ground, a, b):
+    """Twin of `see_all` and `trace_sight`: whether the straight line stays on the ground, by less than a grazing touch."""
+    line = shapely.LineString([a, b])
+    return ground.covers(line) or shapely.difference(line, ground.buffer(1e-7)).is_empty
+
+
+def bends(ground_walls, first, second, sides, radius):
+    """Twin of `bending_radii`: whether a body that touches two corners on given sides stands in none of their walls.
+
+    `ground_walls` are, for each corner, the unit directions along its two walls.
+    """
+    d = np.asarray(second) - first
+    length = float(np.hypot(*d))
+    sine = radius * (sides[0] - sides[1]) / length
+    if abs(sine) > 1.0:
+        return False
+    d = d / length
+    normal = np.array([-d[1], d[0]])
+    left = math.sqrt(1.0 - sine * sine) * normal - sine * d
+    return all(-side * float(left @ wall) <= 1e-9 for side, walls in zip(sides, ground_walls, strict=True) for wall in walls)
+
+
+def shortest(ground, start, goal, radius=0.0):
+    """Twin of `advance_visibility_search`: the length of the shortest way of a body, inf if there is none."""
+    return _shortest_of_a_point(ground, start, goal) if radius == 0.0 else _shortest_of_a_disc(ground, start, goal, radius)
+
+
+def _shortest_of_a_point(ground, start, goal):
+    points = [tuple(start), tuple(goal), *map(tuple, concave_corners(ground))]
+    shapely.prepare(ground)
+    pairs = list(itertools.combinations(range(len(points)), 2))
+    seen = shapely.covers(ground, shapely.linestrings([[points[a], points[b]] for a, b in pairs]))
+    beside = {k: [] for k in range(len(points))}
+    for (a, b), sees in zip(pairs, seen, strict=True):
+        if sees:
+            length = math.dist(points[a], points[b])
+            beside[a].append((b, length))
+            beside[b].append((a, length))
+    return _dijkstra(0, 1, lambda node, _: beside[node])
+
+
+def _dijkstra(start, goal, neighbours):
+    best, queue, done = {start: 0.0}, [(0.0, start)], set()
+    while queue:
+        cost, node = heapq.heappop(queue)
+        if node == goal:
+            return cost
+        if node in done:
+            continue
+        done.add(node)
+        for other, length in neighbours(node, cost):
+            if cost + length < best.get(other, math.inf):
+                best[other] = cost + length
+                heapq.heappush(queue, (cost + length, other))
+    return math.inf
+
+
+def _shortest_of_a_disc(ground, start, goal, radius):
+    """Nodes are tangents (from disc, to disc); between two at one corner, the arc either way round."""
+    corners = [tuple(c) for c in concave_corners(ground)]
+    discs = [(*start, 0.0), (*goal, 0.0), *((*c, side * radius) for c in corners for side in (1, -1))]
+    walls = ground.boundary
+    shapely.prepare(walls)
+    shapely.prepare(ground)
+    names, lines = [], []
+    for i, j in itertools.permutations(range(len(discs)), 2):
+        if i == 1 or j == 0 or (i > 1 and j > 1 and i // 2 == j // 2):
+            continue
+        line = _tangent(discs[i], discs[j])
+        if line is not None:
+            names.append((i, j))
+            lines.append(line)
+    shapes = shapely.linestrings(np.array([line[:2] for line in lines]))
+    free = shapely.contains_properly(ground, shapes) & ~shapely.dwithin(shapes, walls, radius - TOUCH)
+    directions = {name: line[2] for name, line, is_free in zip(names, lines, free, strict=True) if is_free}
+    lengths = {name: math.dist(*line[:2]) for name, line, is_free in zip(names, lines, free, strict=True) if is_free}
+    leaving: dict[int, list[tuple[int, int]]] = {}
+    for name in directions:
+        leaving.setdefault(name[0], []).append(name)
+
+    def neighbours(node, _cost):
+        if node == "start":
+            return [(name, lengths[name]) for name in leaving.get(0, [])]
+        if node[1] == 1:
+            return [("goal", 0.0)]
+        disc = discs[node[1]]
+        found = []
+        for name in leaving.get(node[1], []):
+            for turn in _turns(directions[node], directions[name], disc[2]):
+                if _arc_is_free(ground, walls, disc, directions[node], turn, radius):
+                    found.append((name, abs(turn) * radius + lengths[name]))
+        return found
+
+    return _dijkstra("start", "goal", neighbours)
+
+
+def _tangent(a, b):
+    """Return where the line that touches disc a and then disc b begins and ends, and its direction; None if the discs overlap."""
+    d = np.array([b[0] - a[0], b[1] - a[1]])
+    length = float(np.hypot(*d))
+    if length == 0.0 or abs(b[2] - a[2]) >= length:
+        return None
+    across = (b[2] - a[2]) / length
+    d /= length
+    u = math.sqrt(1.0 - across * across) * d + across * np.array([d[1], -d[0]])
+    return (a[0] + a[2] * u[1], a[1] - a[2] * u[0]), (b[0] + b[2] * u[1], b[1] - b[2] * u[0]), u
+
+
+def _turns(u, v, side):
+    """Return by which angles one may turn from u to v on a disc: the way its side turns; all the way round would be a loop."""
+    angle = math.atan2(u[0] * v[1] - u[1] * v[0], float(u @ v))
+    if side < 0.0:
+        return [min(angle, 0.0)] if angle < 1e-9 else []
+    return [max(angle, 0.0)] if angle > -1e-9 else []
+
+
+def _arc_is_free(ground, walls, disc, u, turn, radius):
+    steps = max(1, math.ceil(abs(turn) / STEP))
+    points = []
+    for k in range(steps + 1):
+        c, s = math.cos(turn * k / steps), math.sin(turn * k / steps)
+        w = (c * u[0] - s * u[1], s * u[0] + c * u[1])
+        points.append((disc[0] + disc[2] * w[1], disc[1] - disc[2] * w[0]))
+    return not shapely.dwithin(shapely.MultiPoint(points), walls, radius - TOUCH) and ground.contains(shapely.MultiPoint(points))
+
+
+def sight_polygon(ground, watcher):
+    """Return what a watcher sees: rays to just beside every vertex, for `see_from`."""
+    x, y = watcher
+    vertices = shapely.get_coordinates(ground)
+    far = 4.0 * float(np.ptp(vertices, axis=0).sum())
+    angles = np.arctan2(vertices[:, 1] - y, vertices[:, 0] - x)
+    angles = np.unique(np.concatenate([angles - 1e-9, angles, angles + 1e-9]))
+    walls = ground.boundary
+    hits = []
+    for angle in angles:
+        ray = shapely.LineString([(x, y), (x + far * math.cos(angle), y + far * math.sin(angle))])
+        met = shapely.get_coordinates(shapely.intersection(ray, walls))
+        distance = np.hypot(met[:, 0] - x, met[:, 1] - y)
+        hits.append(met[np.argmin(distance)])
+    return shapely.make_valid(shapely.Polygon(hits))
