@@ -18,6 +18,11 @@ STEP = math.radians(1.0)
 
 def concave_corners(ground):
     """Twin of `find_corners`: vertices with more than 180 degrees of ground, as a sorted array of points."""
+    return np.array([corner for corner, _ in corners_and_walls(ground)]).reshape(-1, 2)
+
+
+def corners_and_walls(ground):
+    """Return the same corners, each with the unit directions along its two walls."""
     found = []
     for part in shapely.get_parts(ground):
         oriented = shapely.orient_polygons(part)
@@ -26,8 +31,8 @@ def concave_corners(ground):
             for before, here, after in zip(np.roll(points, 1, axis=0), points, np.roll(points, -1, axis=0), strict=True):
                 u, v = here - before, after - here
                 if u[0] * v[1] - u[1] * v[0] < 0.0:
-                    found.append(tuple(here))
-    return np.array(sorted(found)).reshape(-1, 2)
+                    found.append((tuple(here), (-u / np.hypot(*u), v / np.hypot(*v))))
+    return sorted(found, key=lambda corner: corner[0])
 
 
 def in_sight(ground, a, b):
@@ -154,6 +159,36 @@ def _arc_is_free(ground, walls, disc, u, turn, radius):
         w = (c * u[0] - s * u[1], s * u[0] + c * u[1])
         points.append((disc[0] + disc[2] * w[1], disc[1] - disc[2] * w[0]))
     return not shapely.dwithin(shapely.MultiPoint(points), walls, radius - TOUCH) and ground.contains(shapely.MultiPoint(points))
+
+
+def cheapest_taut(ground, start, goal, cost_of_line):
+    """Return the least cost of all taut chains of corners for a point: ways that no pull would shorten, which is how agents walk them.
+
+    Nodes are lines (from, to, side on which the corner at `to` is passed); `cost_of_line` gives what a shapely line costs.
+    """
+    nodes = [(tuple(start), ()), (tuple(goal), ()), *corners_and_walls(ground)]
+    shapely.prepare(ground)
+
+    def is_taut(first, second, sides):
+        return bends((nodes[first][1], nodes[second][1]), nodes[first][0], nodes[second][0], sides, 0.0)
+
+    def neighbours(state, _cost):
+        before, here, side = state
+        if here == 1:
+            return
+        for other in range(1, len(nodes)):
+            line = shapely.LineString([nodes[here][0], nodes[other][0]])
+            if other == here or not ground.covers(line):
+                continue
+            if before is not None:
+                u, v = np.subtract(nodes[here][0], nodes[before][0]), np.subtract(nodes[other][0], nodes[here][0])
+                if side * (u[0] * v[1] - u[1] * v[0]) < -1e-9:
+                    continue
+            for next_side in (1, -1) if other > 1 else (1,):
+                if is_taut(here, other, (side, next_side)):
+                    yield (here, other, next_side) if other > 1 else "goal", cost_of_line(line)
+
+    return _dijkstra((None, 0, 1), "goal", neighbours)
 
 
 def sight_polygon(ground, watcher):
