@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -17,11 +17,14 @@ from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh import locate_many
-from crowdsim.navigation.planner import PlannerParameters
+from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
+
+if TYPE_CHECKING:
+    from crowdsim.navigation.visibility.planner import VisibilityPlanner
 
 WALL_REACH_MARGIN_M = 0.5  # Beyond what a model looks at: a body may be pushed, or stand off its polygon's edge by rounding.
 
@@ -122,9 +125,22 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
 
 
-def planner_parameters(scenario: Scenario) -> PlannerParameters:
-    """Return how the scenario wants paths searched."""
-    return scenario.navigation.parameters(PlannerParameters)
+def make_planner(scenario: Scenario, world: World) -> MeshPlanner | VisibilityPlanner:
+    """Return the planner that the scenario asks for.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot work on this ground.
+    """
+    if scenario.navigation.name != "visibility":
+        return MeshPlanner(world.mesh, world.goals, scenario.navigation.parameters(PlannerParameters))
+    from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
+
+    try:
+        return VisibilityPlanner(world.mesh, world.goals, scenario.navigation.parameters(VisibilityParameters))
+    except NavigationError as error:
+        raise ScenarioError(Problem("navigation", str(error), file=scenario.file)) from None
 
 
 def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:

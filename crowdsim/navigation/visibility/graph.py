@@ -1,7 +1,7 @@
 """The points-of-visibility graph: tangents between concave corners, each with the radii for which it can be used (S0 section 4).
 
 A node of the graph is a corner with the side on which a way passes it, so that ways bend at it one way only; edges are directed. The graph serves bodies
-of every radius: each edge has three widths, found when it is built, and what they leave open is decided while searching (`crowdsim.navigation.visibility.clear`).
+of every radius: each edge has three widths, found when it is built, and what they leave open is tested while searching (`clear`).
 """
 
 from __future__ import annotations

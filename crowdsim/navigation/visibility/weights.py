@@ -5,6 +5,7 @@ Costs never fall below 1 a metre, so the straight-line heuristic stays a lower b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,9 +49,9 @@ def plain_weights(mesh: NavMesh) -> Weights:
 def make_weights(
     mesh: NavMesh,
     *,
-    watchers: list[tuple[float, float]] | None = None,
+    watchers: Sequence[tuple[float, float]] = (),
     exposure: float = 0.0,
-    shunned: list[tuple[float, float]] | None = None,
+    shunned: Sequence[tuple[float, float]] = (),
     shun_reach: float = 1.0,
     shun_cost: float = 0.0,
 ) -> Weights:
@@ -59,10 +60,10 @@ def make_weights(
     Parameters
     ----------
     mesh : NavMesh
-    watchers : list of (x, y), optional, m
+    watchers : sequence of (x, y), m
     exposure : float
         Cost that a metre in sight of a watcher has more, >= 0.
-    shunned : list of (x, y), optional, m
+    shunned : sequence of (x, y), m
     shun_reach : float, m, > 0
     shun_cost : float
         Cost that a metre at a shunned point has more, >= 0.
@@ -73,7 +74,7 @@ def make_weights(
         If a watcher stands off the ground.
     """
     rows, zones = [], []
-    for x, y in watchers or ():
+    for x, y in watchers:
         polygon = int(locate(mesh, float(x), float(y), -1))
         if polygon < 0:
             raise NavigationError(f"the watcher at ({x:g}, {y:g}) stands off the ground; move it onto walkable ground")
@@ -84,7 +85,7 @@ def make_weights(
     order = np.argsort(zone, kind="stable")
     start = np.searchsorted(zone[order], np.arange(mesh.polygon_count + 1)).astype(np.int64)
     window = np.concatenate([np.zeros((0, 6)), *rows])[order]
-    points = np.array([(x, y, shun_reach, shun_cost) for x, y in shunned or ()], dtype=np.float64).reshape(-1, 4)
+    points = np.array([(x, y, shun_reach, shun_cost) for x, y in shunned], dtype=np.float64).reshape(-1, 4)
     return Weights(float(exposure), start, window, points)
 
 
