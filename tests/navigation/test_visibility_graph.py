@@ -11,7 +11,7 @@ from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.visibility.corners import find_corners
 from crowdsim.navigation.visibility.graph import build_graph
 from crowdsim.navigation.visibility.sight import see_all, trace_sight
-from crowdsim.navigation.visibility.tangents import bending_radii
+from crowdsim.navigation.visibility.tangents import bending_radii, measure_rooms
 from tests.navigation.worlds import free_points, located, pillar_hall, random_ground, rooms
 from tests.reference import visibility as reference
 
@@ -154,6 +154,29 @@ def test_radii_of_a_tangent_are_those_for_which_a_body_stands_in_no_wall(seed):
                     assert (low <= radius <= high) == reference.bends(walls, corners.position[a], corners.position[b], sides, radius)
 
 
+def test_edges_are_all_tangents_that_some_way_can_bend_along():
+    for ground in (shapely.box(0, 0, 16, 12) - shapely.box(3, 3, 6, 6) - shapely.Polygon([(8, 7), (12, 7), (12, 5), (7, 5)]), rooms(2, 2)):
+        graph, _ = build_graph(build_mesh(ground).mesh)
+        source = np.repeat(np.arange(len(graph.edge_start) - 1), np.diff(graph.edge_start))
+        nodes = [(tuple(graph.corners.position[node // 2]), 1 - 2 * (node % 2)) for node in range(len(graph.edge_start) - 1)]
+        found, long = set(), set()
+        for edge, (a, b) in enumerate(zip(source, graph.edge_target, strict=True)):
+            if nodes[a][0] < nodes[b][0]:
+                found.add((nodes[a], nodes[b]))
+                if nodes[a][1] == nodes[b][1] or graph.edge_high[edge] - graph.edge_low[edge] > 0.002 * np.hypot(*np.subtract(nodes[a][0], nodes[b][0])):
+                    long.add((nodes[a], nodes[b]))
+        assert long <= reference.tangents(ground) <= found and len(long) > 10
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_rooms_of_corners_are_half_the_way_to_the_nearest_wall_in_front(ground):
+    corners = find_corners(build_mesh(ground).mesh)
+    room = measure_rooms(build_mesh(ground).mesh, corners, 1.0)
+    for position, walls, found in zip(corners.position, corners.wall, room, strict=True):
+        expected = reference.room(ground, position, walls.reshape(2, 2), 1.0)
+        assert found == pytest.approx(expected, abs=1e-6)
+
+
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_widths_of_edges_say_for_sure_what_is_free_and_what_is_not(ground):
     graph, _ = build_graph(build_mesh(ground).mesh)
@@ -187,3 +210,5 @@ def test_memory_is_that_of_the_edges_and_the_sets():
 def test_too_large_a_graph_is_refused_before_it_is_made():
     with pytest.raises(NavigationError, match=r"more than 1,000 lines of sight between its 144 concave corners; use navigation: mesh"):
         build_graph(build_mesh(pillar_hall(6)).mesh, most_edges=1000)
+    with pytest.raises(NavigationError, match=r"more than 7,300 edges between its 144 concave corners; use navigation: mesh"):
+        build_graph(build_mesh(pillar_hall(6)).mesh, most_edges=7300)

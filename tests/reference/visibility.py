@@ -57,6 +57,35 @@ def bends(ground_walls, first, second, sides, radius):
     return all(-side * float(left @ wall) <= 1e-9 for side, walls in zip(sides, ground_walls, strict=True) for wall in walls)
 
 
+def tangents(ground):
+    """Twin of `find_tangents`: the tangents that some way of some radius can bend along, as {((corner, side), (corner, side))}.
+
+    Radii are tried one by one, five hundred up to half the distance between the corners; an interval that is shorter than two steps may be missed.
+    """
+    corners = corners_and_walls(ground)
+    found = set()
+    for (a, first), (b, second) in itertools.combinations(corners, 2):
+        if not in_sight(ground, a, b):
+            continue
+        for sides in itertools.product((1, -1), (1, -1)):
+            if any(bends((first, second), a, b, sides, radius) for radius in (np.arange(500) + 0.5) * 1e-3 * math.dist(a, b)):
+                found.add(((a, sides[0]), (b, sides[1])))
+    return found
+
+
+def room(ground, corner, walls, most):
+    """Twin of `measure_rooms`: half the distance to the nearest wall that is in front of one of the corner's two walls."""
+    far = 1e3
+    best = 2.0 * most
+    boundary = shapely.set_precision(ground.boundary, 0.0)  # else what comes out lies on the grid of the ground
+    for wall, sign in zip(walls, (1.0, -1.0), strict=True):
+        normal = sign * np.array([wall[1], -wall[0]])
+        base = np.asarray(corner) + 1e-7 * normal
+        front = shapely.Polygon([base - far * wall, base + far * wall, base + far * (wall + normal), base + far * (normal - wall)])
+        best = min(best, shapely.distance(shapely.Point(corner), shapely.intersection(boundary, front)))
+    return 0.5 * best
+
+
 def shortest(ground, start, goal, radius=0.0):
     """Twin of `advance_visibility_search`: the length of the shortest way of a body, inf if there is none."""
     return _shortest_of_a_point(ground, start, goal) if radius == 0.0 else _shortest_of_a_disc(ground, start, goal, radius)

@@ -13,9 +13,11 @@ from crowdsim.navigation.visibility.tangents import CLIP_M
 
 TOUCH_M = 1e-7  # How much nearer than its radius a body may come to a wall: it touches corners exactly, and a gap of its own width lets it through.
 
+IS_CORNER, IS_GIVEN = np.bool_(False), np.bool_(True)  # What an end of a straight part is; plain False and True would be types of their own to numba.
+
 
 @inlined_kernel
-def _enter(mesh, polygon, reached, flood):
+def _enter(polygon, reached, flood):
     """Put a polygon at the end of a flood's queue unless it is there; return how many there are."""
     if flood.stamp[polygon] == flood.serial[0]:
         return reached
@@ -54,9 +56,9 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
     Twin: `tests/reference/visibility.py` (shapely distances).
     """
     flood.serial[0] += 1
-    reached = _enter(mesh, polygon, 0, flood)
+    reached = _enter(np.int64(polygon), np.int64(0), flood)
     for k in range(count):
-        reached = _enter(mesh, mesh.edge_polygon[mesh.edge_twin[crossed[k]]], reached, flood)
+        reached = _enter(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), reached, flood)
     done = 0
     while done < reached:
         current = flood.queue[done]
@@ -79,7 +81,7 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
                 if apart < need - TOUCH_M:
                     return False, reached
             elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and segments_apart(ax, ay, bx, by, px, py, qx, qy) <= radius + TOUCH_M:
-                reached = _enter(mesh, mesh.edge_polygon[twin], reached, flood)
+                reached = _enter(np.int64(mesh.edge_polygon[twin]), reached, flood)
     return True, reached
 
 
@@ -111,9 +113,9 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
     px, py = corners.position[corner, 0], corners.position[corner, 1]
     is_left_turn = mx * ny - my * nx > 0.0
     flood.serial[0] += 1
-    reached, done = 0, 0
+    reached, done = np.int64(0), np.int64(0)
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
-        reached = _enter(mesh, mesh.edge_polygon[corners.fan_edge[fan]], reached, flood)
+        reached = _enter(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), reached, flood)
     while done < reached:
         current = flood.queue[done]
         done += 1
@@ -123,7 +125,7 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
             twin = mesh.edge_twin[edge]
             if twin >= 0:
                 if flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and distance_to_segment(0.0, 0.0, ax, ay, bx, by) <= 2.0 * radius:
-                    reached = _enter(mesh, mesh.edge_polygon[twin], reached, flood)
+                    reached = _enter(np.int64(mesh.edge_polygon[twin]), reached, flood)
                 continue
             if mesh.edge_wall[edge] < 0:
                 continue

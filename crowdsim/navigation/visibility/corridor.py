@@ -5,10 +5,12 @@ The line over the corners themselves lies in what the body sweeps, and nothing s
 
 from __future__ import annotations
 
+import numpy as np
+
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals import target_in_piece
 from crowdsim.navigation.visibility.search import BEST_NODE, BEST_PIECE, RADIUS, START_POLYGON, START_X, START_Y, end_of
-from crowdsim.navigation.visibility.sight import trace_sight
+from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 
 
 @inlined_kernel
@@ -32,9 +34,9 @@ def _turn_in_fan(mesh, corners, corner, first, last, out, at, begin):
             j = fan
     while j > i:
         j -= 1
-        at = _put(mesh, out, at, begin, corners.fan_edge[j])
+        at = _put(mesh, out, at, begin, np.int64(corners.fan_edge[j]))
     while j < i:
-        at = _put(mesh, out, at, begin, mesh.edge_twin[corners.fan_edge[j]])
+        at = _put(mesh, out, at, begin, np.int64(mesh.edge_twin[corners.fan_edge[j]]))
         j += 1
     return at
 
@@ -61,27 +63,28 @@ def copy_visibility_corridor(slots, slot, terrain, out, at, scratch):
     header, measure, crossed = slots.header, slots.measure, scratch.crossed
     node, piece, begin = header[slot, BEST_NODE], header[slot, BEST_PIECE], at
     ax, ay = measure[slot, START_X], measure[slot, START_Y]
-    corner = -1
+    corner = NOWHERE
     if node >= 0:
         corner = end_of(terrain.graph, node) // 2
         ax, ay = corners.position[corner, 0], corners.position[corner, 1]
+    last = np.int64(goals.piece_polygon[piece])
     bx, by = target_in_piece(mesh, goals, piece, ax, ay, measure[slot, RADIUS], scratch.flood)
-    count, first, _ = trace_sight(mesh, corners, corner, header[slot, START_POLYGON], ax, ay, -1, goals.piece_polygon[piece], bx, by, crossed)
+    count, first, _ = trace_sight(mesh, corners, corner, header[slot, START_POLYGON], ax, ay, NOWHERE, last, bx, by, crossed)
     while True:
         if at + count > out.size:
             return -1
         for k in range(count - 1, -1, -1):
-            at = _put(mesh, out, at, begin, crossed[k])
+            at = _put(mesh, out, at, begin, np.int64(crossed[k]))
         if node < 0:
             return at - begin
         bx, by, behind, following = ax, ay, corner, first
         is_link = node >= edges
-        node = -1 if is_link else slots.parent[slot, node]
-        ax, ay, corner = measure[slot, START_X], measure[slot, START_Y], -1
+        node = NOWHERE if is_link else np.int64(slots.parent[slot, node])
+        ax, ay, corner = measure[slot, START_X], measure[slot, START_Y], NOWHERE
         if node >= 0:
             corner = end_of(terrain.graph, node) // 2
             ax, ay = corners.position[corner, 0], corners.position[corner, 1]
-        count, first, last = trace_sight(mesh, corners, corner, header[slot, START_POLYGON], ax, ay, behind, -1, bx, by, crossed)
+        count, first, last = trace_sight(mesh, corners, corner, header[slot, START_POLYGON], ax, ay, behind, NOWHERE, bx, by, crossed)
         if at + corners.fan_start[behind + 1] - corners.fan_start[behind] > out.size:
             return -1
         at = _turn_in_fan(mesh, corners, behind, last, following, out, at, begin)

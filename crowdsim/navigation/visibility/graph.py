@@ -16,11 +16,11 @@ from crowdsim.errors import NavigationError
 from crowdsim.kernels import kernel, lean_kernel
 from crowdsim.navigation.mesh import NavMesh, make_flood
 from crowdsim.navigation.visibility.corners import Corners, find_corners
-from crowdsim.navigation.visibility.sight import see_all, trace_sight
+from crowdsim.navigation.visibility.sight import NOWHERE, see_all, trace_sight
 from crowdsim.navigation.visibility.tangents import bending_radii, measure_rooms, strip_radius
 
 MOST_RADIUS_M = 1.0  # Widths are found up to this radius; wider bodies are tested while searching. Larger makes the build slower in wide halls.
-MOST_EDGES = 20_000_000  # 28 bytes each and 33 more in every search slot: 1.2 GB. Plans beyond are better searched on the mesh.
+MOST_EDGES = 8_000_000  # 16 bytes each, 37 more in every search slot, 64 while building: up to 0.9 GB. Plans beyond are better searched on the mesh.
 LEFT, RIGHT = 0, 1  # Side on which a way passes a corner: node ``2 c + side``.
 MOST_PORTALS = 4096  # Portals that a line of sight may cross; longer ones are not followed.
 
@@ -110,12 +110,12 @@ def build_graph(mesh: NavMesh, *, most_edges: int = MOST_EDGES) -> tuple[Visibil
             "use navigation: mesh, or simplify the outlines of obstacles"
         )
     room = measure_rooms(mesh, corners, MOST_RADIUS_M)
-    ends, radii = find_tangents(mesh, corners, room, seen.pair_start, seen.pair, MOST_RADIUS_M)
+    ends, radii = find_tangents(mesh, corners, room, seen.pair_start, seen.pair, MOST_RADIUS_M, most_edges // 2)
     pairs = (len(seen.pair) + 1) // 2
     if 2 * len(ends) > most_edges:
         raise NavigationError(
-            f"the visibility graph of this ground would have {2 * len(ends):,} edges between its {len(corners.vertex):,} concave corners, more than "
-            f"{most_edges:,}; use navigation: mesh, or simplify the outlines of obstacles"
+            f"the visibility graph of this ground has more than {most_edges:,} edges between its {len(corners.vertex):,} concave corners; "
+            "use navigation: mesh, or simplify the outlines of obstacles"
         )
     source = np.concatenate([ends[:, 0], ends[:, 1] ^ 1])
     target = np.concatenate([ends[:, 1], ends[:, 0] ^ 1])
@@ -138,7 +138,7 @@ def _outwards(values: NDArray[np.float64], towards: float) -> NDArray[np.float32
 
 
 @kernel
-def find_tangents(mesh, corners, room, pair_start, pair, most):
+def find_tangents(mesh, corners, room, pair_start, pair, most, most_tangents):
     """Find the tangents of all pairs of corners that some way can bend along, with their widths.
 
     Parameters
@@ -150,6 +150,8 @@ def find_tangents(mesh, corners, room, pair_start, pair, most):
     pair : (k,) int32
     most : float, m
         Widths are found up to this radius.
+    most_tangents : int
+        Once there are more, no further ones are looked for.
 
     Returns
     -------
@@ -157,19 +159,23 @@ def find_tangents(mesh, corners, room, pair_start, pair, most):
         Nodes at which a tangent begins and ends; the corner with the lower index first. In the other direction sides are exchanged.
     radii : (m, 3) float64, m
         Least radius, greatest radius, radius up to which it is free for sure.
+
+    Notes
+    -----
+    Twin: `tests/reference/visibility.py`.
     """
     flood = make_flood(mesh.polygon_start.size - 1)
     crossed = np.empty(MOST_PORTALS + 1, dtype=np.int32)
-    ends, radii, count = np.empty((256, 2), dtype=np.int32), np.empty((256, 3)), 0
+    ends, radii, count = np.empty((256, 2), dtype=np.int32), np.empty((256, 3)), np.int64(0)
     for first in range(corners.vertex.size):
         for place in range(pair_start[first], pair_start[first + 1]):
-            if pair[place] <= first:
+            if pair[place] <= first or count > most_tangents:
                 continue
             if count + 4 > ends.shape[0]:
                 more_ends, more_radii = np.empty((2 * ends.shape[0], 2), dtype=np.int32), np.empty((2 * ends.shape[0], 3))
                 more_ends[:count], more_radii[:count] = ends[:count], radii[:count]
                 ends, radii = more_ends, more_radii
-            count = _tangents_of(mesh, corners, room, first, pair[place], most, crossed, flood, ends, radii, count)
+            count = _tangents_of(mesh, corners, room, first, np.int64(pair[place]), most, crossed, flood, ends, radii, count)
     return ends[:count].copy(), radii[:count].copy()
 
 
@@ -188,7 +194,7 @@ def _tangents_of(mesh, corners, room, first, second, most, crossed, flood, ends,
         if low > high:
             continue
         if portals == -2:
-            portals, polygon, _ = trace_sight(mesh, corners, first, -1, ux, uy, second, -1, vx, vy, crossed)
+            portals, polygon, _ = trace_sight(mesh, corners, first, NOWHERE, ux, uy, second, NOWHERE, vx, vy, crossed)
         if portals < 0:
             return count
         strip = strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, portals, polygon, most, flood)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.goals import GoalPieces
-from crowdsim.navigation.mesh import NavMesh, make_flood
+from crowdsim.navigation.mesh import Flood, NavMesh
 from crowdsim.navigation.planner import Answers
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, GraphSize, VisibilityGraph, build_graph
@@ -69,9 +69,9 @@ class VisibilityParameters:
 _REQUEST = np.dtype([("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygon", "i4"), ("x", "f8"), ("y", "f8"), ("radius", "f8"), ("tick", "i8")])
 
 
-@kernel
+@lean_kernel
 def serve_visibility_slots(
-    first, last, slots, terrain, greed, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, cost, where, size, out, fill
+    first, last, slots, terrain, greed, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, cost, where, size, out, fill, scratches
 ):
     """Let slots first..last - 1 work through their requests.
 
@@ -98,25 +98,19 @@ def serve_visibility_slots(
     out : (s, k) int32
     fill : (s,) int64
         Cells used in each row of `out`.
+    scratches : Scratch
+        A row for each slot.
     """
-    scratch = Scratch(make_flood(terrain.mesh.polygon_start.size - 1), np.empty(MOST_PORTALS + 1, dtype=np.int32))
-    _serve(
-        first, last, slots, terrain, greed, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, cost, where, size, out, fill, scratch
-    )
-
-
-@lean_kernel
-def _serve(
-    first, last, slots, terrain, greed, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, cost, where, size, out, fill, scratch
-):
     for slot in range(first, last):
         used[slot] = 0
+        rows = scratches.flood
+        scratch = Scratch(Flood(rows.queue[slot], rows.stamp[slot], rows.serial[slot], rows.nearest[slot]), scratches.crossed[slot])
         while job_next[slot] < job_count[slot]:
             job = jobs[slot, job_next[slot]]
             if is_active[slot] == 0:
                 request = requests[job]
                 begin_visibility_search(
-                    slots, slot, terrain, request["goal"], request["radius"], request["x"], request["y"], request["polygon"], greed, scratch
+                    slots, slot, terrain, np.int64(request["goal"]), request["radius"], request["x"], request["y"], np.int64(request["polygon"]), greed, scratch
                 )
                 is_active[slot] = 1
             used[slot] += advance_visibility_search(slots, slot, terrain, grant[slot] - used[slot], scratch)
@@ -175,6 +169,11 @@ class VisibilityPlanner:
         self._queue = np.zeros(0, dtype=_REQUEST)
         self._asked = 0
         self._out = np.empty((count, max(1 << 14, 2 * mesh.edge_count)), dtype=np.int32)
+        flood = Flood(
+            np.zeros((count, mesh.polygon_count), dtype=np.int32), np.zeros((count, mesh.polygon_count), dtype=np.int64),
+            np.zeros((count, 1), dtype=np.int64), np.full((count, 1), -1, dtype=np.int64),
+        )  # fmt: skip
+        self._scratches = Scratch(flood, np.zeros((count, MOST_PORTALS + 1), dtype=np.int32))
         self.costs: dict[int, float] = {}
 
     @property
@@ -275,7 +274,7 @@ class VisibilityPlanner:
         where, size = np.zeros(len(requests), dtype=np.int64), np.zeros(len(requests), dtype=np.int64)
         team.run(
             serve_visibility_slots, count, self._slots, self.terrain, self.parameters.greed, jobs, job_count, job_next, self._is_active, grant, used,
-            requests, status, piece, cost, where, size, self._out, fill, at_least=1,
+            requests, status, piece, cost, where, size, self._out, fill, self._scratches, at_least=1,
         )  # fmt: skip
         begun = np.zeros(len(requests), dtype=bool)
         ended = []

@@ -21,10 +21,10 @@ from crowdsim.navigation.funnel import tangent
 from crowdsim.navigation.goals import GoalPieces, nearest_in_piece, target_in_piece
 from crowdsim.navigation.mesh import Flood, NavMesh, wall_distance
 from crowdsim.navigation.search import FOUND, NOT_IN_HEAP, PENDING, TIE_SLACK, UNREACHABLE, pop_first, sift_up
-from crowdsim.navigation.visibility.clear import TOUCH_M, is_arc_clear, is_straight_clear
+from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, TOUCH_M, is_arc_clear, is_straight_clear
 from crowdsim.navigation.visibility.graph import VisibilityGraph
 from crowdsim.navigation.visibility.links import GoalLinks
-from crowdsim.navigation.visibility.sight import trace_sight
+from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import is_between_walls
 from crowdsim.navigation.visibility.weights import Weights, extra_cost
 
@@ -35,7 +35,7 @@ HEADER_SIZE = 10
 START_X, START_Y, RADIUS, BEST_TOTAL, GREED = range(5)
 MEASURE_SIZE = 5
 
-NO_NODE, FROM_START = -1, -2  # BEST_NODE where no way is known, and where the way to the goal is straight.
+NO_NODE, FROM_START = np.int64(-1), np.int64(-2)  # BEST_NODE where no way is known, and where the way to the goal is straight.
 UNTESTED, OPEN, CLOSED = 0, 1, 2
 STRAIGHT_ON = 1e-9  # Sine up to which a way that bends the wrong way goes straight on: rounding of unit vectors between corners in one line.
 ARC_CHORDS = 4  # Chords by which the extra cost of an arc is judged.
@@ -119,7 +119,7 @@ def make_visibility_slots(slots: int, graph: VisibilityGraph) -> VisibilitySlots
 def end_of(graph, node):
     """Return the graph's node at the end of a straight part."""
     edges = graph.edge_target.size
-    return graph.edge_target[node] if node < edges else node - edges
+    return np.int64(graph.edge_target[node]) if node < edges else node - edges
 
 
 @lean_kernel
@@ -134,7 +134,7 @@ def _begin_of(slots, slot, graph, node):
     """Return where a straight part begins as a disc (x, y, side): the start, or the corner before."""
     if node >= graph.edge_target.size:
         return slots.measure[slot, START_X], slots.measure[slot, START_Y], 0.0
-    return _disc(graph, end_of(graph, slots.parent[slot, node]), slots.measure[slot, RADIUS])
+    return _disc(graph, end_of(graph, np.int64(slots.parent[slot, node])), slots.measure[slot, RADIUS])
 
 
 @lean_kernel
@@ -205,9 +205,9 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, g
     if wall_distance(terrain.mesh, polygon, x, y, radius, scratch.flood) < radius - TOUCH_M:
         header[slot, IS_TIGHT] = 1
     for piece in range(terrain.goals.goal_start[goal], terrain.goals.goal_start[goal + 1]):
-        _try_goal(slots, slot, terrain, FROM_START, piece, 0.0, 0.0, scratch)
+        _try_goal(slots, slot, terrain, FROM_START, np.int64(piece), 0.0, 0.0, scratch)
     for place in range(graph.pvs_start[polygon], graph.pvs_start[polygon + 1]):
-        corner = graph.pvs[place]
+        corner = np.int64(graph.pvs[place])
         for end in range(2 * corner, 2 * corner + 2):
             cx, cy, side = _disc(graph, end, radius)
             if cx == x and cy == y:
@@ -294,7 +294,7 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
     is_point = goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1
     if goals.room[piece] < radius and not is_point:
         return
-    end, cost = -1, 0.0
+    end, cost = NOWHERE, 0.0
     ax, ay, side = measure[slot, START_X], measure[slot, START_Y], 0.0
     if node >= 0:
         end, cost = end_of(graph, node), slots.cost[slot, node]
@@ -303,12 +303,12 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
     apart = np.hypot(tx - ax, ty - ay)
     if cost + np.sqrt(max(0.0, (apart - abs(side)) * (apart + abs(side)))) >= measure[slot, BEST_TOTAL]:
         return
-    polygon = goals.piece_polygon[piece]
+    polygon = np.int64(goals.piece_polygon[piece])
     tx, ty = target_in_piece(mesh, goals, piece, ax, ay, radius, scratch.flood)
     vx, vy, reach = ux, uy, 0.0
     if tx != ax or ty != ay:
         vx, vy, reach = tangent(ax, ay, side, tx, ty, 0.0)
-    corner = -1
+    corner = NOWHERE
     if node >= 0:
         corner = end // 2
         arc = _bend(end, radius, ux, uy, vx, vy)
@@ -319,11 +319,11 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
         return
     header[slot, TESTS] += 1
     crossed = scratch.crossed
-    count, first, _last = trace_sight(mesh, graph.corners, corner, header[slot, START_POLYGON], ax, ay, -1, polygon, tx, ty, crossed)
+    count, first, _last = trace_sight(mesh, graph.corners, corner, header[slot, START_POLYGON], ax, ay, NOWHERE, polygon, tx, ty, crossed)
     if count < 0:
         return
     fx, fy = ax + side * vy, ay - side * vx
-    is_clear, reached = is_straight_clear(mesh, crossed, count, first, fx, fy, tx, ty, radius, node == FROM_START, True, scratch.flood)
+    is_clear, reached = is_straight_clear(mesh, crossed, count, first, fx, fy, tx, ty, radius, node == FROM_START, IS_GIVEN, scratch.flood)
     if not is_clear:
         return
     cost += reach + extra_cost(mesh, terrain.weights, scratch.flood.queue, reached, fx, fy, tx, ty)
@@ -347,18 +347,18 @@ def _test(slots, slot, terrain, node, scratch):
         slots.state[slot, node] = OPEN
         return True
     end = end_of(graph, node)
-    before = -1 if is_link else end_of(graph, slots.parent[slot, node]) // 2
+    before = NOWHERE if is_link else end_of(graph, np.int64(slots.parent[slot, node])) // 2
     ax, ay, a_side = _begin_of(slots, slot, graph, node)
     bx, by, b_side = _disc(graph, end, radius)
     slots.header[slot, TESTS] += 1
     crossed = scratch.crossed
-    count, first, _last = trace_sight(mesh, graph.corners, before, slots.header[slot, START_POLYGON], ax, ay, end // 2, -1, bx, by, crossed)
+    count, first, _last = trace_sight(mesh, graph.corners, before, slots.header[slot, START_POLYGON], ax, ay, end // 2, NOWHERE, bx, by, crossed)
     slots.state[slot, node] = CLOSED
     if count < 0:
         return False
     ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
     fx, fy, tx, ty = ax + a_side * uy, ay - a_side * ux, bx + b_side * uy, by - b_side * ux
-    is_clear, reached = is_straight_clear(mesh, crossed, count, first, fx, fy, tx, ty, radius, is_link, False, scratch.flood)
+    is_clear, reached = is_straight_clear(mesh, crossed, count, first, fx, fy, tx, ty, radius, is_link, IS_CORNER, scratch.flood)
     if not is_clear and (is_link or radius > graph.edge_clear[node]):
         return False
     slots.state[slot, node] = OPEN
@@ -386,14 +386,14 @@ def _expand(slots, slot, terrain, node, scratch):
         else:
             high = middle
     while low < links.start[goal + 1] and links.corner[low] == end // 2:
-        _try_goal(slots, slot, terrain, node, links.piece[low], ux, uy, scratch)
+        _try_goal(slots, slot, terrain, node, np.int64(links.piece[low]), ux, uy, scratch)
         low += 1
     for edge in range(graph.edge_start[end], graph.edge_start[end + 1]):
         if radius < graph.edge_low[edge] or radius > graph.edge_high[edge]:
             continue
         if slots.stamp[slot, edge] == slots.header[slot, GENERATION] and slots.state[slot, edge] != UNTESTED:
             continue
-        bx, by, b_side = _disc(graph, graph.edge_target[edge], radius)
+        bx, by, b_side = _disc(graph, np.int64(graph.edge_target[edge]), radius)
         vx, vy, reach = tangent(ax, ay, a_side, bx, by, b_side)
         arc = _bend(end, radius, ux, uy, vx, vy)
         if arc < 0.0:
@@ -437,7 +437,7 @@ def advance_visibility_search(slots, slot, terrain, grant, scratch):
             break
         if used >= grant:
             break
-        node = pop_first(slots, slot)
+        node = np.int64(pop_first(slots, slot))
         used += 1
         if slots.state[slot, node] == UNTESTED and not _test(slots, slot, terrain, node, scratch):
             continue

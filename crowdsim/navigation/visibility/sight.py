@@ -15,6 +15,7 @@ from crowdsim.geometry.plane import orientation
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.mesh import MOST_CROSSINGS
 
+NOWHERE = np.int64(-1)  # Where there is no corner or polygon to name. A plain -1 would be a type of its own to numba, and compile every kernel anew.
 GRAZE_M = 1e-7  # A line of sight may run this far into a wall: far above the rounding at coordinates of 1e7 m (2e-9), and lengths change by 1e-14 of it.
 
 
@@ -44,11 +45,30 @@ class Seen(NamedTuple):
 
 
 @kernel
-def _longer(array):
-    grown = np.empty(2 * array.size, dtype=np.int32)
-    for i in range(array.size):
-        grown[i] = array[i]
-    return grown
+def _append(array, count, value):
+    """Put a value at a place of an array, and return the array: a longer one if the place is beyond its end."""
+    if count == array.size:
+        grown = np.empty(2 * array.size, dtype=np.int32)
+        grown[:count] = array
+        array = grown
+    array[count] = value
+    return array
+
+
+@kernel
+def _by_polygon(zone, zone_corner, zones, polygons):
+    """Return for each polygon the corners that were noted for it, as (start, corners); those come ascending, and stay so."""
+    start = np.zeros(polygons + 1, dtype=np.int64)
+    for k in range(zones):
+        start[zone[k] + 1] += 1
+    for polygon in range(polygons):
+        start[polygon + 1] += start[polygon]
+    at = start[:polygons].copy()
+    listed = np.empty(zones, dtype=np.int32)
+    for k in range(zones):
+        listed[at[zone[k]]] = zone_corner[k]
+        at[zone[k]] += 1
+    return start, listed
 
 
 @lean_kernel
@@ -60,6 +80,19 @@ def _put_in_order(array, first, last):
             array[k] = array[k - 1]
             k -= 1
         array[k] = value
+
+
+@lean_kernel
+def narrow_window(mesh, x, y, edge, right, left):
+    """Return what a window, from vertex `right` to vertex `left` as seen from (x, y), leaves open behind an edge: whether anything, and its two vertices."""
+    rx, ry, lx, ly = mesh.vertex[right, 0], mesh.vertex[right, 1], mesh.vertex[left, 0], mesh.vertex[left, 1]
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+    if orientation(x, y, rx, ry, ax, ay) >= 0.0:
+        right, rx, ry = a, ax, ay
+    if orientation(x, y, lx, ly, bx, by) <= 0.0:
+        left, lx, ly = b, bx, by
+    return orientation(x, y, rx, ry, lx, ly) > 0.0, right, left
 
 
 @kernel
@@ -80,13 +113,13 @@ def see_all(mesh, corners, most):
 
     Notes
     -----
-    Windows do not overlap, so the work is the number of polygons in sight. Feet on walls lie off the line between its corners by rounding: corners count
-    as seen within `GRAZE_M` of a window.
+    Windows do not overlap, so the work is the number of polygons in sight; a straight line meets a polygon once, so the stack holds each edge once. Feet
+    on walls lie off the line between its corners by rounding: corners count as seen within `GRAZE_M` of a window.
     Twin: `tests/reference/visibility.py`.
     """
     polygons, count = mesh.polygon_start.size - 1, corners.vertex.size
     pair_start = np.zeros(count + 1, dtype=np.int64)
-    pair, place = np.empty(1024, dtype=np.int32), 0
+    pair, place = np.empty(1024, dtype=np.int32), np.int64(0)
     zone, zone_corner, zones = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.int32), 0
     corner_stamp, zone_stamp = np.full(count, -1, dtype=np.int64), np.full(polygons, -1, dtype=np.int64)
     stack = np.empty((mesh.edge_vertex.size + 1, 3), dtype=np.int32)
@@ -94,24 +127,18 @@ def see_all(mesh, corners, most):
     for corner in range(count):
         ux, uy = corners.position[corner, 0], corners.position[corner, 1]
         corner_stamp[corner] = corner
-        depth = 0
-        first = place
+        depth, first = 0, place
         for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
-            own = corners.fan_edge[fan]
-            polygon = mesh.edge_polygon[own]
+            polygon = mesh.edge_polygon[corners.fan_edge[fan]]
             if zone_stamp[polygon] != corner:
                 zone_stamp[polygon] = corner
-                if zones == zone.size:
-                    zone, zone_corner = _longer(zone), _longer(zone_corner)
-                zone[zones], zone_corner[zones] = polygon, corner
+                zone, zone_corner = _append(zone, zones, polygon), _append(zone_corner, zones, corner)
                 zones += 1
             for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
                 other = corners.at_edge[edge]
                 if other >= 0 and corner_stamp[other] != corner:
                     corner_stamp[other] = corner
-                    if place == pair.size:
-                        pair = _longer(pair)
-                    pair[place] = other
+                    pair = _append(pair, place, other)
                     place += 1
                 a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
                 if mesh.edge_twin[edge] >= 0 and a != corners.vertex[corner] and b != corners.vertex[corner]:
@@ -126,46 +153,29 @@ def see_all(mesh, corners, most):
             polygon = mesh.edge_polygon[entry]
             if zone_stamp[polygon] != corner:
                 zone_stamp[polygon] = corner
-                if zones == zone.size:
-                    zone, zone_corner = _longer(zone), _longer(zone_corner)
-                zone[zones], zone_corner[zones] = polygon, corner
+                zone, zone_corner = _append(zone, zones, polygon), _append(zone_corner, zones, corner)
                 zones += 1
             for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
                 if edge == entry:
                     continue
-                a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-                ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-                past_right, past_left = orientation(ux, uy, rx, ry, ax, ay), orientation(ux, uy, lx, ly, ax, ay)
                 other = corners.at_edge[edge]
-                if other >= 0 and past_right >= -graze_right and past_left <= graze_left and corner_stamp[other] != corner:
-                    corner_stamp[other] = corner
-                    if place == pair.size:
-                        pair = _longer(pair)
-                    pair[place] = other
-                    place += 1
+                if other >= 0 and corner_stamp[other] != corner:
+                    px, py = corners.position[other, 0], corners.position[other, 1]
+                    if orientation(ux, uy, rx, ry, px, py) >= -graze_right and orientation(ux, uy, lx, ly, px, py) <= graze_left:
+                        corner_stamp[other] = corner
+                        pair = _append(pair, place, other)
+                        place += 1
                 if mesh.edge_twin[edge] < 0:
                     continue
-                new_right = a if past_right >= 0.0 else right
-                new_left = b if orientation(ux, uy, lx, ly, bx, by) <= 0.0 else left
-                nx, ny = mesh.vertex[new_right, 0], mesh.vertex[new_right, 1]
-                if orientation(ux, uy, nx, ny, mesh.vertex[new_left, 0], mesh.vertex[new_left, 1]) > 0.0 and depth < stack.shape[0]:
+                is_open, new_right, new_left = narrow_window(mesh, ux, uy, edge, right, left)
+                if is_open:
                     stack[depth, 0], stack[depth, 1], stack[depth, 2] = edge, new_right, new_left
                     depth += 1
         if place > most or zones > most:
-            none = np.zeros(0, dtype=np.int32)
-            return Seen(np.zeros(count + 1, dtype=np.int64), none, np.zeros(polygons + 1, dtype=np.int64), none, visits, False)
+            return Seen(pair_start, pair[:0].copy(), np.zeros(1, dtype=np.int64), zone[:0].copy(), visits, False)
         _put_in_order(pair, first, place)
         pair_start[corner + 1] = place
-    pvs_start = np.zeros(polygons + 1, dtype=np.int64)
-    for k in range(zones):
-        pvs_start[zone[k] + 1] += 1
-    for polygon in range(polygons):
-        pvs_start[polygon + 1] += pvs_start[polygon]
-    at = pvs_start[:polygons].copy()
-    pvs = np.empty(zones, dtype=np.int32)
-    for k in range(zones):  # corner by corner, so each list comes out ascending
-        pvs[at[zone[k]]] = zone_corner[k]
-        at[zone[k]] += 1
+    pvs_start, pvs = _by_polygon(zone, zone_corner, zones, polygons)
     return Seen(pair_start, pair[:place].copy(), pvs_start, pvs, visits, True)
 
 
@@ -204,7 +214,7 @@ def trace_sight(mesh, corners, from_corner, polygon, ax, ay, to_corner, to_polyg
     if from_corner < 0:
         return _trace_from(mesh, corners, polygon, ax, ay, to_corner, to_polygon, bx, by, graze, crossed), polygon, _last_polygon(mesh, polygon, crossed)
     for fan in range(corners.fan_start[from_corner], corners.fan_start[from_corner + 1]):
-        first = mesh.edge_polygon[corners.fan_edge[fan]]
+        first = np.int64(mesh.edge_polygon[corners.fan_edge[fan]])
         count = _trace_from(mesh, corners, first, ax, ay, to_corner, to_polygon, bx, by, graze, crossed)
         if count >= 0:
             return count, first, _last_polygon(mesh, first, crossed)
@@ -215,7 +225,7 @@ def trace_sight(mesh, corners, from_corner, polygon, ax, ay, to_corner, to_polyg
 def _last_polygon(mesh, first, crossed):
     """Return where a line ends that has just been followed; the scratch place holds how many portals it crossed."""
     count = crossed[crossed.size - 1]
-    return first if count <= 0 else mesh.edge_polygon[mesh.edge_twin[crossed[count - 1]]]
+    return first if count <= 0 else np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[count - 1]]])
 
 
 @lean_kernel
@@ -234,7 +244,7 @@ def _trace_from(mesh, corners, first, ax, ay, to_corner, to_polygon, bx, by, gra
     """Follow a line from a polygon by depth-first search over the portals that it meets; return the portals crossed, -1 if there is no way on."""
     most = crossed.size - 1
     count, polygon = 0, first
-    edge = mesh.polygon_start[first]
+    edge = np.int64(mesh.polygon_start[first])
     crossed[most] = 0
     for _ in range(MOST_CROSSINGS):
         if edge == mesh.polygon_start[polygon] and _is_end(mesh, corners, polygon, to_corner, to_polygon):
@@ -247,15 +257,15 @@ def _trace_from(mesh, corners, first, ax, ay, to_corner, to_polygon, bx, by, gra
         if edge < last and count < most:
             crossed[count] = edge
             count += 1
-            polygon = mesh.edge_polygon[mesh.edge_twin[edge]]
-            edge = mesh.polygon_start[polygon]
+            polygon = np.int64(mesh.edge_polygon[mesh.edge_twin[edge]])
+            edge = np.int64(mesh.polygon_start[polygon])
             continue
         if count == 0:
             return -1
         # A dead end behind a vertex on the line: back, and on with the next edge.
         count -= 1
-        edge = crossed[count] + 1
-        polygon = mesh.edge_polygon[crossed[count]]
+        edge = np.int64(crossed[count]) + 1
+        polygon = np.int64(mesh.edge_polygon[crossed[count]])
     return -1
 
 

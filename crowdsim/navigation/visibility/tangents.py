@@ -115,6 +115,10 @@ def measure_rooms(mesh, corners, most):
     -------
     (nc,) float64, m
         Half the distance to the nearest wall in front of one of the corner's walls; at most `most`.
+
+    Notes
+    -----
+    Twin: `tests/reference/visibility.py`.
     """
     room = np.empty(corners.vertex.size)
     flood = make_flood(mesh.polygon_start.size - 1)

@@ -15,6 +15,7 @@ from crowdsim.errors import NavigationError
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels import kernel, lean_kernel
 from crowdsim.navigation.mesh import NavMesh, locate
+from crowdsim.navigation.visibility.sight import narrow_window
 
 SHADOW_EDGE_M = 1e-6  # A way along the border of what a watcher sees is out of its sight: corners between are touched exactly, within rounding.
 MOST_WINDOWS = 50_000_000  # Rows of 40 bytes: 2 GB.
@@ -135,11 +136,8 @@ def see_from(mesh, polygon, x, y, most):
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             if edge == entry or mesh.edge_twin[edge] < 0:
                 continue
-            a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            new_right = a if orientation(x, y, rx, ry, mesh.vertex[a, 0], mesh.vertex[a, 1]) >= 0.0 else right
-            new_left = b if orientation(x, y, lx, ly, mesh.vertex[b, 0], mesh.vertex[b, 1]) <= 0.0 else left
-            nx, ny = mesh.vertex[new_right, 0], mesh.vertex[new_right, 1]
-            if orientation(x, y, nx, ny, mesh.vertex[new_left, 0], mesh.vertex[new_left, 1]) > 0.0 and depth < stack.shape[0]:
+            is_open, new_right, new_left = narrow_window(mesh, x, y, edge, right, left)
+            if is_open:
                 stack[depth, 0], stack[depth, 1], stack[depth, 2] = edge, new_right, new_left
                 depth += 1
     return zone[:count].copy(), window[:count].copy()
