@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+MOST_POINTS = 1000  # Of a tunable that is a list of points.
+
 
 @dataclass(frozen=True)
 class Tunable:
@@ -32,6 +34,8 @@ class Tunable:
         """The permitted values as a reader would write them, for example ``(0, 10]`` or ``left | right``."""
         if self.choices:
             return " | ".join(self.choices)
+        if isinstance(self.default, tuple):
+            return "a list of [x, y]"
         if isinstance(self.default, bool):
             return "true | false"
         opening = f"({self.above:g}" if self.above > -math.inf else f"[{self.low:g}" if self.low > -math.inf else "(-inf"
@@ -41,6 +45,9 @@ class Tunable:
         """Return what is wrong with `value`, with the numbers, or an empty string."""
         if self.choices:
             return "" if value in self.choices else f"{value!r} is not one of {', '.join(self.choices)}"
+        if isinstance(self.default, tuple):
+            good = isinstance(value, list) and len(value) <= MOST_POINTS and all(_is_point(item) for item in value)
+            return "" if good else f"{value!r} is not a list of at most {MOST_POINTS} points [x, y]"
         if isinstance(self.default, bool):
             return "" if isinstance(value, bool) else f"{value!r} is neither true nor false"
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -52,6 +59,11 @@ class Tunable:
         if value < self.low or value > self.high or value <= self.above:
             return f"{value:g}{_spaced(self.unit)} is outside {self.range_text}{_spaced(self.unit)}"
         return ""
+
+
+def _is_point(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2
+    return is_pair and all(isinstance(item, (int, float)) and not isinstance(item, bool) and math.isfinite(item) for item in value)
 
 
 def _spaced(unit: str) -> str:
@@ -73,8 +85,8 @@ def param(
 
     Parameters
     ----------
-    default : float, int, bool or str
-        Its type is the type of the tunable.
+    default : float, int, bool, str or tuple
+        Its type is the type of the tunable; a tuple stands for a list of points.
     unit : str
         SI unit as printed, empty for pure numbers.
     why : str

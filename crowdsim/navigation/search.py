@@ -92,7 +92,8 @@ def _comes_before(slots, slot, a, b):
 
 
 @inlined_kernel
-def _sift_up(slots, slot, place):
+def sift_up(slots, slot, place):
+    """Move a node whose bound fell up to its place in the heap."""
     node = slots.heap[slot, place]
     while place > 0:
         above = (place - 1) // 4
@@ -107,7 +108,7 @@ def _sift_up(slots, slot, place):
 
 
 @inlined_kernel
-def _pop(slots, slot):
+def pop_first(slots, slot):
     """Remove and return the first node of a heap that is not empty."""
     heap, place_of = slots.heap, slots.place
     top = heap[slot, 0]
@@ -159,7 +160,7 @@ def _reach(slots, slot, mesh, node, cost, parent):
         slots.heap[slot, size] = node
         slots.place[slot, node] = size
         slots.header[slot, HEAP_SIZE] = size + 1
-    _sift_up(slots, slot, slots.place[slot, node])
+    sift_up(slots, slot, slots.place[slot, node])
 
 
 @inlined_kernel
@@ -280,7 +281,7 @@ def advance_search(slots, slot, mesh, grant):
             break
         if used >= grant:
             break
-        node = _pop(slots, slot)
+        node = pop_first(slots, slot)
         used += 1
         polygon = mesh.edge_polygon[node]
         first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]

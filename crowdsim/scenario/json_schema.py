@@ -7,7 +7,7 @@ from typing import Any
 
 from crowdsim.scenario.parameters import SECTIONS, Owner, Section, tunables_of
 from crowdsim.scenario.schema import ScenarioShape
-from crowdsim.tunable import Tunable
+from crowdsim.tunable import MOST_POINTS, Tunable
 
 
 def scenario_schema() -> dict[str, Any]:
@@ -86,6 +86,9 @@ def _number(tunable: Tunable) -> dict[str, Any]:
     about: dict[str, Any] = {"description": f"{tunable.why[:1].upper()}{tunable.why[1:]}{unit}.{source}", "default": tunable.default}
     if tunable.choices:
         return {"enum": list(tunable.choices), **about}
+    if isinstance(tunable.default, tuple):
+        point = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+        return {"type": "array", "items": point, "maxItems": MOST_POINTS, **about, "default": list(tunable.default)}
     if isinstance(tunable.default, bool):
         return {"type": "boolean", **about}
     bounds = {"minimum": tunable.low, "maximum": tunable.high, "exclusiveMinimum": tunable.above}

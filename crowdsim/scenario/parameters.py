@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from crowdsim.scenario.tree import Node, Path, Problems, described, listed, suggestion
+from crowdsim.scenario.tree import Node, Path, Problems, described, listed, plain, suggestion
 from crowdsim.tunable import Tunable, param, tunables
 
 Owner = type | tuple[type, ...]  # a dataclass of tunables, or several whose tunables are given side by side
@@ -92,7 +92,11 @@ def _speed_density() -> Mapping[str, Owner]:
 
 
 def _navigation() -> Mapping[str, Owner]:
-    return {"mesh": (_imported("crowdsim.navigation.build", "MeshParameters"), _imported("crowdsim.navigation.planner", "PlannerParameters"))}
+    mesh = _imported("crowdsim.navigation.build", "MeshParameters")
+    return {
+        "mesh": (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters")),
+        "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters")),
+    }
 
 
 def _bodies() -> Mapping[str, Owner]:
@@ -202,13 +206,17 @@ def _checked(
         elif key not in known:
             hint = suggestion(key, known)
             problems.add(path, f'{whose} no parameter "{key}"', f"{hint} Known are {listed(known)}.".strip() if known else "It has no parameters.", key=True)
-        elif isinstance(item.value, (list, dict)):
+        elif isinstance(item.value, (list, dict)) and not isinstance(known[key].default, tuple):
             problems.add(path, f"expects a single value, found {described(item.value)}", f"Default: {known[key].default}.")
-        elif complaint := known[key].complaint(item.value):
+        elif complaint := known[key].complaint(plain(item)):
             problems.add(path, complaint, f"Default: {known[key].default}. {known[key].why[:1].upper()}{known[key].why[1:]}.")
         else:
-            values[key] = type(known[key].default)(item.value)
+            values[key] = _points(plain(item)) if isinstance(known[key].default, tuple) else type(known[key].default)(item.value)
     return values
+
+
+def _points(value: Any) -> tuple[tuple[float, float], ...]:
+    return tuple((float(x), float(y)) for x, y in value)
 
 
 def parameter_rows() -> list[dict[str, Any]]:

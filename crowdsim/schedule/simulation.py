@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.errors import CrowdsimError
-from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
-from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, planner_parameters, speed_law
+from crowdsim.scenario.build import avoidance_models, build_world, make_planner, model_of_group, speed_law
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.schedule.agents_view import AgentsView
@@ -120,7 +119,7 @@ class Simulation:
         world, scenario = self.world, self.scenario
         if kind is Plan:
             work = int(scenario.budget.values["work"])
-            return Plan(world, MeshPlanner(world.mesh, world.goals, planner_parameters(scenario)), work or default_budget(scenario.agent_count))
+            return Plan(world, make_planner(scenario, world), work or default_budget(scenario.agent_count))
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is SlowDown:

@@ -37,6 +37,19 @@ groups:
   - {name: standing, positions: [[6.8, 5]], premovement: 0.3, goals: [out]}
 budget: {work: 3}
 """
+_FLOORS = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry:
+  storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}, {name: high, elevation: 1, walkable: {box: [6, 0, 9, 4]}}]
+  connections: [{name: stair, lower: low, upper: high, foot: [[4, 1], [4, 3]], head: [[6, 1], [6, 3]]}]
+goals:
+  out: {exit: {box: [8, 0, 9, 4]}, storey: high}
+groups:
+  - {name: crowd, storey: low, positions: [[3, 1.8], [3, 2.2], [3.6, 2]], goals: [out]}
+"""
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
 _warm: set[tuple[str, bool]] = set()
@@ -56,10 +69,25 @@ def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
         if origin_of(model) is None:
             _warm_up(f"avoidance={model}", explaining)
     _warm_up(f"speed_density={scenario.speed_density.name}")
+    _warm_up(f"navigation={scenario.navigation.name}")
+    if len(scenario.geometry.floor_names) > 1 or scenario.geometry.patches:
+        _warm_up_slopes()
+
+
+def _warm_up_slopes() -> None:
+    """Have ready what only ground that is not level needs."""
+    if ("floors", False) in _warm or numba.config.DISABLE_JIT:
+        return
+    from crowdsim.schedule.simulation import Simulation
+
+    _warm.add(("floors", False))
+    with Simulation(parse_scenario(_FLOORS, file="warm-up"), threads=1, warm=False) as simulation:
+        for _ in range(_TICKS):
+            simulation.step()
 
 
 def _warm_up(setting: str, explaining: bool = False) -> None:
-    if (setting, explaining) in _warm or setting == "speed_density=none" or numba.config.DISABLE_JIT:
+    if (setting, explaining) in _warm or setting in ("speed_density=none", "navigation=mesh") or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
     from crowdsim.systems.avoid import Avoid

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
+
+if TYPE_CHECKING:
+    from crowdsim.navigation.visibility.planner import VisibilityPlanner
 
 LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
 
@@ -30,7 +33,7 @@ class Plan(System):
     Parameters
     ----------
     world : World
-    planner : MeshPlanner
+    planner : MeshPlanner or VisibilityPlanner
     budget : int
         Expansions a tick.
     """
@@ -43,7 +46,7 @@ class Plan(System):
     )
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
-    def __init__(self, world: World, planner: MeshPlanner, budget: int) -> None:
+    def __init__(self, world: World, planner: MeshPlanner | VisibilityPlanner, budget: int) -> None:
         super().__init__(world)
         self.planner, self.budget = planner, budget
 

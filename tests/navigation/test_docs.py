@@ -1,17 +1,21 @@
-"""The page about navigation: its example prints what it shows."""
+"""The pages about navigation: their examples print what they show."""
 
 import contextlib
 import io
 import re
 from pathlib import Path
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "navigation.md").read_text(encoding="utf-8")
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-def test_the_example_of_the_page_prints_what_the_page_shows():
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    shown = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)[0]
+@pytest.mark.parametrize("name", ["navigation.md", "visibility.md"])
+def test_the_example_of_a_page_prints_what_the_page_shows(name):
+    page = (DOCS / name).read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    shown = re.findall(r"```console\n(.*?)```", page, re.DOTALL)[0]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "docs/navigation.md", "exec"), {})
+        exec(compile(code, name, "exec"), {})
     assert printed.getvalue() == shown

@@ -1,0 +1,154 @@
+"""Whether a body of one radius can go along a straight part or an arc of a way: the exact test, where the widths in the graph do not decide.
+
+Walls are met by flooding the mesh from the polygons in sight, so that walls of the next room and of other floors do not count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.geometry.plane import distance_to_segment, segments_apart
+from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.visibility.tangents import CLIP_M
+
+TOUCH_M = 1e-7  # How much nearer than its radius a body may come to a wall: it touches corners exactly, and a gap of its own width lets it through.
+
+IS_CORNER, IS_GIVEN = np.bool_(False), np.bool_(True)  # What an end of a straight part is; plain False and True would be types of their own to numba.
+
+
+@inlined_kernel
+def _enter(polygon, reached, flood):
+    """Put a polygon at the end of a flood's queue unless it is there; return how many there are."""
+    if flood.stamp[polygon] == flood.serial[0]:
+        return reached
+    flood.stamp[polygon] = flood.serial[0]
+    flood.queue[reached] = polygon
+    return reached + 1
+
+
+@lean_kernel
+def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_is_given, b_is_given, flood):
+    """Return whether a body can go straight from a to b.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    crossed : (k,) int32
+        Half-edges crossed by a line of sight that lies in what the body sweeps: ``crossed[:count]``.
+    count, polygon : int
+        `polygon` is where that line begins.
+    ax, ay, bx, by : float, m
+        Where the body's centre goes.
+    radius : float, m
+    a_is_given, b_is_given : bool
+        Whether the end is a start or a goal. Such a point may be nearer to a wall than the radius; the way then must not come nearer still.
+    flood : Flood
+        ``flood.queue`` then holds the polygons that the body reaches into.
+
+    Returns
+    -------
+    is_clear : bool
+    reached : int
+        Polygons in the queue.
+
+    Notes
+    -----
+    Twin: `tests/reference/visibility.py` (shapely distances).
+    """
+    flood.serial[0] += 1
+    reached = _enter(np.int64(polygon), np.int64(0), flood)
+    for k in range(count):
+        reached = _enter(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), reached, flood)
+    done = 0
+    while done < reached:
+        current = flood.queue[done]
+        done += 1
+        for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+            p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
+            px, py, qx, qy = mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
+            twin = mesh.edge_twin[edge]
+            if twin < 0:
+                if mesh.edge_wall[edge] < 0:
+                    continue
+                apart = segments_apart(ax, ay, bx, by, px, py, qx, qy)
+                if apart >= radius - TOUCH_M:
+                    continue
+                need = radius
+                if a_is_given:
+                    need = min(need, distance_to_segment(ax, ay, px, py, qx, qy))
+                if b_is_given:
+                    need = min(need, distance_to_segment(bx, by, px, py, qx, qy))
+                if apart < need - TOUCH_M:
+                    return False, reached
+            elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and segments_apart(ax, ay, bx, by, px, py, qx, qy) <= radius + TOUCH_M:
+                reached = _enter(np.int64(mesh.edge_polygon[twin]), reached, flood)
+    return True, reached
+
+
+@lean_kernel
+def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
+    """Return whether a body can bend round a corner, its centre going from direction m to direction n as seen from the corner, apart from both ends.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    corners : Corners
+    corner : int
+    mx, my, nx, ny : float
+        Unit vectors less than half a turn apart; the ends of the arc are tested as ends of straight parts.
+    radius : float, m
+    flood : Flood
+        ``flood.queue`` then holds the polygons within a diameter of the corner, if the arc is clear.
+
+    Returns
+    -------
+    is_clear : bool
+    reached : int
+        Polygons in the queue.
+
+    Notes
+    -----
+    In the sector between m and n no wall may come nearer to the corner than the body's diameter.
+    """
+    px, py = corners.position[corner, 0], corners.position[corner, 1]
+    is_left_turn = mx * ny - my * nx > 0.0
+    flood.serial[0] += 1
+    reached, done = np.int64(0), np.int64(0)
+    for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
+        reached = _enter(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), reached, flood)
+    while done < reached:
+        current = flood.queue[done]
+        done += 1
+        for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+            a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+            ax, ay, bx, by = mesh.vertex[a, 0] - px, mesh.vertex[a, 1] - py, mesh.vertex[b, 0] - px, mesh.vertex[b, 1] - py
+            twin = mesh.edge_twin[edge]
+            if twin >= 0:
+                if flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and distance_to_segment(0.0, 0.0, ax, ay, bx, by) <= 2.0 * radius:
+                    reached = _enter(np.int64(mesh.edge_polygon[twin]), reached, flood)
+                continue
+            if mesh.edge_wall[edge] < 0:
+                continue
+            near = _distance_in_sector(ax, ay, bx, by, mx, my, nx, ny) if is_left_turn else _distance_in_sector(ax, ay, bx, by, nx, ny, mx, my)
+            if near < 2.0 * radius - TOUCH_M:
+                return False, reached
+    return True, reached
+
+
+@lean_kernel
+def _distance_in_sector(ax, ay, bx, by, mx, my, nx, ny):
+    """Return how near to the origin segment ab comes in the sector from m counter-clockwise to n; inf if it is outside or at its tip."""
+    low, high = 0.0, 1.0
+    for k in range(2):
+        # On the left of m, on the right of n.
+        a, b = (mx * ay - my * ax, mx * by - my * bx) if k == 0 else (ny * ax - nx * ay, ny * bx - nx * by)
+        a, b = a - CLIP_M, b - CLIP_M
+        if a < 0.0 and b < 0.0:
+            return np.inf
+        if a < 0.0:
+            low = max(low, a / (a - b))
+        elif b < 0.0:
+            high = min(high, a / (a - b))
+    if low > high:
+        return np.inf
+    return distance_to_segment(0.0, 0.0, ax + low * (bx - ax), ay + low * (by - ay), ax + high * (bx - ax), ay + high * (by - ay))

@@ -1,0 +1,90 @@
+"""From a way over corners to the corridor of polygons that steering follows.
+
+The line over the corners themselves lies in what the body sweeps, and nothing stands there: so it goes through the same gaps, between the same walls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.goals import target_in_piece
+from crowdsim.navigation.visibility.search import BEST_NODE, BEST_PIECE, RADIUS, START_POLYGON, START_X, START_Y, end_of
+from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
+
+
+@inlined_kernel
+def _put(mesh, out, at, begin, edge):
+    """Write a portal before those that are written, the goal's end first; going back through the one before takes both away."""
+    if at > begin and mesh.edge_twin[edge] == out[at - 1]:
+        return at - 1
+    out[at] = edge
+    return at + 1
+
+
+@lean_kernel
+def _turn_in_fan(mesh, corners, corner, first, last, out, at, begin):
+    """Write the portals that a way crosses as it turns round a corner from polygon `first` to polygon `last`, goal's end first."""
+    i = j = corners.fan_start[corner]
+    for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
+        polygon = mesh.edge_polygon[corners.fan_edge[fan]]
+        if polygon == first:
+            i = fan
+        if polygon == last:
+            j = fan
+    while j > i:
+        j -= 1
+        at = _put(mesh, out, at, begin, np.int64(corners.fan_edge[j]))
+    while j < i:
+        at = _put(mesh, out, at, begin, np.int64(mesh.edge_twin[corners.fan_edge[j]]))
+        j += 1
+    return at
+
+
+@lean_kernel
+def copy_visibility_corridor(slots, slot, terrain, out, at, scratch):
+    """Write the corridor of a found search to ``out[at:]``, the portal at the goal first.
+
+    Parameters
+    ----------
+    slots : VisibilitySlots
+    slot : int
+    terrain : Terrain
+    out : (k,) int32
+    at : int
+    scratch : Scratch
+
+    Returns
+    -------
+    int
+        Portals; -1 if there is no room for them.
+    """
+    mesh, goals, corners, edges = terrain.mesh, terrain.goals, terrain.graph.corners, terrain.graph.edge_target.size
+    header, measure, crossed = slots.header, slots.measure, scratch.crossed
+    node, piece, begin = header[slot, BEST_NODE], header[slot, BEST_PIECE], at
+    ax, ay = measure[slot, START_X], measure[slot, START_Y]
+    corner = NOWHERE
+    if node >= 0:
+        corner = end_of(terrain.graph, node) // 2
+        ax, ay = corners.position[corner, 0], corners.position[corner, 1]
+    last = np.int64(goals.piece_polygon[piece])
+    bx, by = target_in_piece(mesh, goals, piece, ax, ay, measure[slot, RADIUS], scratch.flood)
+    count, first, _ = trace_sight(mesh, corners, corner, header[slot, START_POLYGON], ax, ay, NOWHERE, last, bx, by, crossed)
+    while True:
+        if at + count > out.size:
+            return -1
+        for k in range(count - 1, -1, -1):
+            at = _put(mesh, out, at, begin, np.int64(crossed[k]))
+        if node < 0:
+            return at - begin
+        bx, by, behind, following = ax, ay, corner, first
+        is_link = node >= edges
+        node = NOWHERE if is_link else np.int64(slots.parent[slot, node])
+        ax, ay, corner = measure[slot, START_X], measure[slot, START_Y], NOWHERE
+        if node >= 0:
+            corner = end_of(terrain.graph, node) // 2
+            ax, ay = corners.position[corner, 0], corners.position[corner, 1]
+        count, first, last = trace_sight(mesh, corners, corner, header[slot, START_POLYGON], ax, ay, behind, NOWHERE, bx, by, crossed)
+        if at + corners.fan_start[behind + 1] - corners.fan_start[behind] > out.size:
+            return -1
+        at = _turn_in_fan(mesh, corners, behind, last, following, out, at, begin)

@@ -1,0 +1,226 @@
+"""What a metre of a way costs: 1, and more where a watcher sees it or near a point that is shunned (S0 section 3).
+
+Costs never fall below 1 a metre, so the straight-line heuristic stays a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import NavigationError
+from crowdsim.geometry.plane import orientation
+from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.navigation.mesh import NavMesh, locate
+from crowdsim.navigation.visibility.sight import narrow_window
+
+SHADOW_EDGE_M = 1e-6  # A way along the border of what a watcher sees is out of its sight: corners between are touched exactly, within rounding.
+MOST_WINDOWS = 50_000_000  # Rows of 40 bytes: 2 GB.
+
+
+class Weights(NamedTuple):
+    """What makes metres dearer.
+
+    Attributes
+    ----------
+    exposure : float
+        Added for each metre and watcher that sees it.
+    window_start : (np + 1,) int64
+    window : (k, 6) float64, m
+        What watchers see of polygon p is ``window[window_start[p]:window_start[p + 1]]``: the watcher, then the points that bound its view on the right
+        and on the left (x, y each); both are the watcher itself where it sees all of the polygon.
+    shunned : (m, 4) float64
+        Points to keep away from: x, y, reach (m), cost. A metre at distance d costs ``cost (1 - (d / reach)^2)`` more, inside the reach.
+    """
+
+    exposure: float
+    window_start: NDArray[np.int64]
+    window: NDArray[np.float64]
+    shunned: NDArray[np.float64]
+
+
+def plain_weights(mesh: NavMesh) -> Weights:
+    """Return weights under which a metre costs 1 everywhere."""
+    return Weights(0.0, np.zeros(mesh.polygon_count + 1, dtype=np.int64), np.zeros((0, 6)), np.zeros((0, 4)))
+
+
+def make_weights(
+    mesh: NavMesh,
+    *,
+    watchers: Sequence[tuple[float, float]] = (),
+    exposure: float = 0.0,
+    shunned: Sequence[tuple[float, float]] = (),
+    shun_reach: float = 1.0,
+    shun_cost: float = 0.0,
+) -> Weights:
+    """Return weights for ways that stay out of sight of watchers and away from points (SYSTEMS V4).
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    watchers : sequence of (x, y), m
+    exposure : float
+        Cost that a metre in sight of a watcher has more, >= 0.
+    shunned : sequence of (x, y), m
+    shun_reach : float, m, > 0
+    shun_cost : float
+        Cost that a metre at a shunned point has more, >= 0.
+
+    Raises
+    ------
+    NavigationError
+        If a watcher stands off the ground.
+    """
+    rows, zones = [], []
+    for x, y in watchers:
+        polygon = int(locate(mesh, float(x), float(y), -1))
+        if polygon < 0:
+            raise NavigationError(f"the watcher at ({x:g}, {y:g}) stands off the ground; move it onto walkable ground")
+        zone, window = see_from(mesh, polygon, float(x), float(y), MOST_WINDOWS)
+        zones.append(zone)
+        rows.append(window)
+    zone = np.concatenate([np.zeros(0, dtype=np.int32), *zones])
+    order = np.argsort(zone, kind="stable")
+    start = np.searchsorted(zone[order], np.arange(mesh.polygon_count + 1)).astype(np.int64)
+    window = np.concatenate([np.zeros((0, 6)), *rows])[order]
+    points = np.array([(x, y, shun_reach, shun_cost) for x, y in shunned], dtype=np.float64).reshape(-1, 4)
+    return Weights(float(exposure), start, window, points)
+
+
+@kernel
+def see_from(mesh, polygon, x, y, most):
+    """Find what can be seen from a point.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    polygon : int
+        Where the point is.
+    x, y : float, m
+    most : int
+        Windows that may be made; what is behind is not seen.
+
+    Returns
+    -------
+    zone : (k,) int32
+        Polygons, as often as they are seen through different windows; these do not overlap.
+    window : (k, 6) float64, m
+        See `Weights`.
+    """
+    zone, window, count = np.empty(64, dtype=np.int32), np.empty((64, 6)), 1
+    zone[0] = polygon
+    for k in range(3):
+        window[0, 2 * k], window[0, 2 * k + 1] = x, y
+    stack = np.empty((mesh.edge_vertex.size + 1, 3), dtype=np.int32)
+    depth = 0
+    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+        if mesh.edge_twin[edge] >= 0 and orientation(x, y, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]) > 0.0:
+            stack[depth, 0], stack[depth, 1], stack[depth, 2] = edge, a, b
+            depth += 1
+    while depth > 0 and count < most:
+        depth -= 1
+        entry, right, left = mesh.edge_twin[stack[depth, 0]], stack[depth, 1], stack[depth, 2]
+        current = mesh.edge_polygon[entry]
+        if count == zone.size:
+            more_zone, more_window = np.empty(2 * count, dtype=np.int32), np.empty((2 * count, 6))
+            more_zone[:count], more_window[:count] = zone, window
+            zone, window = more_zone, more_window
+        rx, ry, lx, ly = mesh.vertex[right, 0], mesh.vertex[right, 1], mesh.vertex[left, 0], mesh.vertex[left, 1]
+        zone[count] = current
+        window[count, 0], window[count, 1], window[count, 2], window[count, 3], window[count, 4], window[count, 5] = x, y, rx, ry, lx, ly
+        count += 1
+        for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+            if edge == entry or mesh.edge_twin[edge] < 0:
+                continue
+            is_open, new_right, new_left = narrow_window(mesh, x, y, edge, right, left)
+            if is_open:
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = edge, new_right, new_left
+                depth += 1
+    return zone[:count].copy(), window[:count].copy()
+
+
+@lean_kernel
+def _clip(low, high, a, b):
+    """Narrow the part [low, high] of a segment to where a function is positive that goes linearly from `a` at 0 to `b` at 1."""
+    if a <= 0.0 and b <= 0.0:
+        return 1.0, 0.0
+    if a < 0.0:
+        low = max(low, a / (a - b))
+    elif b < 0.0:
+        high = min(high, a / (a - b))
+    return low, high
+
+
+@lean_kernel
+def extra_cost(mesh, weights, polygons, count, ax, ay, bx, by):
+    """Return what a straight part of a way costs beyond its length.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    weights : Weights
+    polygons : (k,) int32
+        Polygons in which the part may lie: ``polygons[:count]``, each once.
+    count : int
+    ax, ay, bx, by : float, m
+
+    Returns
+    -------
+    float, m
+        Exact: the part is cut at polygons and at the borders of sight, and the cost near a shunned point is a polynomial along it.
+    """
+    length = np.hypot(bx - ax, by - ay)
+    if length <= 0.0:
+        return 0.0
+    covered, in_sight = 0.0, 0.0
+    for k in range(count if weights.exposure > 0.0 else 0):
+        polygon = polygons[k]
+        low, high = 0.0, 1.0
+        for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+            p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
+            px, py, qx, qy = mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
+            # Reaching a shadow's width over the edge keeps a part that runs along it; what two polygons share is counted once, see below.
+            over = SHADOW_EDGE_M * np.hypot(qx - px, qy - py)
+            low, high = _clip(low, high, orientation(px, py, qx, qy, ax, ay) + over, orientation(px, py, qx, qy, bx, by) + over)
+        if low >= high:
+            continue
+        covered += high - low
+        for row in range(weights.window_start[polygon], weights.window_start[polygon + 1]):
+            x, y = weights.window[row, 0], weights.window[row, 1]
+            rx, ry, lx, ly = weights.window[row, 2], weights.window[row, 3], weights.window[row, 4], weights.window[row, 5]
+            near, far = low, high
+            if rx != x or ry != y:
+                inside = SHADOW_EDGE_M * np.hypot(rx - x, ry - y)
+                near, far = _clip(near, far, orientation(x, y, rx, ry, ax, ay) - inside, orientation(x, y, rx, ry, bx, by) - inside)
+                inside = SHADOW_EDGE_M * np.hypot(lx - x, ly - y)
+                near, far = _clip(near, far, -orientation(x, y, lx, ly, ax, ay) - inside, -orientation(x, y, lx, ly, bx, by) - inside)
+            # What a line sees of a polygon only by the width that was added beyond its edges is rounding.
+            if (far - near) * length > 4.0 * SHADOW_EDGE_M:
+                in_sight += far - near
+    cost = 0.0
+    if covered > 0.0:
+        cost = weights.exposure * length * in_sight / max(1.0, covered)
+    for row in range(weights.shunned.shape[0]):
+        cost += _shunned_cost(weights.shunned[row, 0] - ax, weights.shunned[row, 1] - ay, bx - ax, by - ay, length, weights.shunned[row, 2]) * (
+            weights.shunned[row, 3]
+        )
+    return cost
+
+
+@lean_kernel
+def _shunned_cost(px, py, dx, dy, length, reach):
+    """Return the integral of ``1 - (d / reach)^2`` along a segment of direction d from the origin, inside the reach of p (m)."""
+    along = (px * dx + py * dy) / length
+    aside = (px * dy - py * dx) / length
+    half = reach * reach - aside * aside
+    if half <= 0.0:
+        return 0.0
+    half = np.sqrt(half)
+    low, high = max(-along, -half), min(length - along, half)
+    if low >= high:
+        return 0.0
+    return (high - low) * (1.0 - aside * aside / (reach * reach)) - (high * high * high - low * low * low) / (3.0 * reach * reach)
