@@ -63,6 +63,7 @@ from crowdsim.navigation.optimal_slots import (
     START_X,
     START_Y,
     STATUS,
+    STRAIGHT,
     WAVE_ROOT,
     WIDTH,
     least_bound,
@@ -71,6 +72,7 @@ from crowdsim.navigation.optimal_slots import (
 )
 from crowdsim.navigation.search import FOUND, PENDING, TIE_SLACK, UNREACHABLE, best_piece_here
 
+IN_LINE = 1e-10  # Sine of the angle within which a post further on sets the limit instead of one in line with it: ways bend at the last post of a wall.
 COVERED_M = 1e-9  # How near the side of a piece has to be to an edge of the mesh to lie on it: both are cut along the same line.
 
 
@@ -225,7 +227,7 @@ def _spread(
                 rx, right_post = at, a
         else:
             ux, uy = aim(mesh, a, False, x, y, side, radius)
-            if (ux != 0.0 or uy != 0.0) and rx * uy - ry * ux >= 0.0:
+            if (ux != 0.0 or uy != 0.0) and rx * uy - ry * ux >= -IN_LINE * (abs(rx) + abs(ry)) * (abs(ux) + abs(uy)):
                 rx, ry, right_post = ux, uy, a
         exit_edge = edge
         edge = edge + 1 if edge + 1 < last else first
@@ -242,7 +244,7 @@ def _spread(
             is_seen = rx < vx
         else:
             ux, uy = aim(mesh, b, True, x, y, side, radius)
-            if (ux != 0.0 or uy != 0.0) and ux * vy - uy * vx >= 0.0:
+            if (ux != 0.0 or uy != 0.0) and ux * vy - uy * vx >= -IN_LINE * (abs(vx) + abs(vy)) * (abs(ux) + abs(uy)):
                 vx, vy, post = ux, uy, b
             opening = rx * vy - ry * vx
             is_seen = opening > 0.0 or (vx == 0.0 and vy == 0.0) or (rx == 0.0 and ry == 0.0)
@@ -292,6 +294,24 @@ def _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y
         _add(slots, slot, mesh, twin, parent, new_root, cost + way, px, py, p_side, ux, uy, lx, ly, left_post, rx, ry, right_post)
 
 
+@inlined_kernel
+def _runs_into_wall(mesh, edge, is_left, ux, uy):
+    """Return whether a way past an end of an edge, in direction u, meets the wall behind the end for sure: then nothing is to be found beside it."""
+    polygon = mesh.edge_polygon[edge]
+    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+    if is_left:
+        side = edge - 1 if edge > first else last - 1
+        corner, other = mesh.edge_vertex[edge], mesh.edge_vertex[side]
+    else:
+        side = edge + 1 if edge + 1 < last else first
+        corner, other = mesh.edge_end[edge], mesh.edge_end[side]
+    if mesh.edge_twin[side] >= 0:
+        return False
+    vx, vy = mesh.vertex[other, 0] - mesh.vertex[corner, 0], mesh.vertex[other, 1] - mesh.vertex[corner, 1]
+    turn = ux * vy - uy * vx
+    return (turn if is_left else -turn) < -STRAIGHT * np.hypot(ux, uy) * np.hypot(vx, vy)
+
+
 @lean_kernel
 def _expand(slots, slot, mesh, goals, node):
     """Carry a cone on through the polygon that it enters, and let ways bend at its limits."""
@@ -321,6 +341,8 @@ def _expand(slots, slot, mesh, goals, node):
             if radius <= 0.0 and root != WAVE_ROOT:
                 ux, uy = px - x, py - y
             part_root, part_cost = 2 * corner + part - 1, cost + way
+            if _runs_into_wall(mesh, edge, part == 1, ux, uy):
+                continue
             if not _bends(slots, slot, part_root, part_cost, p_side, ux, uy):
                 continue
             # Everything between the way on straight ahead and the wall behind the corner.

@@ -86,6 +86,7 @@ class IntervalSlots(NamedTuple):
     most_new: NDArray[np.int64]
 
 
+STRAIGHT = 1e-6  # Sine of the angle below which a wall is straight: rounding of a vertex by 1e-9 m, as at map coordinates, beside one 1 mm away.
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
 CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 
@@ -113,7 +114,10 @@ def make_interval_slots(slots: int, mesh: NavMesh, cones: int) -> IntervalSlots:
 
 
 def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
-    """Return for each vertex whether a way can bend there: the boundary turns away from the ground, or passes the vertex more than once."""
+    """Return for each vertex whether a way can bend there: the boundary turns away from the ground or goes straight on, or passes the vertex twice.
+
+    A vertex inside a straight wall lies beside it by rounding, and a way along the wall then bends round it.
+    """
     boundary = np.flatnonzero(mesh.edge_twin < 0)
     begin, end = mesh.edge_vertex[boundary], mesh.edge_end[boundary]
     times = np.bincount(begin, minlength=len(mesh.vertex))
@@ -125,7 +129,8 @@ def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
     xy = mesh.vertex[:, :2]
     arriving, leaving = xy[once] - xy[before[once]], xy[after[once]] - xy[once]
     is_corner = (times > 1).astype(np.uint8)
-    is_corner[once] = arriving[:, 0] * leaving[:, 1] - arriving[:, 1] * leaving[:, 0] < 0.0
+    scale = np.hypot(*arriving.T) * np.hypot(*leaving.T)
+    is_corner[once] = arriving[:, 0] * leaving[:, 1] - arriving[:, 1] * leaving[:, 0] <= STRAIGHT * scale
     return is_corner
 
 
