@@ -221,14 +221,6 @@ def _spread(
         pairs = mesh.pair_start[polygon] + (entry - first)
     for _ in range(steps):
         a, b = np.int64(mesh.edge_vertex[edge]), np.int64(mesh.edge_end[edge])
-        if root == WAVE_ROOT:
-            at = aside(mesh, a, False, x, y, in_x, in_y, radius)
-            if at >= rx:
-                rx, right_post = at, a
-        else:
-            ux, uy = aim(mesh, a, False, x, y, side, radius)
-            if (ux != 0.0 or uy != 0.0) and rx * uy - ry * ux >= -IN_LINE * (abs(rx) + abs(ry)) * (abs(ux) + abs(uy)):
-                rx, ry, right_post = ux, uy, a
         exit_edge = edge
         edge = edge + 1 if edge + 1 < last else first
         twin = np.int64(mesh.edge_twin[exit_edge])
@@ -236,27 +228,32 @@ def _spread(
             continue
         if entry >= 0 and mesh.pair_width[pairs + (exit_edge - first) * (last - first)] < width:
             continue
-        vx, vy, post = lx, ly, left_post
+        # Of two posts in line with the root the one further on sets the limit: it is there that a way along a wall bends.
+        vx, vy, l_post, wx, wy, r_post = lx, ly, left_post, rx, ry, right_post
         if root == WAVE_ROOT:
+            at = aside(mesh, a, False, x, y, in_x, in_y, radius)
+            if at >= wx:
+                wx, r_post = at, a
             at = aside(mesh, b, True, x, y, in_x, in_y, radius)
             if at <= vx:
-                vx, post = at, b
-            is_seen = rx < vx
+                vx, l_post = at, b
+            is_seen = wx < vx
         else:
+            ux, uy = aim(mesh, a, False, x, y, side, radius)
+            if (ux != 0.0 or uy != 0.0) and wx * uy - wy * ux >= -IN_LINE * (abs(wx) + abs(wy)) * (abs(ux) + abs(uy)):
+                wx, wy, r_post = ux, uy, a
             ux, uy = aim(mesh, b, True, x, y, side, radius)
             if (ux != 0.0 or uy != 0.0) and ux * vy - uy * vx >= -IN_LINE * (abs(vx) + abs(vy)) * (abs(ux) + abs(uy)):
-                vx, vy, post = ux, uy, b
-            opening = rx * vy - ry * vx
-            is_seen = opening > 0.0 or (vx == 0.0 and vy == 0.0) or (rx == 0.0 and ry == 0.0)
-            if root == POINT_ROOT and entry < 0 and not is_seen and rx * vx + ry * vy < 0.0:
+                vx, vy, l_post = ux, uy, b
+            is_seen = wx * vy - wy * vx > 0.0 or (vx == 0.0 and vy == 0.0) or (wx == 0.0 and wy == 0.0)
+            if root == POINT_ROOT and entry < 0 and not is_seen and wx * vx + wy * vy < 0.0:
                 is_seen = _stands_on(mesh, a, b, x, y)
-        # What turns away at an end of the entry bends there, in `_expand`.
-        if not is_seen and (post != b or right_post != a or (entry >= 0 and (a == mesh.edge_end[entry] or b == mesh.edge_vertex[entry]))):
+        if not is_seen and (l_post != b or r_post != a or (entry >= 0 and (a == mesh.edge_end[entry] or b == mesh.edge_vertex[entry]))):
             continue
         if piece >= 0 and not _leaves_goal(mesh, goals, piece, exit_edge, mx, my, width):
             continue
         if is_seen:
-            _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, post, rx, ry, right_post)
+            _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, l_post, wx, wy, r_post)
         else:
             _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y)
 
