@@ -112,7 +112,7 @@ def _total(slots, slot, mesh, node):
     return slots.real[row, COST] + least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty)
 
 
-@lean_kernel
+@inlined_kernel
 def _consider(slots, slot, mesh, node):
     """Take a cone that enters the start's polygon as the end of the way if that is the shortest so far."""
     header, measure = slots.header, slots.measure
@@ -125,7 +125,7 @@ def _consider(slots, slot, mesh, node):
         header[slot, BEST_NODE] = node
 
 
-@lean_kernel
+@inlined_kernel
 def _add(slots, slot, mesh, edge, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post):
     """Add a cone that enters a polygon over its half-edge `edge`, and let it wait."""
     header, measure = slots.header, slots.measure
@@ -178,7 +178,7 @@ def _bends(slots, slot, root, cost, side, in_x, in_y):
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def _leaves_goal(mesh, goals, piece, edge, x, y, width):
     """Return whether ways from a piece of the goal, at its point (x, y), may leave its polygon over an edge."""
     if separating_width(mesh, goals.piece_polygon[piece], edge, goals.pole[piece, 0], goals.pole[piece, 1]) < width:
@@ -205,7 +205,7 @@ def _leaves_goal(mesh, goals, piece, edge, x, y, width):
     return True
 
 
-@lean_kernel
+@inlined_kernel
 def _spread(
     slots, slot, mesh, goals, polygon, entry, piece, mx, my, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post
 ):
@@ -265,7 +265,7 @@ def _stands_on(mesh, a, b, x, y):
     return orientation(ax, ay, bx, by, x, y) <= LOCATE_TOLERANCE_M * np.hypot(bx - ax, by - ay)
 
 
-@lean_kernel
+@inlined_kernel
 def _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y):
     """Let a body through a portal that it cannot cross on a straight way: it bends round the disc at the nearer end before it is through.
 
@@ -309,7 +309,7 @@ def _runs_into_wall(mesh, edge, is_left, ux, uy):
     return (turn if is_left else -turn) < -STRAIGHT * np.hypot(ux, uy) * np.hypot(vx, vy)
 
 
-@lean_kernel
+@inlined_kernel
 def _expand(slots, slot, mesh, goals, node):
     """Carry a cone on through the polygon that it enters, and let ways bend at its limits."""
     row = slots.first[slot] + node
@@ -376,7 +376,7 @@ def _outward(goals, low, high, i):
     return (ty - y) / reach, (x - tx) / reach, reach, tx, ty
 
 
-@lean_kernel
+@inlined_kernel
 def _seed(slots, slot, mesh, goals):
     """Start from all pieces of the goal in which the body fits: from their corners, and at right angles from their sides."""
     goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
