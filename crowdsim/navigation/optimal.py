@@ -46,6 +46,7 @@ from crowdsim.navigation.optimal_slots import (
     LEFT_POST,
     LEFT_X,
     LEFT_Y,
+    MOST_CONES,
     NEXT,
     NEXT_UP,
     NO_POST,
@@ -70,7 +71,7 @@ from crowdsim.navigation.optimal_slots import (
     offer,
     take_next,
 )
-from crowdsim.navigation.search import FOUND, PENDING, TIE_SLACK, UNREACHABLE, best_piece_here
+from crowdsim.navigation.search import FOUND, OUT_OF_NODES, PENDING, TIE_SLACK, UNREACHABLE, best_piece_here
 
 IN_LINE = 1e-10  # Sine of the angle within which a post further on sets the limit instead of one in line with it: ways bend at the last post of a wall.
 COVERED_M = 1e-9  # How near the side of a piece has to be to an edge of the mesh to lie on it: both are cut along the same line.
@@ -88,15 +89,18 @@ def _total(slots, slot, mesh, node):
     lx, ly, rx, ry = slots.real[row, LEFT_X], slots.real[row, LEFT_Y], slots.real[row, RIGHT_X], slots.real[row, RIGHT_Y]
     if radius > 0.0:
         way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, tx, ty, 0.0)
+        is_seen = True
         for turn in range(2):
-            post = slots.whole[row, LEFT_POST + turn]
-            end = mesh.edge_vertex[edge] if turn == 0 else mesh.edge_end[edge]
             if root == WAVE_ROOT:
                 at = in_x * (ty - y) - in_y * (tx - x)
                 is_outside = at > lx if turn == 0 else at < rx
             else:
                 is_outside = lx * uy - ly * ux > 0.0 if turn == 0 else rx * uy - ry * ux < 0.0
-            if not is_outside or post != end:
+            if not is_outside:
+                continue
+            end = mesh.edge_vertex[edge] if turn == 0 else mesh.edge_end[edge]
+            if slots.whole[row, LEFT_POST + turn] != end:
+                is_seen = False
                 continue
             # The way bends round the disc at the end of the edge, unless the start comes before the place where it would touch it.
             px, py = mesh.vertex[end, 0], mesh.vertex[end, 1]
@@ -106,7 +110,9 @@ def _total(slots, slot, mesh, node):
                 continue
             rest, _, _ = way_to_disc(2 * end + turn, px, py, p_side, bx, by, tx, ty, 0.0)
             return slots.real[row, COST] + bend + rest
-        return slots.real[row, COST] + way
+        if is_seen:
+            return slots.real[row, COST] + way
+    # A point, or a start beside a limit that another part of the edge is beyond: as if the way could bend on the edge.
     qx, qy = limit_on_edge(mesh, edge, slots.whole[row, LEFT_POST], True, root, x, y, side, in_x, in_y, lx, ly, radius)
     sx, sy = limit_on_edge(mesh, edge, slots.whole[row, RIGHT_POST], False, root, x, y, side, in_x, in_y, rx, ry, radius)
     return slots.real[row, COST] + least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty)
@@ -246,8 +252,12 @@ def _spread(
             if (ux != 0.0 or uy != 0.0) and ux * vy - uy * vx >= -IN_LINE * (abs(vx) + abs(vy)) * (abs(ux) + abs(uy)):
                 vx, vy, l_post = ux, uy, b
             is_seen = wx * vy - wy * vx > 0.0 or (vx == 0.0 and vy == 0.0) or (wx == 0.0 and wy == 0.0)
-            if root == POINT_ROOT and entry < 0 and not is_seen and wx * vx + wy * vy < 0.0:
-                is_seen = _stands_on(mesh, a, b, x, y)
+            if entry < 0:
+                if not is_seen and wx * vx + wy * vy < 0.0:
+                    is_seen = _stands_on(mesh, a, b, x, y)
+                # From a corner of the goal ways run between the outward normals of its two sides only; an edge behind its back sets no limit.
+                is_open = rx == 0.0 and ry == 0.0
+                is_seen = is_seen and (is_open or l_post == b or r_post == a or _is_ahead(mesh, a, b, x, y, rx, ry))
         if not is_seen and (l_post != b or r_post != a or (entry >= 0 and (a == mesh.edge_end[entry] or b == mesh.edge_vertex[entry]))):
             continue
         if piece >= 0 and not _leaves_goal(mesh, goals, piece, exit_edge, mx, my, width):
@@ -256,6 +266,13 @@ def _spread(
             _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, l_post, wx, wy, r_post)
         else:
             _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y)
+
+
+@inlined_kernel
+def _is_ahead(mesh, a, b, x, y, ux, uy):
+    """Return whether an edge is crossed in direction u by a ray from a point inside its polygon."""
+    ax, ay, bx, by = mesh.vertex[a, 0] - x, mesh.vertex[a, 1] - y, mesh.vertex[b, 0] - x, mesh.vertex[b, 1] - y
+    return ax * uy - ay * ux >= 0.0 and ux * by - uy * bx >= 0.0
 
 
 @inlined_kernel
@@ -278,11 +295,11 @@ def _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y
     way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, lx, ly, l_side)
     to_right, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, rx, ry, r_side)
     corner, new_root, px, py, p_side = left, 2 * left, lx, ly, l_side
-    left_post, right_post = NO_POST, right
+    left_post, right_post = np.int64(NO_POST), right
     if to_right < way:
         way, ux, uy = to_right, vx, vy
         corner, new_root, px, py, p_side = right, 2 * right + 1, rx, ry, r_side
-        left_post, right_post = left, NO_POST
+        left_post, right_post = left, np.int64(NO_POST)
     if radius <= 0.0 and slots.is_corner[corner] == 0:
         return
     if _bends(slots, slot, new_root, cost + way, p_side, ux, uy):
@@ -344,7 +361,7 @@ def _expand(slots, slot, mesh, goals, node):
                 continue
             # Everything between the way on straight ahead and the wall behind the corner.
             lx, ly, rx, ry = (0.0, 0.0, ux, uy) if part == 1 else (ux, uy, 0.0, 0.0)
-        l_post, r_post = (left_post, right_post) if part == 0 else (NO_POST, NO_POST)
+        l_post, r_post = (left_post, right_post) if part == 0 else (np.int64(NO_POST), np.int64(NO_POST))
         _spread(
             slots, slot, mesh, goals, polygon, edge, -1, 0.0, 0.0, node, part_root, part_cost, px, py, p_side, ux, uy, lx, ly, l_post, rx, ry, r_post,
         )
@@ -484,6 +501,9 @@ def advance_optimal(slots, slot, mesh, goals, grant):
             header[slot, STATUS] = FOUND if best < np.inf else UNREACHABLE
             break
         if used >= grant:
+            break
+        if header[slot, CONE_COUNT] + slots.most_new[0] > MOST_CONES:
+            header[slot, STATUS] = OUT_OF_NODES
             break
         if header[slot, CONE_COUNT] + slots.most_new[0] > capacity:
             header[slot, IS_FULL] = 1

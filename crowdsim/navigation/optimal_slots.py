@@ -7,7 +7,8 @@ order in which they were made. A pool grows between two rounds when a search rep
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,8 @@ class IntervalSlots(NamedTuple):
 
 STRAIGHT = 1e-6  # Sine of the angle below which a wall is straight: rounding of a vertex by 1e-9 m, as at map coordinates, beside one 1 mm away.
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
+MESH_ARRAYS = ("is_corner", "is_blind", "most_new")
+MOST_CONES = 1 << 21  # Cones of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
 CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 
 
@@ -148,6 +151,30 @@ def with_room(slots: IntervalSlots) -> IntervalSlots:
         grown[name] = new
     slots.header[:, IS_FULL] = 0
     return slots._replace(first=first, **grown)
+
+
+def _in_use(slots: IntervalSlots, count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of the pool that the first `count` cones of each slot take."""
+    return np.repeat(slots.first[:-1], count) + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+
+
+def packed(slots: IntervalSlots) -> dict[str, NDArray[Any]]:
+    """Return what lives in the slots as named arrays, without the free rows of the pool and what follows from the mesh."""
+    cones, waiting = _in_use(slots, slots.header[:, CONE_COUNT]), _in_use(slots, slots.header[:, HEAP_SIZE])
+    state = {name: getattr(slots, name).copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
+    return state | {"real": slots.real[cones], "whole": slots.whole[cones], "heap": slots.heap[waiting], "bound": slots.bound[waiting]}
+
+
+def unpacked(slots: IntervalSlots, state: Mapping[str, NDArray[Any]]) -> IntervalSlots:
+    """Return slots on the same mesh as `slots` with what `packed` gave."""
+    kept = {name: state[name].copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
+    rows = int(kept["first"][-1])
+    pool = {name: np.zeros((rows, *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype) for name in POOL_ARRAYS}
+    restored = slots._replace(**kept, **pool)
+    cones, waiting = _in_use(restored, restored.header[:, CONE_COUNT]), _in_use(restored, restored.header[:, HEAP_SIZE])
+    restored.real[cones], restored.whole[cones] = state["real"], state["whole"]
+    restored.heap[waiting], restored.bound[waiting] = state["heap"], state["bound"]
+    return restored
 
 
 @inlined_kernel

@@ -23,7 +23,7 @@ from crowdsim.navigation.mesh import parting_width, separating_width
 TIE_SLACK = 1e-12  # A search goes on until its least bound exceeds the best total by this share, so that rounding cannot hide an equal parent.
 
 # Statuses of a search; the same numbers as PathStatus in world/columns.py.
-PENDING, FOUND, UNREACHABLE = 1, 2, 6
+PENDING, FOUND, UNREACHABLE, OUT_OF_NODES = 1, 2, 6, 7
 
 # Whole numbers of a slot.
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED = range(9)
