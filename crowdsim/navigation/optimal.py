@@ -106,7 +106,8 @@ def _total(slots, slot, mesh, node):
             px, py = mesh.vertex[end, 0], mesh.vertex[end, 1]
             p_side = post_side(mesh, end, turn == 0, radius)
             bend, bx, by = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
-            if bx * (tx - px) + by * (ty - py) <= 0.0:
+            beside = bx * (ty - py) - by * (tx - px)
+            if bx * (tx - px) + by * (ty - py) <= 0.0 and (beside if turn == 0 else -beside) < 0.0:
                 continue
             rest, _, _ = way_to_disc(2 * end + turn, px, py, p_side, bx, by, tx, ty, 0.0)
             return slots.real[row, COST] + bend + rest
@@ -352,8 +353,6 @@ def _expand(slots, slot, mesh, goals, node):
             px, py = mesh.vertex[corner, 0], mesh.vertex[corner, 1]
             p_side = post_side(mesh, corner, part == 1, radius)
             way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
-            if radius <= 0.0 and root != WAVE_ROOT:
-                ux, uy = px - x, py - y
             part_root, part_cost = 2 * corner + part - 1, cost + way
             if _runs_into_wall(mesh, edge, part == 1, ux, uy):
                 continue

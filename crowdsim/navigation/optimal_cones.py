@@ -45,7 +45,7 @@ def way_to_disc(root, x, y, side, in_x, in_y, tx, ty, t_side):
     if root == WAVE_ROOT:
         return in_x * (tx - x) + in_y * (ty - y), in_x, in_y
     if side == 0.0 and t_side == 0.0:
-        return np.hypot(tx - x, ty - y), in_x, in_y  # a point needs no directions
+        return np.hypot(tx - x, ty - y), tx - x, ty - y  # between points no arc asks for a unit vector
     ux, uy, reach = tangent(x, y, side, tx, ty, t_side)
     if side == 0.0:
         return reach, ux, uy
@@ -84,7 +84,7 @@ def limit_on_edge(mesh, edge, post, at_left, root, x, y, side, in_x, in_y, lx, l
 def least_way_to_edge(root, x, y, side, in_x, in_y, qx, qy, sx, sy):
     """Return the least distance (m) from a root to the part q s of an edge, arcs not counted."""
     if root == WAVE_ROOT:
-        return min(in_x * (qx - x) + in_y * (qy - y), in_x * (sx - x) + in_y * (sy - y))
+        return max(0.0, min(in_x * (qx - x) + in_y * (qy - y), in_x * (sx - x) + in_y * (sy - y)))
     apart = distance_to_segment(x, y, qx, qy, sx, sy)
     return np.sqrt(max(0.0, apart * apart - side * side)) if side != 0.0 else apart
 
@@ -95,10 +95,10 @@ def least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty):
     if root == WAVE_ROOT:
         at = in_x * (ty - y) - in_y * (tx - x)
         if at > in_x * (qy - y) - in_y * (qx - x):
-            return in_x * (qx - x) + in_y * (qy - y) + np.hypot(tx - qx, ty - qy)
+            return max(0.0, in_x * (qx - x) + in_y * (qy - y)) + np.hypot(tx - qx, ty - qy)
         if at < in_x * (sy - y) - in_y * (sx - x):
-            return in_x * (sx - x) + in_y * (sy - y) + np.hypot(tx - sx, ty - sy)
-        return in_x * (tx - x) + in_y * (ty - y)
+            return max(0.0, in_x * (sx - x) + in_y * (sy - y)) + np.hypot(tx - sx, ty - sy)
+        return max(0.0, in_x * (tx - x) + in_y * (ty - y))
     if side == 0.0:
         if (qx - x) * (ty - y) - (qy - y) * (tx - x) > 0.0:
             return np.hypot(qx - x, qy - y) + np.hypot(tx - qx, ty - qy)

@@ -45,7 +45,7 @@ _REQUEST = np.dtype([
 ])  # fmt: skip
 
 
-_KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("shares", "i8")])  # who asked first, and whether others did since
+_KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i8")])  # who asked first; requests, its later ones not counted
 
 
 class MeshPlanner:
@@ -131,7 +131,7 @@ class MeshPlanner:
         self._queue = np.concatenate([self._queue, fresh])
 
     def _note(self, fresh: NDArray[Any]) -> None:
-        """Note who asks for what, and mark the requests that others make, or have made, as well: there a shared search pays."""
+        """Note who asks for what, and mark the requests that so many others make, or have made, as well that a shared search pays."""
         unique, first, inverse, number = np.unique(fresh["key"], return_index=True, return_inverse=True, return_counts=True)
         place = np.searchsorted(self._known["key"], unique)
         is_new = ~np.isin(unique, self._known["key"])
@@ -139,8 +139,9 @@ class MeshPlanner:
         added["key"], added["entity"], added["width"] = unique[is_new], fresh["entity"][first[is_new]], fresh["width"][first[is_new]]
         self._known = np.insert(self._known, place[is_new], added)
         place = np.searchsorted(self._known["key"], unique)
-        self._known["shares"][place] |= (number > 1) | (self._known["entity"][place] != fresh["entity"][first])
-        fresh["shares"] = self._known["shares"][place][inverse]
+        own = np.bincount(inverse, weights=fresh["entity"] == self._known["entity"][place][inverse], minlength=len(unique)).astype(np.int64)
+        self._known["count"][place] += number - own
+        fresh["shares"] = self._known["count"][place][inverse] + 1 >= self._searches.share_at
         fresh["width"] = np.where(fresh["shares"] == 1, self._known["width"][place][inverse], fresh["width"])
 
     def drop(self, entity: NDArray[np.int64]) -> None:

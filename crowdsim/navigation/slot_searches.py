@@ -42,7 +42,15 @@ class Work(NamedTuple):
 
 
 class Searches(Protocol):
-    """Searches of one kind, one in each slot."""
+    """Searches of one kind, one in each slot.
+
+    Attributes
+    ----------
+    share_at : int
+        Requests for one goal by bodies that can share a tree from which on one is made.
+    """
+
+    share_at: int
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None: ...
 
@@ -160,6 +168,8 @@ def serve_interval_slots(
 class MiddleSearches:
     """A* over the middles of portals (`crowdsim.navigation.search`)."""
 
+    share_at = 2
+
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         self._mesh, self._goals = mesh, goals
         self._slots: SearchSlots = make_slots(count, mesh.edge_count)
@@ -196,6 +206,8 @@ class MiddleSearches:
 
 class OptimalSearches:
     """Shortest ways of all (`crowdsim.navigation.optimal`)."""
+
+    share_at = 48  # A tree over a whole plan costs what some 40 searches of their own cost, which head straight for the start.
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         self._mesh, self._goals = mesh, goals

@@ -92,7 +92,8 @@ def _speed_density() -> Mapping[str, Owner]:
 
 
 def _navigation() -> Mapping[str, Owner]:
-    return {"mesh": (_imported("crowdsim.navigation.build", "MeshParameters"), _imported("crowdsim.navigation.planner", "PlannerParameters"))}
+    owner = (_imported("crowdsim.navigation.build", "MeshParameters"), _imported("crowdsim.navigation.planner", "PlannerParameters"))
+    return dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), owner)
 
 
 def _bodies() -> Mapping[str, Owner]:

@@ -120,7 +120,8 @@ class Simulation:
         world, scenario = self.world, self.scenario
         if kind is Plan:
             work = int(scenario.budget.values["work"])
-            return Plan(world, MeshPlanner(world.mesh, world.goals, planner_parameters(scenario)), work or default_budget(scenario.agent_count))
+            planner = MeshPlanner(world.mesh, world.goals, planner_parameters(scenario), scenario.navigation.name)
+            return Plan(world, planner, work or default_budget(scenario.agent_count))
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is SlowDown:

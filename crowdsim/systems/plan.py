@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.corridors import join_guess
 from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.planner import Answers, MeshPlanner
+from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
@@ -30,7 +30,7 @@ class Plan(System):
     Parameters
     ----------
     world : World
-    planner : MeshPlanner
+    planner : Planner
     budget : int
         Expansions a tick.
     """
@@ -43,7 +43,7 @@ class Plan(System):
     )
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
-    def __init__(self, world: World, planner: MeshPlanner, budget: int) -> None:
+    def __init__(self, world: World, planner: Planner, budget: int) -> None:
         super().__init__(world)
         self.planner, self.budget = planner, budget
 

@@ -12,12 +12,19 @@ from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner, PlannerParameters
 from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.slot_searches import OptimalSearches
 from crowdsim.threads import Team
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 
 ALL = 1 << 40
 KINDS = ("mesh", "optimal")
 SHARED_M = 5e-3  # Bodies whose radii are less than 1/32 m apart share a tree; its ways are the shortest of the first of them.
+
+
+@pytest.fixture(autouse=True)
+def _trees_for_small_crowds(monkeypatch):
+    """Let optimal searches be shared by as few agents as those of A*, so that the crowds here share some."""
+    monkeypatch.setattr(OptimalSearches, "share_at", 2)
 
 
 class Crowd:
@@ -81,7 +88,9 @@ def assert_same(scene, answers, expected, is_shared_alike=True):
         assert answers == expected
         return
     assert [way[0] for way in answers.values()] == [expected[entity][0] for entity in answers]
-    assert scene.lengths(answers) == pytest.approx(scene.lengths(expected), abs=SHARED_M)
+    # Where in a region a body ends is for the funnel to say; the search goes to its rim.
+    to_point = scene.goal < 4
+    assert scene.lengths(answers)[to_point] == pytest.approx(scene.lengths(expected)[to_point], abs=SHARED_M)
 
 
 def take(answers, found):
@@ -161,9 +170,9 @@ def test_the_same_searches_are_made_for_any_number_of_threads(kind):
     assert logs[0] == logs[1] == logs[2] and len(logs[0]) > 5
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_sharing_saves_expansions(kind):
-    scene = crowd("rooms", 200, kind)
+@pytest.mark.parametrize("kind, agents", [("mesh", 200), ("optimal", 2000)])
+def test_sharing_saves_expansions(kind, agents):
+    scene = crowd("rooms", agents, kind)
     assert scene.ways()[1] < 0.6 * scene.ways(share=False)[1]
 
 
