@@ -261,6 +261,8 @@ def _spread(
                 is_seen = is_seen and (is_open or l_post == b or r_post == a or _is_ahead(mesh, a, b, x, y, rx, ry))
         if not is_seen and (l_post != b or r_post != a or (entry >= 0 and (a == mesh.edge_end[entry] or b == mesh.edge_vertex[entry]))):
             continue
+        if not is_seen and piece >= 0 and not _faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
+            continue
         if piece >= 0 and not _leaves_goal(mesh, goals, piece, exit_edge, mx, my, width):
             continue
         if is_seen:
@@ -274,6 +276,17 @@ def _is_ahead(mesh, a, b, x, y, ux, uy):
     """Return whether an edge is crossed in direction u by a ray from a point inside its polygon."""
     ax, ay, bx, by = mesh.vertex[a, 0] - x, mesh.vertex[a, 1] - y, mesh.vertex[b, 0] - x, mesh.vertex[b, 1] - y
     return ax * uy - ay * ux >= 0.0 and ux * by - uy * bx >= 0.0
+
+
+@inlined_kernel
+def _faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
+    """Return whether ways from a corner or a side of the goal lead to the middle of an edge, so that a body may squeeze through there."""
+    mx = 0.5 * (mesh.vertex[a, 0] + mesh.vertex[b, 0]) - x
+    my = 0.5 * (mesh.vertex[a, 1] + mesh.vertex[b, 1]) - y
+    if root == WAVE_ROOT:
+        at = in_x * my - in_y * mx
+        return in_x * mx + in_y * my > 0.0 and 0.0 <= at <= lx
+    return rx * my - ry * mx >= 0.0 and mx * ly - my * lx >= 0.0
 
 
 @inlined_kernel
