@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import angle_between, orientation
+from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.mesh import LOCATE_TOLERANCE_M, separating_width
+from crowdsim.navigation.mesh import separating_width
 from crowdsim.navigation.optimal_cones import (
     aim,
     aside,
@@ -28,6 +28,7 @@ from crowdsim.navigation.optimal_cones import (
     post_side,
     way_to_disc,
 )
+from crowdsim.navigation.optimal_goal import faces, is_ahead, is_too_tight, leaves_goal, outward, room_to_seed, stands_on
 from crowdsim.navigation.optimal_slots import (
     BEST_NODE,
     BEST_TOTAL,
@@ -74,7 +75,6 @@ from crowdsim.navigation.optimal_slots import (
 from crowdsim.navigation.search import FOUND, OUT_OF_NODES, PENDING, TIE_SLACK, UNREACHABLE, best_piece_here
 
 IN_LINE = 1e-10  # Sine of the angle within which a post further on sets the limit instead of one in line with it: ways bend at the last post of a wall.
-COVERED_M = 1e-9  # How near the side of a piece has to be to an edge of the mesh to lie on it: both are cut along the same line.
 
 
 @inlined_kernel
@@ -186,33 +186,6 @@ def _bends(slots, slot, root, cost, side, in_x, in_y):
 
 
 @inlined_kernel
-def _leaves_goal(mesh, goals, piece, edge, x, y, width):
-    """Return whether ways from a piece of the goal, at its point (x, y), may leave its polygon over an edge."""
-    if separating_width(mesh, goals.piece_polygon[piece], edge, goals.pole[piece, 0], goals.pole[piece, 1]) < width:
-        return False
-    if goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1:
-        return True
-    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-    if abs(orientation(ax, ay, bx, by, x, y)) > COVERED_M * np.hypot(bx - ax, by - ay):
-        return True
-    # On the edge itself: not if the goal goes on behind it, where another piece begins.
-    behind, source = mesh.edge_polygon[mesh.edge_twin[edge]], goals.piece_source[piece]
-    for other in range(goals.piece_polygon.size):
-        if goals.piece_polygon[other] != behind or goals.piece_source[other] != source:
-            continue
-        low, high = goals.vertex_start[other], goals.vertex_start[other + 1]
-        inside = True
-        for i in range(low, high):
-            j = i + 1 if i + 1 < high else low
-            cx, cy, dx, dy = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
-            inside = inside and orientation(cx, cy, dx, dy, x, y) >= -COVERED_M * np.hypot(dx - cx, dy - cy)
-        if inside:
-            return False
-    return True
-
-
-@inlined_kernel
 def _spread(
     slots, slot, mesh, goals, polygon, entry, piece, mx, my, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post
 ):
@@ -255,45 +228,20 @@ def _spread(
             is_seen = wx * vy - wy * vx > 0.0 or (vx == 0.0 and vy == 0.0) or (wx == 0.0 and wy == 0.0)
             if entry < 0:
                 if not is_seen and wx * vx + wy * vy < 0.0:
-                    is_seen = _stands_on(mesh, a, b, x, y)
+                    is_seen = stands_on(mesh, a, b, x, y)
                 # From a corner of the goal ways run between the outward normals of its two sides only; an edge behind its back sets no limit.
                 is_open = rx == 0.0 and ry == 0.0
-                is_seen = is_seen and (is_open or l_post == b or r_post == a or _is_ahead(mesh, a, b, x, y, rx, ry))
+                is_seen = is_seen and (is_open or l_post == b or r_post == a or is_ahead(mesh, a, b, x, y, rx, ry))
         if not is_seen and (l_post != b or r_post != a or (entry >= 0 and (a == mesh.edge_end[entry] or b == mesh.edge_vertex[entry]))):
             continue
-        if not is_seen and piece >= 0 and not _faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
+        if not is_seen and piece >= 0 and not faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
             continue
-        if piece >= 0 and not _leaves_goal(mesh, goals, piece, exit_edge, mx, my, width):
+        if piece >= 0 and not leaves_goal(mesh, goals, piece, exit_edge, mx, my, width):
             continue
         if is_seen:
             _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, l_post, wx, wy, r_post)
         else:
             _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y)
-
-
-@inlined_kernel
-def _is_ahead(mesh, a, b, x, y, ux, uy):
-    """Return whether an edge is crossed in direction u by a ray from a point inside its polygon."""
-    ax, ay, bx, by = mesh.vertex[a, 0] - x, mesh.vertex[a, 1] - y, mesh.vertex[b, 0] - x, mesh.vertex[b, 1] - y
-    return ax * uy - ay * ux >= 0.0 and ux * by - uy * bx >= 0.0
-
-
-@inlined_kernel
-def _faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
-    """Return whether ways from a corner or a side of the goal lead to the middle of an edge, so that a body may squeeze through there."""
-    mx = 0.5 * (mesh.vertex[a, 0] + mesh.vertex[b, 0]) - x
-    my = 0.5 * (mesh.vertex[a, 1] + mesh.vertex[b, 1]) - y
-    if root == WAVE_ROOT:
-        at = in_x * my - in_y * mx
-        return in_x * mx + in_y * my > 0.0 and 0.0 <= at <= lx
-    return rx * my - ry * mx >= 0.0 and mx * ly - my * lx >= 0.0
-
-
-@inlined_kernel
-def _stands_on(mesh, a, b, x, y):
-    """Return whether a point that lies between the ends of an edge is on it: the way over the edge may then have any direction."""
-    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-    return orientation(ax, ay, bx, by, x, y) <= LOCATE_TOLERANCE_M * np.hypot(bx - ax, by - ay)
 
 
 @inlined_kernel
@@ -380,37 +328,11 @@ def _expand(slots, slot, mesh, goals, node):
 
 
 @inlined_kernel
-def _is_too_tight(goals, piece, width):
-    """Return whether a body does not fit into a piece of a region; points are reached as they are."""
-    return 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
-
-
-@inlined_kernel
-def _room_to_seed(mesh, goals, goal):
-    """Return an upper bound of the cones with which a search begins."""
-    count = 0
-    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
-        polygon = goals.piece_polygon[piece]
-        sides = mesh.polygon_start[polygon + 1] - mesh.polygon_start[polygon]
-        count += 2 * (goals.vertex_start[piece + 1] - goals.vertex_start[piece]) * sides
-    return count
-
-
-@inlined_kernel
-def _outward(goals, low, high, i):
-    """Return for the side from corner i of a piece to the next one: the outward normal, its length, and where it ends."""
-    j = i + 1 if i + 1 < high else low
-    x, y, tx, ty = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
-    reach = np.hypot(tx - x, ty - y)
-    return (ty - y) / reach, (x - tx) / reach, reach, tx, ty
-
-
-@inlined_kernel
 def _seed(slots, slot, mesh, goals):
     """Start from all pieces of the goal in which the body fits: from their corners, and at right angles from their sides."""
     goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
     for piece in range(np.int64(goals.goal_start[goal]), np.int64(goals.goal_start[goal + 1])):
-        if _is_too_tight(goals, piece, width):
+        if is_too_tight(goals, piece, width):
             continue
         polygon = np.int64(goals.piece_polygon[piece])
         low, high = goals.vertex_start[piece], goals.vertex_start[piece + 1]
@@ -419,10 +341,10 @@ def _seed(slots, slot, mesh, goals):
             x, y = goals.vertex[i, 0], goals.vertex[i, 1]
             mx, my, root, in_x, in_y, lx, ly, rx, ry = x, y, POINT_ROOT, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
             if high - low > 1:
-                in_x, in_y, reach, tx, ty = _outward(goals, low, high, i)
+                in_x, in_y, reach, tx, ty = outward(goals, low, high, i)
                 if part % 2 == 0:
                     lx, ly = in_x, in_y
-                    rx, ry, _, _, _ = _outward(goals, low, high, i - 1 if i > low else high - 1)
+                    rx, ry, _, _, _ = outward(goals, low, high, i - 1 if i > low else high - 1)
                     in_x, in_y = 0.0, 0.0
                 else:
                     mx, my, root, lx = 0.5 * (x + tx), 0.5 * (y + ty), WAVE_ROOT, reach
@@ -500,7 +422,7 @@ def advance_optimal(slots, slot, mesh, goals, grant):
     header, measure = slots.header, slots.measure
     capacity = slots.first[slot + 1] - slots.first[slot]
     if header[slot, IS_SEEDED] == 0:
-        if _room_to_seed(mesh, goals, header[slot, GOAL]) > capacity:
+        if room_to_seed(mesh, goals, header[slot, GOAL]) > capacity:
             header[slot, IS_FULL] = 1
             return 0
         header[slot, IS_SEEDED] = 1
