@@ -1,9 +1,10 @@
 """What finding and following ways costs: paths a second, and nanoseconds for each part.
 
-    python benchmarks/paths.py [--plan plan.wkt] [--detour nav_test.json] [--agents 10000]
+    python benchmarks/paths.py [--plan plan.wkt] [--detour nav_test.json] [--polyanya arena-merged.mesh] [--agents 10000]
 
 Without a plan, a hall of 50 x 50 m with 300 pillars is made. With --detour, the polygons and the 1,000 queries of the file are used for the first
-lines: Detour itself answers 187,000 to 240,000 of them a second in C++. Each figure is the best of several runs, which take turns.
+lines: Detour itself answers 187,000 to 240,000 of them a second in C++. With --polyanya, a mesh in that program's format, between 200 random points: the
+original answers 0.7 to 0.79 million a second on arena-merged and 1,100 on aurora-merged. Each figure is the best of several runs, which take turns.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.hold import held_by_nobody
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.mesh import locate_many
+from crowdsim.navigation.optimal import advance_optimal, begin_optimal
+from crowdsim.navigation.optimal_slots import BEST_TOTAL, make_interval_slots
 from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
 from crowdsim.navigation.search import EXPANSIONS, advance_search, begin_search, make_slots
 from crowdsim.navigation.steer import steer_many
@@ -62,6 +65,51 @@ def search_all(slots, mesh, goals, starts, polygons, width):
         advance_search(slots, 0, mesh, 1 << 40)
         total += slots.header[0, EXPANSIONS]
     return total
+
+
+@lean_kernel
+def search_all_optimal(slots, mesh, goals, starts, polygons, width, out):
+    """Search the shortest way from each start to the goal of the same number; return the expansions."""
+    total = 0
+    for i in range(polygons.size):
+        begin_optimal(slots, 0, mesh, goals, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
+        total += advance_optimal(slots, 0, mesh, goals, 1 << 40)
+        out[i] = slots.measure[0, BEST_TOTAL]
+    return total
+
+
+def time_optimal(name, mesh, goals, starts, polygons, radius):
+    """Print the times of optimal searches."""
+    count, out = len(polygons), np.empty(len(polygons))
+    slots = make_interval_slots(1, mesh, 1 << 20)
+    expansions = search_all_optimal(slots, mesh, goals, starts, polygons, 2.0 * radius, out)
+    took = best_of(lambda: search_all_optimal(slots, mesh, goals, starts, polygons, 2.0 * radius, out))
+    found = np.isfinite(out)
+    each, per = 1e9 * took / max(1, expansions), expansions / count
+    print(f"{name}, optimal: {count / took:.0f} paths a second, {each:.0f} ns an expansion, {per:.1f} expansions a path, {out[found].mean():.2f} m")
+
+
+def time_polyanya(path):
+    """Print the times of optimal searches on a mesh in Polyanya's format, version 2, between 200 random points."""
+    numbers = iter(path.read_text().split()[2:])
+    vertex_count, polygon_count = int(next(numbers)), int(next(numbers))
+    vertices, polygons = [], []
+    for _ in range(vertex_count):
+        vertices.append((float(next(numbers)), float(next(numbers))))
+        for _ in range(int(next(numbers))):
+            next(numbers)
+    for _ in range(polygon_count):
+        count = int(next(numbers))
+        polygons.append([int(next(numbers)) for _ in range(count)])
+        for _ in range(count):
+            next(numbers)
+    mesh, _ = mesh_from_polygons(np.array(vertices), polygons)
+    points = np.random.default_rng(0).uniform(mesh.vertex[:, :2].min(axis=0), mesh.vertex[:, :2].max(axis=0), (5000, 2))
+    under = np.empty(len(points), dtype=np.int64)
+    locate_many(0, len(points), mesh, points, np.full(len(points), -1, dtype=np.int32), under)
+    points, under = points[under >= 0][:400], under[under >= 0][:400]
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(point)) for point in points[1::2]])
+    time_optimal(path.stem, mesh, goals, points[::2].copy(), under[::2].copy(), 0.0)
 
 
 def time_paths(name, mesh, goals, starts, polygons, radius):
@@ -127,6 +175,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plan", type=Path)
     parser.add_argument("--detour", type=Path)
+    parser.add_argument("--polyanya", type=Path)
     parser.add_argument("--agents", type=int, default=10_000)
     given = parser.parse_args()
     if given.detour:
@@ -139,7 +188,11 @@ def main():
         goals = cut_goals(mesh, [points[i] for i in kept])
         goals = goals._replace(piece_polygon=np.array([queries[i]["goal_polygon"] for i in kept], dtype=np.int32))
         starts = np.array([queries[i]["start"][:2] for i in kept])
-        time_paths(given.detour.stem, mesh, goals, starts, np.array([queries[i]["start_polygon"] for i in kept], dtype=np.int64), 0.0)
+        polygons = np.array([queries[i]["start_polygon"] for i in kept], dtype=np.int64)
+        time_paths(given.detour.stem, mesh, goals, starts, polygons, 0.0)
+        time_optimal(given.detour.stem, mesh, goals, starts, polygons, 0.0)
+    if given.polyanya:
+        time_polyanya(given.polyanya)
     ground = shapely.union_all(shapely.get_parts(shapely.from_wkt(given.plan.read_text()))) if given.plan else pillar_hall()
     begin = time.perf_counter()
     mesh = build_mesh(ground).mesh
@@ -152,7 +205,9 @@ def main():
     goals = cut_goals(mesh, [GoalShape(shapely.Point(end), reach=0.05) for end in ends])
     polygons = np.empty(len(starts), dtype=np.int64)
     locate_many(0, len(starts), mesh, starts, np.full(len(starts), -1, dtype=np.int32), polygons)
-    answers = time_paths(given.plan.stem if given.plan else "pillar hall", mesh, goals, starts, polygons, RADIUS_M)
+    name = given.plan.stem if given.plan else "pillar hall"
+    answers = time_paths(name, mesh, goals, starts, polygons, RADIUS_M)
+    time_optimal(name, mesh, goals, starts, polygons, RADIUS_M)
     time_agents(mesh, goals, answers, starts, polygons, given.agents)
     print(f"  mesh            {built:9.2f} s to build, compiled code read from the cache or made")
 

@@ -3,7 +3,7 @@
 Requests wait in one queue, first in, first out. Each slot works on a few of them one after the other, and all slots with work get an equal share of the
 budget, what does not divide evenly going to the oldest; the slots, not the threads, decide who shares with whom, so that the number of threads changes
 nothing. Requests for the same goal by bodies that can pass the same gaps go to a shared slot, whose tree is kept: once it has grown past a start, its
-answer costs nothing.
+answer costs nothing. Whether a request shares is settled when it is made, by who asked for the same before; so it depends on no budget.
 """
 
 from __future__ import annotations
@@ -15,29 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.search import (
-    FOUND,
-    IS_SEEDED,
-    PENDING,
-    STATUS,
-    SearchSlots,
-    advance_search,
-    begin_search,
-    copy_corridor,
-    corridor_size,
-    make_slots,
-)
+from crowdsim.navigation.protocol import Answers
+from crowdsim.navigation.slot_searches import SEARCHES, Work
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
-OWN_SLOTS = 8  # Searches of their own that go on side by side: enough for the threads of a desktop; more costs memory, 40 bytes a half-edge each.
+OWN_SLOTS = 8  # Searches of their own that go on side by side: enough for the threads of a desktop; more costs memory.
 SHARED_SLOTS = 24  # Trees that are kept: goals times classes of body widths. The least recently used gives way.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge meshes; at least two of each kind are left.
 OWN_BATCH, SHARED_BATCH = 16, 256  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
-SHARE_AT = 2  # Requests with one goal and width class from which on a shared search pays.
 
 
 @dataclass(frozen=True)
@@ -50,99 +38,26 @@ class PlannerParameters:
     )
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Searches that ended, in the order in which they were asked for.
-
-    Attributes
-    ----------
-    entity : (k,) int64
-    status : (k,) uint8
-        FOUND or UNREACHABLE.
-    piece : (k,) int32
-        Piece of the goal at the end.
-    start : (k + 1,) int64
-    cells : (m,) int32
-        Corridor i is ``cells[start[i]:start[i + 1]]``, goal's end first.
-    """
-
-    entity: NDArray[np.int64]
-    status: NDArray[np.uint8]
-    piece: NDArray[np.int32]
-    start: NDArray[np.int64]
-    cells: NDArray[np.int32]
+# `shares` says whether a request goes to a slot whose tree is kept; `width` is then that of the body that asked for the same tree first.
+_REQUEST = np.dtype([
+    ("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygon", "i4"), ("x", "f8"), ("y", "f8"), ("width", "f8"), ("key", "i8"), ("tick", "i8"),
+    ("shares", "i8"),
+])  # fmt: skip
 
 
-_REQUEST = np.dtype(
-    [("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygon", "i4"), ("x", "f8"), ("y", "f8"), ("width", "f8"), ("key", "i8"), ("tick", "i8")]
-)
-
-
-@lean_kernel
-def serve_slots(
-    first, last, slots, mesh, goals, own_slots, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, where, size, out, fill
-):
-    """Let slots first..last - 1 work through their requests.
-
-    Parameters
-    ----------
-    first, last : int
-    slots : SearchSlots
-    mesh : NavMesh
-    goals : GoalPieces
-    own_slots : int
-        Slots from this one on are shared.
-    jobs : (s, b) int64
-        Requests of each slot, as rows of `requests`.
-    job_count, job_next : (s,) int64
-        How many, and the one that is being worked on; the latter is moved on.
-    is_active : (s,) int64
-        1 while the slot is in the middle of a request.
-    grant, used : (s,) int64
-        Expansions that a slot may make, and has made.
-    requests : (n,) record array
-    status : (n,) uint8
-    piece : (n,) int32
-    where, size : (n,) int64
-        For requests that ended: outcome, piece of the goal, where in the slot's row of `out` the corridor is and its portals.
-    out : (s, k) int32
-    fill : (s,) int64
-        Cells used in each row of `out`.
-    """
-    for slot in range(first, last):
-        used[slot] = 0
-        while job_next[slot] < job_count[slot]:
-            job = jobs[slot, job_next[slot]]
-            if is_active[slot] == 0:
-                request = requests[job]
-                is_shared = 1 if slot >= own_slots else 0
-                begin_search(
-                    slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
-                )
-                is_active[slot] = 1
-            used[slot] += advance_search(slots, slot, mesh, grant[slot] - used[slot])
-            if slots.header[slot, STATUS] == PENDING:
-                break
-            count = corridor_size(slots, slot) if slots.header[slot, STATUS] == FOUND else 0
-            if fill[slot] + count > out.shape[1]:
-                break
-            status[job] = slots.header[slot, STATUS]
-            where[job], size[job], piece[job] = fill[slot], count, -1
-            if status[job] == FOUND:
-                _, piece[job] = copy_corridor(slots, slot, out[slot], fill[slot])
-            fill[slot] += count
-            is_active[slot] = 0
-            job_next[slot] += 1
+_KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i8")])  # who asked first; requests, its later ones not counted
 
 
 class MeshPlanner:
-    """Answers requests for ways on a mesh (SYSTEMS M3, T1).
+    """Answers requests for ways on a mesh (SYSTEMS M3, M5, T1); a `crowdsim.navigation.protocol.Planner`.
 
     Parameters
     ----------
     mesh : NavMesh
     goals : GoalPieces
     parameters : PlannerParameters, optional
+    kind : str, default "mesh"
+        ``mesh``: A* over the middles of portals; ``optimal``: shortest ways of all.
 
     Attributes
     ----------
@@ -150,14 +65,14 @@ class MeshPlanner:
         Every width at which what a body can pass changes, ascending.
     """
 
-    def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None) -> None:
+    def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None, kind: str = "mesh") -> None:
         self.mesh, self.goals = mesh, goals
         self.parameters = parameters or PlannerParameters()
-        fitting = SLOT_MEMORY_BYTES // max(1, 40 * mesh.edge_count)
+        fitting = SLOT_MEMORY_BYTES // max(1, SEARCHES[kind].slot_bytes(mesh))
         self._own = int(min(OWN_SLOTS, max(2, fitting // 4)))
         shared = int(min(SHARED_SLOTS, max(2, fitting - self._own))) if self.parameters.share_searches else 0
         count = self._own + shared
-        self._slots: SearchSlots = make_slots(count, mesh.edge_count)
+        self._searches = SEARCHES[kind](mesh, goals, count)
         self._is_active = np.zeros(count, dtype=np.int64)
         self._held = np.zeros(count, dtype=_REQUEST)  # what an active slot is in the middle of
         self._key = np.full(count, -1, dtype=np.int64)  # goal and width class that a shared slot serves
@@ -165,6 +80,7 @@ class MeshPlanner:
         self._queue = np.zeros(0, dtype=_REQUEST)
         self._asked = 0
         self._rounds = 0
+        self._known = np.zeros(0, dtype=_KNOWN)  # goals and width classes that were asked for, ascending
         self.widths = _class_borders(mesh, goals)
         self._out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
 
@@ -209,8 +125,24 @@ class MeshPlanner:
         self._asked += len(entity)
         fresh["entity"], fresh["goal"], fresh["polygon"], fresh["tick"] = entity, goal, polygon, tick
         fresh["x"], fresh["y"], fresh["width"] = position[:, 0], position[:, 1], 2.0 * radius
-        fresh["key"] = (np.asarray(goal, dtype=np.int64) << 32) | self.width_class(radius)
+        fresh["key"] = (np.asarray(goal, dtype=np.int64) << 42) | (self._searches.radius_step(radius) << 32) | self.width_class(radius)
+        if self.parameters.share_searches:
+            self._note(fresh)
         self._queue = np.concatenate([self._queue, fresh])
+
+    def _note(self, fresh: NDArray[Any]) -> None:
+        """Note who asks for what, and mark the requests that so many others make, or have made, as well that a shared search pays."""
+        unique, first, inverse, number = np.unique(fresh["key"], return_index=True, return_inverse=True, return_counts=True)
+        place = np.searchsorted(self._known["key"], unique)
+        is_new = ~np.isin(unique, self._known["key"])
+        added = np.zeros(int(is_new.sum()), dtype=_KNOWN)
+        added["key"], added["entity"], added["width"] = unique[is_new], fresh["entity"][first[is_new]], fresh["width"][first[is_new]]
+        self._known = np.insert(self._known, place[is_new], added)
+        place = np.searchsorted(self._known["key"], unique)
+        own = np.bincount(inverse, weights=fresh["entity"] == self._known["entity"][place][inverse], minlength=len(unique)).astype(np.int64)
+        self._known["count"][place] += number - own
+        fresh["shares"] = self._known["count"][place][inverse] + 1 >= self._searches.share_at
+        fresh["width"] = np.where(fresh["shares"] == 1, self._known["width"][place][inverse], fresh["width"])
 
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that left or changed their mind."""
@@ -236,7 +168,7 @@ class MeshPlanner:
             spent += used
             if ended is not None:
                 finished.append(ended)
-            elif used == 0:
+            elif used == 0 and not self._searches.make_room():
                 break
         return _sorted_answers(finished), spent
 
@@ -250,7 +182,7 @@ class MeshPlanner:
         job_count = np.zeros(count, dtype=np.int64)
         jobs[active, 0] = np.arange(len(active))
         job_count[active] = 1
-        self._hand_out(requests["key"][len(active) :], len(active), jobs, job_count)
+        self._hand_out(requests[len(active) :], len(active), jobs, job_count)
         at_work = np.flatnonzero(job_count)
         grant = np.zeros(count, dtype=np.int64)
         grant[at_work] = budget // len(at_work)
@@ -260,10 +192,8 @@ class MeshPlanner:
         status = np.zeros(len(requests), dtype=np.uint8)
         piece = np.zeros(len(requests), dtype=np.int32)
         where, size = np.zeros(len(requests), dtype=np.int64), np.zeros(len(requests), dtype=np.int64)
-        team.run(
-            serve_slots, count, self._slots, self.mesh, self.goals, self._own, jobs, job_count, job_next, self._is_active, grant, used,
-            requests, status, piece, where, size, self._out, fill, at_least=1,
-        )
+        work = Work(jobs, job_count, job_next, self._is_active, grant, used, requests, status, piece, where, size, self._out, fill)
+        self._searches.serve(team, self._own, work)
         self._last_use[at_work] = self._rounds
         slot_of = np.zeros(len(requests), dtype=np.int64)
         begun = np.zeros(len(requests), dtype=bool)
@@ -282,22 +212,18 @@ class MeshPlanner:
         cells = [self._out[slot_of[i], where[i] : where[i] + size[i]].copy() for i in over]
         return int(used.sum()), (requests[over], status[over], piece[over], cells)
 
-    def _hand_out(self, keys: NDArray[np.int64], offset: int, jobs: NDArray[np.int64], job_count: NDArray[np.int64]) -> None:
+    def _hand_out(self, queue: NDArray[Any], offset: int, jobs: NDArray[np.int64], job_count: NDArray[np.int64]) -> None:
         """Give the queue's requests to slots: those that share a goal to the slot of its tree, the others in turn to the slots of their own."""
-        alone = np.arange(len(keys))
-        if self.parameters.share_searches and len(keys):
-            unique, first, inverse, number = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-            served = np.zeros(len(unique), dtype=bool)
-            for k in np.argsort(first, kind="stable"):
-                slot = self._slot_for(int(unique[k]), int(number[k]), job_count)
-                if slot < 0:
-                    continue
-                served[k] = True
-                room = SHARED_BATCH - int(job_count[slot])
-                mine = np.flatnonzero(inverse == k)[:room]
-                jobs[slot, job_count[slot] : job_count[slot] + len(mine)] = offset + mine
-                job_count[slot] += len(mine)
-            alone = np.flatnonzero(~served[inverse])
+        common, alone = np.flatnonzero(queue["shares"] == 1), np.flatnonzero(queue["shares"] == 0)
+        unique, first, inverse = np.unique(queue["key"][common], return_index=True, return_inverse=True)
+        for k in np.argsort(first, kind="stable"):
+            slot = self._slot_for(int(unique[k]), job_count)
+            if slot < 0:
+                continue
+            room = SHARED_BATCH - int(job_count[slot])
+            mine = common[inverse == k][:room]
+            jobs[slot, job_count[slot] : job_count[slot] + len(mine)] = offset + mine
+            job_count[slot] += len(mine)
         idle = np.flatnonzero(job_count[: self._own] == 0)
         if not len(idle) or not len(alone):
             return
@@ -307,28 +233,26 @@ class MeshPlanner:
             jobs[own, : len(mine)] = offset + mine
             job_count[own] = len(mine)
 
-    def _slot_for(self, key: int, number: int, job_count: NDArray[np.int64]) -> int:
-        """Return the shared slot for a key, -1 if its requests are better off alone for now."""
+    def _slot_for(self, key: int, job_count: NDArray[np.int64]) -> int:
+        """Return the shared slot for a key: its own, else the one that was used longest ago; -1 if all are at work."""
         shared = np.arange(self._own, len(self._key))
         known = shared[self._key[shared] == key]
         if len(known):
             return int(known[0])
-        if number < SHARE_AT:
-            return -1
         free = shared[(self._is_active[shared] == 0) & (job_count[shared] == 0)]
         if not len(free):
             return -1
         slot = int(free[np.argmin(self._last_use[free])])
         self._key[slot] = key
-        self._slots.header[slot, IS_SEEDED] = 0
+        self._searches.forget(slot)
         return slot
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the planner as named arrays."""
-        slots = {f"slots_{name}": array.copy() for name, array in self._slots._asdict().items()}
         counters = np.array([self._asked, self._rounds], dtype=np.int64)
         return {
-            **slots,
+            **{f"slots_{name}": array for name, array in self._searches.state().items()},
+            **_columns("known", self._known),
             **_columns("queue", self._queue),
             **_columns("held", self._held),
             "is_active": self._is_active.copy(),
@@ -339,8 +263,8 @@ class MeshPlanner:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
-        self._slots = SearchSlots(*(state[f"slots_{name}"].copy() for name in SearchSlots._fields))
-        self._queue, self._held = _records("queue", state), _records("held", state)
+        self._searches.restore({name.removeprefix("slots_"): array for name, array in state.items() if name.startswith("slots_")})
+        self._queue, self._held, self._known = _records("queue", _REQUEST, state), _records("held", _REQUEST, state), _records("known", _KNOWN, state)
         self._is_active, self._key, self._last_use = state["is_active"].copy(), state["key"].copy(), state["last_use"].copy()
         self._asked, self._rounds = (int(value) for value in state["counters"])
 
@@ -350,9 +274,10 @@ def _columns(name: str, records: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {f"{name}_{field}": records[field].copy() for field in records.dtype.names}
 
 
-def _records(name: str, state: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    records = np.zeros(len(state[f"{name}_order"]), dtype=_REQUEST)
-    for field in _REQUEST.names or ():
+def _records(name: str, kind: np.dtype[Any], state: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    fields = kind.names or ()
+    records = np.zeros(len(state[f"{name}_{fields[0]}"]), dtype=kind)
+    for field in fields:
         records[field] = state[f"{name}_{field}"]
     return records
 

@@ -23,7 +23,7 @@ from crowdsim.navigation.mesh import parting_width, separating_width
 TIE_SLACK = 1e-12  # A search goes on until its least bound exceeds the best total by this share, so that rounding cannot hide an equal parent.
 
 # Statuses of a search; the same numbers as PathStatus in world/columns.py.
-PENDING, FOUND, UNREACHABLE = 1, 2, 6
+PENDING, FOUND, UNREACHABLE, OUT_OF_NODES = 1, 2, 6, 7
 
 # Whole numbers of a slot.
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED = range(9)
@@ -182,6 +182,24 @@ def _seed(slots, slot, mesh, goals):
 
 
 @lean_kernel
+def best_piece_here(mesh, goals, goal, width, x, y, polygon):
+    """Return how far (m) it is straight to the nearest piece of a goal in the start's own polygon, and that piece; (inf, -1) if there is none."""
+    best, found = np.inf, -1
+    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+        if goals.piece_polygon[piece] != polygon:
+            continue
+        if 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
+            continue
+        if parting_width(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1]) < width:
+            continue
+        tx, ty = nearest_in_piece(goals, piece, x, y)
+        total = np.hypot(tx - x, ty - y)
+        if total < best:
+            best, found = total, piece
+    return best, found
+
+
+@lean_kernel
 def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared):
     """Set a slot up to look for a way to a goal from a point; a shared slot that already serves this goal keeps what it knows.
 
@@ -206,9 +224,7 @@ def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared
     header[slot, GOAL] = goal
     header[slot, IS_SHARED] = is_shared
     header[slot, START_POLYGON] = polygon
-    header[slot, BEST_NODE] = -1
     measure[slot, START_X], measure[slot, START_Y] = x, y
-    measure[slot, BEST_TOTAL] = np.inf
     if not keep:
         measure[slot, WIDTH] = width
         header[slot, GENERATION] += 1
@@ -216,19 +232,8 @@ def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared
         header[slot, EXPANSIONS] = 0
         header[slot, IS_SEEDED] = 1
         _seed(slots, slot, mesh, goals)
-    own_width = width
-    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
-        if goals.piece_polygon[piece] != polygon:
-            continue
-        if 2.0 * goals.room[piece] < own_width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
-            continue
-        if parting_width(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1]) < own_width:
-            continue
-        tx, ty = nearest_in_piece(goals, piece, x, y)
-        total = np.hypot(tx - x, ty - y)
-        if total < measure[slot, BEST_TOTAL]:
-            measure[slot, BEST_TOTAL] = total
-            header[slot, BEST_NODE] = -2 - piece
+    measure[slot, BEST_TOTAL], piece = best_piece_here(mesh, goals, goal, width, x, y, polygon)
+    header[slot, BEST_NODE] = -2 - piece
     if keep:
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
             if slots.stamp[slot, edge] == header[slot, GENERATION] and slots.place[slot, edge] == NOT_IN_HEAP:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
@@ -20,6 +20,7 @@ from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh import NavMesh, locate_many
 from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
+from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
 from crowdsim.scenario.floor import joins_of
@@ -28,9 +29,6 @@ from crowdsim.scenario.kept import kept_arrays
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
-
-if TYPE_CHECKING:
-    from crowdsim.navigation.visibility.planner import VisibilityPlanner
 
 LEAST_KEPT_VERTICES = 2000  # Of a plan whose mesh is kept on disk: it takes some 0.2 s to build; smaller ones are as soon built as read.
 WALL_REACH_MARGIN_M = 0.5  # Beyond what a model looks at: a body may be pushed, or stand off its polygon's edge by rounding.
@@ -174,7 +172,7 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
 
 
-def make_planner(scenario: Scenario, world: World) -> MeshPlanner | VisibilityPlanner:
+def make_planner(scenario: Scenario, world: World) -> Planner:
     """Return the planner that the scenario asks for.
 
     Raises
@@ -183,7 +181,7 @@ def make_planner(scenario: Scenario, world: World) -> MeshPlanner | VisibilityPl
         If it cannot work on this ground.
     """
     if scenario.navigation.name != "visibility":
-        return MeshPlanner(world.mesh, world.goals, scenario.navigation.parameters(PlannerParameters))
+        return MeshPlanner(world.mesh, world.goals, scenario.navigation.parameters(PlannerParameters), scenario.navigation.name)
     from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 
     try:

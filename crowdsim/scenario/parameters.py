@@ -93,8 +93,9 @@ def _speed_density() -> Mapping[str, Owner]:
 
 def _navigation() -> Mapping[str, Owner]:
     mesh = _imported("crowdsim.navigation.build", "MeshParameters")
+    in_slots = (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters"))
     return {
-        "mesh": (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters")),
+        **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
         "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters")),
     }
 

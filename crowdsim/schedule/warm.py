@@ -52,6 +52,7 @@ groups:
 """
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
+_NOTHING_MORE = ("speed_density=none", "navigation=mesh")  # what the warm-up of a model has anyhow
 _warm: set[tuple[str, bool]] = set()
 
 
@@ -87,7 +88,7 @@ def _warm_up_slopes() -> None:
 
 
 def _warm_up(setting: str, explaining: bool = False) -> None:
-    if (setting, explaining) in _warm or setting in ("speed_density=none", "navigation=mesh") or numba.config.DISABLE_JIT:
+    if (setting, explaining) in _warm or setting in _NOTHING_MORE or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
     from crowdsim.systems.avoid import Avoid

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 from crowdsim.navigation.corridors import join_guess
 from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.planner import Answers, MeshPlanner
+from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
-
-if TYPE_CHECKING:
-    from crowdsim.navigation.visibility.planner import VisibilityPlanner
 
 LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
 
@@ -33,7 +30,7 @@ class Plan(System):
     Parameters
     ----------
     world : World
-    planner : MeshPlanner or VisibilityPlanner
+    planner : Planner
     budget : int
         Expansions a tick.
     """
@@ -46,7 +43,7 @@ class Plan(System):
     )
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
-    def __init__(self, world: World, planner: MeshPlanner | VisibilityPlanner, budget: int) -> None:
+    def __init__(self, world: World, planner: Planner, budget: int) -> None:
         super().__init__(world)
         self.planner, self.budget = planner, budget
 

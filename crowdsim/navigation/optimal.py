@@ -1,0 +1,474 @@
+"""Optimal any-angle ways on a convex mesh, from the goal back to the start, resumable and paid in expansions (SYSTEMS M5).
+
+Polyanya (Cui, Harabor and Grastien, "Compromise-free Pathfinding on a Navigation Mesh", IJCAI 2017): a node of the search is not a portal but a *cone*,
+all straight ways from one root over a part of a portal. An expansion carries a cone on through the polygon behind its portal. What can be seen from the
+root goes on as cones of the same root; where a limit of the cone is a corner at the portal's end, ways bend there, and cones with the corner as their
+root fan out behind it. A corner that was reached on a shorter way before begins no cones. For points the way found is the shortest of all.
+
+Differences from the paper: the search goes from the goal to the start; a goal may be a region, whose corners are roots and whose sides send waves; and
+roots and limits are discs of the body's radius, so that costs are those of tangents and arcs. Limits are kept as directions to the vertices that set
+them, never as points where rays cross edges, so what is visible is decided by the vertices themselves. As in `crowdsim.navigation.search` one search
+without a heuristic can serve all starts: cones are listed by the polygon that they enter, and a start asks those of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.geometry.plane import angle_between
+from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.mesh import separating_width
+from crowdsim.navigation.optimal_cones import (
+    aim,
+    aside,
+    least_way_through,
+    least_way_to_edge,
+    limit_on_edge,
+    mirrored,
+    post_side,
+    way_to_disc,
+)
+from crowdsim.navigation.optimal_goal import faces, is_ahead, is_too_tight, leaves_goal, outward, room_to_seed, stands_on
+from crowdsim.navigation.optimal_slots import (
+    BEST_NODE,
+    BEST_TOTAL,
+    CONE_COUNT,
+    COST,
+    EDGE,
+    EXPANSIONS,
+    GENERATION,
+    GOAL,
+    HEAP_SIZE,
+    IN_X,
+    IN_Y,
+    IS_FULL,
+    IS_SEEDED,
+    IS_SHARED,
+    LEFT_POST,
+    LEFT_X,
+    LEFT_Y,
+    MOST_CONES,
+    NEXT,
+    NEXT_UP,
+    NO_POST,
+    NOBODY,
+    PARENT,
+    POINT_ROOT,
+    RIGHT_POST,
+    RIGHT_X,
+    RIGHT_Y,
+    ROOT,
+    ROOT_X,
+    ROOT_Y,
+    SIDE,
+    START_POLYGON,
+    START_X,
+    START_Y,
+    STATUS,
+    STRAIGHT,
+    WAVE_ROOT,
+    WIDTH,
+    least_bound,
+    offer,
+    take_next,
+)
+from crowdsim.navigation.search import FOUND, OUT_OF_NODES, PENDING, TIE_SLACK, UNREACHABLE, best_piece_here
+
+IN_LINE = 1e-10  # Sine of the angle within which a post further on sets the limit instead of one in line with it: ways bend at the last post of a wall.
+
+
+@inlined_kernel
+def _total(slots, slot, mesh, node):
+    """Return the length (m) of the way from the goal by a cone that enters the start's polygon to the start."""
+    row = slots.first[slot] + node
+    edge, root = slots.whole[row, EDGE], slots.whole[row, ROOT]
+    x, y, side = slots.real[row, ROOT_X], slots.real[row, ROOT_Y], slots.real[row, SIDE]
+    in_x, in_y = slots.real[row, IN_X], slots.real[row, IN_Y]
+    tx, ty = slots.measure[slot, START_X], slots.measure[slot, START_Y]
+    radius = 0.5 * slots.measure[slot, WIDTH]
+    lx, ly, rx, ry = slots.real[row, LEFT_X], slots.real[row, LEFT_Y], slots.real[row, RIGHT_X], slots.real[row, RIGHT_Y]
+    if radius > 0.0:
+        way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, tx, ty, 0.0)
+        is_seen = True
+        for turn in range(2):
+            if root == WAVE_ROOT:
+                at = in_x * (ty - y) - in_y * (tx - x)
+                is_outside = at > lx if turn == 0 else at < rx
+            else:
+                is_outside = lx * uy - ly * ux > 0.0 if turn == 0 else rx * uy - ry * ux < 0.0
+            if not is_outside:
+                continue
+            end = mesh.edge_vertex[edge] if turn == 0 else mesh.edge_end[edge]
+            if slots.whole[row, LEFT_POST + turn] != end:
+                is_seen = False
+                continue
+            # The way bends round the disc at the end of the edge, unless the start comes before the place where it would touch it.
+            px, py = mesh.vertex[end, 0], mesh.vertex[end, 1]
+            p_side = post_side(mesh, end, turn == 0, radius)
+            bend, bx, by = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
+            beside = bx * (ty - py) - by * (tx - px)
+            if bx * (tx - px) + by * (ty - py) <= 0.0 and (beside if turn == 0 else -beside) < 0.0:
+                continue
+            rest, _, _ = way_to_disc(2 * end + turn, px, py, p_side, bx, by, tx, ty, 0.0)
+            return slots.real[row, COST] + bend + rest
+        if is_seen:
+            return slots.real[row, COST] + way
+    # A point, or a start beside a limit that another part of the edge is beyond: as if the way could bend on the edge.
+    qx, qy = limit_on_edge(mesh, edge, slots.whole[row, LEFT_POST], True, root, x, y, side, in_x, in_y, lx, ly, radius)
+    sx, sy = limit_on_edge(mesh, edge, slots.whole[row, RIGHT_POST], False, root, x, y, side, in_x, in_y, rx, ry, radius)
+    return slots.real[row, COST] + least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty)
+
+
+@inlined_kernel
+def _consider(slots, slot, mesh, node):
+    """Take a cone that enters the start's polygon as the end of the way if that is the shortest so far."""
+    header, measure = slots.header, slots.measure
+    total = _total(slots, slot, mesh, node)
+    if total > measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]):
+        return
+    edge = slots.whole[slots.first[slot] + node, EDGE]
+    if separating_width(mesh, header[slot, START_POLYGON], edge, measure[slot, START_X], measure[slot, START_Y]) >= measure[slot, WIDTH]:
+        measure[slot, BEST_TOTAL] = total
+        header[slot, BEST_NODE] = node
+
+
+@inlined_kernel
+def _add(slots, slot, mesh, edge, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post):
+    """Add a cone that enters a polygon over its half-edge `edge`, and let it wait."""
+    header, measure = slots.header, slots.measure
+    radius = 0.5 * measure[slot, WIDTH]
+    qx, qy = limit_on_edge(mesh, edge, left_post, True, root, x, y, side, in_x, in_y, lx, ly, radius)
+    sx, sy = limit_on_edge(mesh, edge, right_post, False, root, x, y, side, in_x, in_y, rx, ry, radius)
+    polygon = mesh.edge_polygon[edge]
+    is_blind = slots.is_blind[polygon] == 1
+    if header[slot, IS_SHARED] == 1:
+        bound = cost + least_way_to_edge(root, x, y, side, in_x, in_y, qx, qy, sx, sy)
+    else:
+        if is_blind and polygon != header[slot, START_POLYGON]:
+            return
+        tx, ty = mirrored(mesh, edge, measure[slot, START_X], measure[slot, START_Y])
+        bound = cost + least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty)
+        if bound >= measure[slot, BEST_TOTAL]:
+            return
+    node = header[slot, CONE_COUNT]
+    header[slot, CONE_COUNT] = node + 1
+    row = slots.first[slot] + node
+    real, whole = slots.real, slots.whole
+    real[row, COST], real[row, ROOT_X], real[row, ROOT_Y], real[row, SIDE] = cost, x, y, side
+    real[row, IN_X], real[row, IN_Y] = in_x, in_y
+    real[row, LEFT_X], real[row, LEFT_Y], real[row, RIGHT_X], real[row, RIGHT_Y] = lx, ly, rx, ry
+    whole[row, EDGE], whole[row, PARENT], whole[row, ROOT] = edge, parent, root
+    whole[row, LEFT_POST], whole[row, RIGHT_POST] = left_post, right_post
+    if header[slot, IS_SHARED] == 1:
+        fresh = slots.newest_stamp[slot, polygon] != header[slot, GENERATION]
+        whole[row, NEXT] = NOBODY if fresh else slots.newest[slot, polygon]
+        slots.newest[slot, polygon] = node
+        slots.newest_stamp[slot, polygon] = header[slot, GENERATION]
+    if polygon == header[slot, START_POLYGON]:
+        _consider(slots, slot, mesh, node)
+    if not is_blind:
+        offer(slots, slot, node, bound)
+
+
+@inlined_kernel
+def _bends(slots, slot, root, cost, side, in_x, in_y):
+    """Note that a way bends round a root; return whether it may: not where as short a way has bent before."""
+    known = slots.root_stamp[slot, root] == slots.header[slot, GENERATION]
+    if known and cost >= slots.root_cost[slot, root]:
+        if side == 0.0:
+            return False
+        arc = abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1])
+        return cost < slots.root_cost[slot, root] + arc
+    slots.root_stamp[slot, root] = slots.header[slot, GENERATION]
+    slots.root_cost[slot, root] = cost
+    slots.root_in[slot, root, 0], slots.root_in[slot, root, 1] = in_x, in_y
+    return True
+
+
+@inlined_kernel
+def _spread(
+    slots, slot, mesh, goals, polygon, entry, piece, mx, my, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post
+):
+    """Carry a cone through a polygon to all edges that it reaches, from right to left; `entry` is -1 and (mx, my) a point of the piece at the goal."""
+    width = slots.measure[slot, WIDTH]
+    radius = 0.5 * width
+    first, last = np.int64(mesh.polygon_start[polygon]), np.int64(mesh.polygon_start[polygon + 1])
+    steps = last - first
+    edge, pairs = first, 0
+    if entry >= 0:
+        steps -= 1
+        edge = entry + 1 if entry + 1 < last else first
+        pairs = mesh.pair_start[polygon] + (entry - first)
+    for _ in range(steps):
+        a, b = np.int64(mesh.edge_vertex[edge]), np.int64(mesh.edge_end[edge])
+        exit_edge = edge
+        edge = edge + 1 if edge + 1 < last else first
+        twin = np.int64(mesh.edge_twin[exit_edge])
+        if twin < 0 or mesh.edge_width[exit_edge] < width:
+            continue
+        if entry >= 0 and mesh.pair_width[pairs + (exit_edge - first) * (last - first)] < width:
+            continue
+        # Of two posts in line with the root the one further on sets the limit: it is there that a way along a wall bends.
+        vx, vy, l_post, wx, wy, r_post = lx, ly, left_post, rx, ry, right_post
+        if root == WAVE_ROOT:
+            at = aside(mesh, a, False, x, y, in_x, in_y, radius)
+            if at >= wx:
+                wx, r_post = at, a
+            at = aside(mesh, b, True, x, y, in_x, in_y, radius)
+            if at <= vx:
+                vx, l_post = at, b
+            is_seen = wx < vx
+        else:
+            ux, uy = aim(mesh, a, False, x, y, side, radius)
+            if (ux != 0.0 or uy != 0.0) and wx * uy - wy * ux >= -IN_LINE * (abs(wx) + abs(wy)) * (abs(ux) + abs(uy)):
+                wx, wy, r_post = ux, uy, a
+            ux, uy = aim(mesh, b, True, x, y, side, radius)
+            if (ux != 0.0 or uy != 0.0) and ux * vy - uy * vx >= -IN_LINE * (abs(vx) + abs(vy)) * (abs(ux) + abs(uy)):
+                vx, vy, l_post = ux, uy, b
+            is_seen = wx * vy - wy * vx > 0.0 or (vx == 0.0 and vy == 0.0) or (wx == 0.0 and wy == 0.0)
+            if entry < 0:
+                if not is_seen and wx * vx + wy * vy < 0.0:
+                    is_seen = stands_on(mesh, a, b, x, y)
+                # From a corner of the goal ways run between the outward normals of its two sides only; an edge behind its back sets no limit.
+                is_open = rx == 0.0 and ry == 0.0
+                is_seen = is_seen and (is_open or l_post == b or r_post == a or is_ahead(mesh, a, b, x, y, rx, ry))
+        if not is_seen and (l_post != b or r_post != a or (entry >= 0 and (a == mesh.edge_end[entry] or b == mesh.edge_vertex[entry]))):
+            continue
+        if not is_seen and piece >= 0 and not faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
+            continue
+        if piece >= 0 and not leaves_goal(mesh, goals, piece, exit_edge, mx, my, width):
+            continue
+        if is_seen:
+            _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, l_post, wx, wy, r_post)
+        else:
+            _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y)
+
+
+@inlined_kernel
+def _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y):
+    """Let a body through a portal that it cannot cross on a straight way: it bends round the disc at the nearer end before it is through.
+
+    For points only where the portal lies in one line with the root, and the way bends behind its nearer end.
+    """
+    radius = 0.5 * slots.measure[slot, WIDTH]
+    left, right = np.int64(mesh.edge_vertex[twin]), np.int64(mesh.edge_end[twin])
+    lx, ly, rx, ry = mesh.vertex[left, 0], mesh.vertex[left, 1], mesh.vertex[right, 0], mesh.vertex[right, 1]
+    l_side, r_side = post_side(mesh, left, True, radius), post_side(mesh, right, False, radius)
+    way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, lx, ly, l_side)
+    to_right, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, rx, ry, r_side)
+    corner, new_root, px, py, p_side = left, 2 * left, lx, ly, l_side
+    left_post, right_post = np.int64(NO_POST), right
+    if to_right < way:
+        way, ux, uy = to_right, vx, vy
+        corner, new_root, px, py, p_side = right, 2 * right + 1, rx, ry, r_side
+        left_post, right_post = left, np.int64(NO_POST)
+    if radius <= 0.0 and slots.is_corner[corner] == 0:
+        return
+    if _bends(slots, slot, new_root, cost + way, p_side, ux, uy):
+        lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
+        rx, ry = aim(mesh, right, False, px, py, p_side, radius)
+        _add(slots, slot, mesh, twin, parent, new_root, cost + way, px, py, p_side, ux, uy, lx, ly, left_post, rx, ry, right_post)
+
+
+@inlined_kernel
+def _runs_into_wall(mesh, edge, is_left, ux, uy):
+    """Return whether a way past an end of an edge, in direction u, meets the wall behind the end for sure: then nothing is to be found beside it."""
+    polygon = mesh.edge_polygon[edge]
+    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+    if is_left:
+        side = edge - 1 if edge > first else last - 1
+        corner, other = mesh.edge_vertex[edge], mesh.edge_vertex[side]
+    else:
+        side = edge + 1 if edge + 1 < last else first
+        corner, other = mesh.edge_end[edge], mesh.edge_end[side]
+    if mesh.edge_twin[side] >= 0:
+        return False
+    vx, vy = mesh.vertex[other, 0] - mesh.vertex[corner, 0], mesh.vertex[other, 1] - mesh.vertex[corner, 1]
+    turn = ux * vy - uy * vx
+    return (turn if is_left else -turn) < -STRAIGHT * np.hypot(ux, uy) * np.hypot(vx, vy)
+
+
+@inlined_kernel
+def _expand(slots, slot, mesh, goals, node):
+    """Carry a cone on through the polygon that it enters, and let ways bend at its limits."""
+    row = slots.first[slot] + node
+    edge, root = np.int64(slots.whole[row, EDGE]), np.int64(slots.whole[row, ROOT])
+    left_post, right_post = np.int64(slots.whole[row, LEFT_POST]), np.int64(slots.whole[row, RIGHT_POST])
+    cost, x, y, side = slots.real[row, COST], slots.real[row, ROOT_X], slots.real[row, ROOT_Y], slots.real[row, SIDE]
+    in_x, in_y = slots.real[row, IN_X], slots.real[row, IN_Y]
+    lx, ly, rx, ry = slots.real[row, LEFT_X], slots.real[row, LEFT_Y], slots.real[row, RIGHT_X], slots.real[row, RIGHT_Y]
+    if root >= 0 and cost > slots.root_cost[slot, root]:
+        if side == 0.0:
+            return
+        if cost > slots.root_cost[slot, root] + abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1]):
+            return
+    radius = 0.5 * slots.measure[slot, WIDTH]
+    polygon = np.int64(mesh.edge_polygon[edge])
+    # The cone itself first, then what bends round the left end of the edge, then what bends round the right one.
+    part_root, part_cost, px, py, p_side, ux, uy = root, cost, x, y, side, in_x, in_y
+    for part in range(3):
+        if part > 0:
+            corner = np.int64(mesh.edge_vertex[edge] if part == 1 else mesh.edge_end[edge])
+            if slots.is_corner[corner] == 0 or corner != (left_post if part == 1 else right_post):
+                continue
+            px, py = mesh.vertex[corner, 0], mesh.vertex[corner, 1]
+            p_side = post_side(mesh, corner, part == 1, radius)
+            way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
+            part_root, part_cost = 2 * corner + part - 1, cost + way
+            if _runs_into_wall(mesh, edge, part == 1, ux, uy):
+                continue
+            if not _bends(slots, slot, part_root, part_cost, p_side, ux, uy):
+                continue
+            # Everything between the way on straight ahead and the wall behind the corner.
+            lx, ly, rx, ry = (0.0, 0.0, ux, uy) if part == 1 else (ux, uy, 0.0, 0.0)
+        l_post, r_post = (left_post, right_post) if part == 0 else (np.int64(NO_POST), np.int64(NO_POST))
+        _spread(
+            slots, slot, mesh, goals, polygon, edge, -1, 0.0, 0.0, node, part_root, part_cost, px, py, p_side, ux, uy, lx, ly, l_post, rx, ry, r_post,
+        )
+
+
+@inlined_kernel
+def _seed(slots, slot, mesh, goals):
+    """Start from all pieces of the goal in which the body fits: from their corners, and at right angles from their sides."""
+    goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
+    for piece in range(np.int64(goals.goal_start[goal]), np.int64(goals.goal_start[goal + 1])):
+        if is_too_tight(goals, piece, width):
+            continue
+        polygon = np.int64(goals.piece_polygon[piece])
+        low, high = goals.vertex_start[piece], goals.vertex_start[piece + 1]
+        for part in range(1 if high - low == 1 else 2 * (high - low)):
+            i = low + part // 2
+            x, y = goals.vertex[i, 0], goals.vertex[i, 1]
+            mx, my, root, in_x, in_y, lx, ly, rx, ry = x, y, POINT_ROOT, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            if high - low > 1:
+                in_x, in_y, reach, tx, ty = outward(goals, low, high, i)
+                if part % 2 == 0:
+                    lx, ly = in_x, in_y
+                    rx, ry, _, _, _ = outward(goals, low, high, i - 1 if i > low else high - 1)
+                    in_x, in_y = 0.0, 0.0
+                else:
+                    mx, my, root, lx = 0.5 * (x + tx), 0.5 * (y + ty), WAVE_ROOT, reach
+            _spread(
+                slots, slot, mesh, goals, polygon, -1, piece, mx, my, -2 - piece, root, 0.0, x, y, 0.0, in_x, in_y, lx, ly, NO_POST, rx, ry, NO_POST,
+            )
+
+
+@lean_kernel
+def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared):
+    """Set a slot up to look for the shortest way to a goal from a point; a shared slot that already serves this goal keeps what it knows.
+
+    Parameters
+    ----------
+    slots : IntervalSlots
+    slot : int
+    mesh : NavMesh
+    goals : GoalPieces
+    goal : int
+    width : float, m
+        Diameter of the body.
+    x, y : float, m
+    polygon : int
+        Where the start is.
+    is_shared : int
+        1: no heuristic, keep the cones for further starts. The caller keeps goal and width class apart by slot.
+    """
+    header, measure = slots.header, slots.measure
+    keep = is_shared == 1 and header[slot, IS_SHARED] == 1 and header[slot, IS_SEEDED] == 1
+    header[slot, STATUS] = PENDING
+    header[slot, GOAL] = goal
+    header[slot, IS_SHARED] = is_shared
+    header[slot, START_POLYGON] = polygon
+    measure[slot, START_X], measure[slot, START_Y] = x, y
+    if not keep:
+        measure[slot, WIDTH] = width
+        header[slot, GENERATION] += 1
+        header[slot, HEAP_SIZE] = 0
+        header[slot, CONE_COUNT] = 0
+        header[slot, NEXT_UP] = NOBODY
+        header[slot, EXPANSIONS] = 0
+        header[slot, IS_FULL] = 0
+        header[slot, IS_SEEDED] = 0
+    total, piece = best_piece_here(mesh, goals, goal, width, x, y, polygon)
+    measure[slot, BEST_TOTAL] = total
+    header[slot, BEST_NODE] = -2 - piece
+    if keep and slots.newest_stamp[slot, polygon] == header[slot, GENERATION]:
+        node = np.int64(slots.newest[slot, polygon])
+        while node != NOBODY:
+            _consider(slots, slot, mesh, node)
+            node = np.int64(slots.whole[slots.first[slot] + node, NEXT])
+
+
+@lean_kernel
+def advance_optimal(slots, slot, mesh, goals, grant):
+    """Go on with a pending search for at most `grant` expansions.
+
+    Parameters
+    ----------
+    slots : IntervalSlots
+    slot : int
+    mesh : NavMesh
+    goals : GoalPieces
+    grant : int
+
+    Returns
+    -------
+    int
+        Expansions made; the slot's STATUS says whether the search has ended. If it has not, and IS_FULL is 1, the slot needs more room (`with_room`).
+
+    Notes
+    -----
+    Twin: `tests/reference/optimal.py` (the visibility graph).
+    """
+    header, measure = slots.header, slots.measure
+    capacity = slots.first[slot + 1] - slots.first[slot]
+    if header[slot, IS_SEEDED] == 0:
+        if room_to_seed(mesh, goals, header[slot, GOAL]) > capacity:
+            header[slot, IS_FULL] = 1
+            return 0
+        header[slot, IS_SEEDED] = 1
+        _seed(slots, slot, mesh, goals)
+    slack = 1.0 + TIE_SLACK if header[slot, IS_SHARED] == 1 else 1.0 - TIE_SLACK
+    used = 0
+    while header[slot, STATUS] == PENDING:
+        least, best = least_bound(slots, slot), measure[slot, BEST_TOTAL]
+        if least == np.inf or least > best * slack:
+            header[slot, STATUS] = FOUND if best < np.inf else UNREACHABLE
+            break
+        if used >= grant:
+            break
+        if header[slot, CONE_COUNT] + slots.most_new[0] > MOST_CONES:
+            header[slot, STATUS] = OUT_OF_NODES
+            break
+        if header[slot, CONE_COUNT] + slots.most_new[0] > capacity:
+            header[slot, IS_FULL] = 1
+            break
+        node = take_next(slots, slot)
+        used += 1
+        _expand(slots, slot, mesh, goals, node)
+    header[slot, EXPANSIONS] += used
+    return used
+
+
+@inlined_kernel
+def optimal_size(slots, slot):
+    """Return how many portals the corridor of a found way has."""
+    count = 0
+    node = slots.header[slot, BEST_NODE]
+    while node >= 0:
+        count += 1
+        node = np.int64(slots.whole[slots.first[slot] + node, PARENT])
+    return count
+
+
+@inlined_kernel
+def copy_optimal(slots, slot, out, at):
+    """Write the portals of a found way to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
+    count = optimal_size(slots, slot)
+    node = slots.header[slot, BEST_NODE]
+    place = at + count
+    while node >= 0:
+        place -= 1
+        row = slots.first[slot] + node
+        out[place] = slots.whole[row, EDGE]
+        node = np.int64(slots.whole[row, PARENT])
+    return count, -2 - node

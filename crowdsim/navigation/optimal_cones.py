@@ -1,0 +1,128 @@
+"""Geometry of cones: tangents at roots, limits at posts, and how long a way by a cone is at least.
+
+Roots and posts are discs of the body's radius (points where nobody has to keep clear), so a straight way is a common tangent, and the way bends along
+arcs; see `crowdsim.navigation.funnel.tangent`. A wave, which leaves a side of the goal at a right angle, has one direction, and its limits are measured by
+how far aside they are, to the left of the side's first corner.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.geometry.plane import angle_between, distance_to_segment
+from crowdsim.kernels import inlined_kernel
+from crowdsim.navigation.funnel import tangent
+from crowdsim.navigation.optimal_slots import WAVE_ROOT
+
+
+@inlined_kernel
+def post_side(mesh, vertex, is_left, radius):
+    """Return the signed radius of a vertex as a post on the left or on the right."""
+    if mesh.is_wall_vertex[vertex] == 0:
+        return 0.0
+    return radius if is_left else -radius
+
+
+@inlined_kernel
+def aim(mesh, vertex, is_left, x, y, side, radius):
+    """Return the direction from a root along the tangent to a post; (0, 0) if the post is the root. A unit vector for bodies, not for points."""
+    px, py = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
+    if radius <= 0.0 or (px == x and py == y):
+        return px - x, py - y
+    ux, uy, _ = tangent(x, y, side, px, py, post_side(mesh, vertex, is_left, radius))
+    return ux, uy
+
+
+@inlined_kernel
+def aside(mesh, vertex, is_left, x, y, nx, ny, radius):
+    """Return how far aside (m) a wave passes a post that it touches."""
+    return nx * (mesh.vertex[vertex, 1] - y) - ny * (mesh.vertex[vertex, 0] - x) - post_side(mesh, vertex, is_left, radius)
+
+
+@inlined_kernel
+def way_to_disc(root, x, y, side, in_x, in_y, tx, ty, t_side):
+    """Return the way (m) from where it reaches a root, round it, and straight to a disc, and the direction there as (way, ux, uy)."""
+    if root == WAVE_ROOT:
+        return in_x * (tx - x) + in_y * (ty - y), in_x, in_y
+    if side == 0.0 and t_side == 0.0:
+        return np.hypot(tx - x, ty - y), tx - x, ty - y  # between points no arc asks for a unit vector
+    ux, uy, reach = tangent(x, y, side, tx, ty, t_side)
+    if side == 0.0:
+        return reach, ux, uy
+    return reach + abs(side) * angle_between(in_x, in_y, ux, uy), ux, uy
+
+
+@inlined_kernel
+def limit_on_edge(mesh, edge, post, at_left, root, x, y, side, in_x, in_y, lx, ly, radius):
+    """Return the point (x, y) of an edge beyond which no way of a cone crosses it on one side."""
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    ax, ay = mesh.vertex[a, 0], mesh.vertex[a, 1]
+    dx, dy = mesh.vertex[b, 0] - ax, mesh.vertex[b, 1] - ay
+    end = a if at_left else b
+    share = 0.0 if at_left else 1.0
+    is_open = root != WAVE_ROOT and lx == 0.0 and ly == 0.0
+    if is_open or post == end:
+        if radius > 0.0 and mesh.is_wall_vertex[end] == 1:
+            inset = min(1.0, radius / np.hypot(dx, dy))
+            share = inset if at_left else 1.0 - inset
+    else:
+        if root == WAVE_ROOT:
+            across = in_x * dy - in_y * dx
+            start = in_x * (ay - y) - in_y * (ax - x) - lx
+        else:
+            fx, fy = x, y
+            if side != 0.0:
+                fx, fy = x + side * ly, y - side * lx
+            across = lx * dy - ly * dx
+            start = lx * (ay - fy) - ly * (ax - fx)
+        if across != 0.0:
+            share = min(1.0, max(0.0, -start / across))
+    return ax + share * dx, ay + share * dy
+
+
+@inlined_kernel
+def least_way_to_edge(root, x, y, side, in_x, in_y, qx, qy, sx, sy):
+    """Return the least distance (m) from a root to the part q s of an edge, arcs not counted."""
+    if root == WAVE_ROOT:
+        return max(0.0, min(in_x * (qx - x) + in_y * (qy - y), in_x * (sx - x) + in_y * (sy - y)))
+    apart = distance_to_segment(x, y, qx, qy, sx, sy)
+    return np.sqrt(max(0.0, apart * apart - side * side)) if side != 0.0 else apart
+
+
+@inlined_kernel
+def least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty):
+    """Return the least way (m) from a root over the part q s (left, right) of an edge to a point on the far side of it."""
+    if root == WAVE_ROOT:
+        at = in_x * (ty - y) - in_y * (tx - x)
+        if at > in_x * (qy - y) - in_y * (qx - x):
+            return max(0.0, in_x * (qx - x) + in_y * (qy - y)) + np.hypot(tx - qx, ty - qy)
+        if at < in_x * (sy - y) - in_y * (sx - x):
+            return max(0.0, in_x * (sx - x) + in_y * (sy - y)) + np.hypot(tx - sx, ty - sy)
+        return max(0.0, in_x * (tx - x) + in_y * (ty - y))
+    if side == 0.0:
+        if (qx - x) * (ty - y) - (qy - y) * (tx - x) > 0.0:
+            return np.hypot(qx - x, qy - y) + np.hypot(tx - qx, ty - qy)
+        if (sx - x) * (ty - y) - (sy - y) * (tx - x) < 0.0:
+            return np.hypot(sx - x, sy - y) + np.hypot(tx - sx, ty - sy)
+        return np.hypot(tx - x, ty - y)
+    way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, tx, ty, 0.0)
+    left, lx, ly = way_to_disc(root, x, y, side, in_x, in_y, qx, qy, 0.0)
+    if lx * uy - ly * ux > 0.0:
+        return left + np.hypot(tx - qx, ty - qy)
+    right, rx, ry = way_to_disc(root, x, y, side, in_x, in_y, sx, sy, 0.0)
+    if rx * uy - ry * ux < 0.0:
+        return right + np.hypot(tx - sx, ty - sy)
+    return way
+
+
+@inlined_kernel
+def mirrored(mesh, edge, x, y):
+    """Return a point, on the near side of an edge reflected to the far side, the left one."""
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    ax, ay = mesh.vertex[a, 0], mesh.vertex[a, 1]
+    dx, dy = mesh.vertex[b, 0] - ax, mesh.vertex[b, 1] - ay
+    area = dx * (y - ay) - dy * (x - ax)
+    if area >= 0.0:
+        return x, y
+    factor = 2.0 * area / (dx * dx + dy * dy)
+    return x + factor * dy, y - factor * dx

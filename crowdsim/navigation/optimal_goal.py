@@ -1,0 +1,90 @@
+"""Where optimal searches begin: the pieces of the goal, their corners and their sides, and over which edges ways leave them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.geometry.plane import orientation
+from crowdsim.kernels import inlined_kernel
+from crowdsim.navigation.mesh import LOCATE_TOLERANCE_M, separating_width
+from crowdsim.navigation.optimal_slots import WAVE_ROOT
+
+COVERED_M = 1e-9  # How near the side of a piece has to be to an edge of the mesh to lie on it: both are cut along the same line.
+
+
+@inlined_kernel
+def leaves_goal(mesh, goals, piece, edge, x, y, width):
+    """Return whether ways from a piece of the goal, at its point (x, y), may leave its polygon over an edge."""
+    if separating_width(mesh, goals.piece_polygon[piece], edge, goals.pole[piece, 0], goals.pole[piece, 1]) < width:
+        return False
+    if goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1:
+        return True
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+    if abs(orientation(ax, ay, bx, by, x, y)) > COVERED_M * np.hypot(bx - ax, by - ay):
+        return True
+    # On the edge itself: not if the goal goes on behind it, where another piece begins.
+    behind, source = mesh.edge_polygon[mesh.edge_twin[edge]], goals.piece_source[piece]
+    for other in range(goals.piece_polygon.size):
+        if goals.piece_polygon[other] != behind or goals.piece_source[other] != source:
+            continue
+        low, high = goals.vertex_start[other], goals.vertex_start[other + 1]
+        inside = True
+        for i in range(low, high):
+            j = i + 1 if i + 1 < high else low
+            cx, cy, dx, dy = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
+            inside = inside and orientation(cx, cy, dx, dy, x, y) >= -COVERED_M * np.hypot(dx - cx, dy - cy)
+        if inside:
+            return False
+    return True
+
+
+@inlined_kernel
+def is_ahead(mesh, a, b, x, y, ux, uy):
+    """Return whether an edge is crossed in direction u by a ray from a point inside its polygon."""
+    ax, ay, bx, by = mesh.vertex[a, 0] - x, mesh.vertex[a, 1] - y, mesh.vertex[b, 0] - x, mesh.vertex[b, 1] - y
+    return ax * uy - ay * ux >= 0.0 and ux * by - uy * bx >= 0.0
+
+
+@inlined_kernel
+def faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
+    """Return whether ways from a corner or a side of the goal lead to the middle of an edge, so that a body may squeeze through there."""
+    mx = 0.5 * (mesh.vertex[a, 0] + mesh.vertex[b, 0]) - x
+    my = 0.5 * (mesh.vertex[a, 1] + mesh.vertex[b, 1]) - y
+    if root == WAVE_ROOT:
+        at = in_x * my - in_y * mx
+        return in_x * mx + in_y * my > 0.0 and 0.0 <= at <= lx
+    return rx * my - ry * mx >= 0.0 and mx * ly - my * lx >= 0.0
+
+
+@inlined_kernel
+def stands_on(mesh, a, b, x, y):
+    """Return whether a point that lies between the ends of an edge is on it: the way over the edge may then have any direction."""
+    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+    return orientation(ax, ay, bx, by, x, y) <= LOCATE_TOLERANCE_M * np.hypot(bx - ax, by - ay)
+
+
+@inlined_kernel
+def is_too_tight(goals, piece, width):
+    """Return whether a body does not fit into a piece of a region; points are reached as they are."""
+    return 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
+
+
+@inlined_kernel
+def room_to_seed(mesh, goals, goal):
+    """Return an upper bound of the cones with which a search begins."""
+    count = 0
+    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+        polygon = goals.piece_polygon[piece]
+        sides = mesh.polygon_start[polygon + 1] - mesh.polygon_start[polygon]
+        count += 2 * (goals.vertex_start[piece + 1] - goals.vertex_start[piece]) * sides
+    return count
+
+
+@inlined_kernel
+def outward(goals, low, high, i):
+    """Return for the side from corner i of a piece to the next one: the outward normal, its length, and where it ends."""
+    j = i + 1 if i + 1 < high else low
+    x, y, tx, ty = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
+    reach = np.hypot(tx - x, ty - y)
+    return (ty - y) / reach, (x - tx) / reach, reach, tx, ty

@@ -1,0 +1,261 @@
+"""State of optimal searches: cones of straight ways in one pool of rows, a heap for each search, and what is known of each corner.
+
+A cone is a bundle of straight ways that begin at a common root (a corner round which the way has bent, or the goal) and enter a polygon over one of
+its edges between a left and a right limit. The cones of slot s are rows ``first[s] .. first[s + 1] - 1`` of the pool and are numbered from 0 on in the
+order in which they were made. A pool grows between two rounds when a search reports that it has no room; nothing else depends on its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import inlined_kernel
+from crowdsim.navigation.mesh import NavMesh
+
+# Whole numbers of a slot; the first nine are those of `crowdsim.navigation.search`.
+STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, CONE_COUNT, NEXT_UP, IS_FULL = range(12)
+HEADER_SIZE = 12
+# Real numbers of a slot.
+START_X, START_Y, WIDTH, BEST_TOTAL, NEXT_BOUND = range(5)
+MEASURE_SIZE = 5
+
+# Real numbers of a cone. COST is the way from the goal to where it reaches the root, IN the direction there (of all its ways, for a wave). LEFT and RIGHT
+# are the directions of the limits, (0, 0) where the root itself is that end of the edge; for a wave, LEFT_X and RIGHT_X are how far aside the limits are.
+COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y = range(10)
+REAL_SIZE = 10
+# Whole numbers of a cone. LEFT_POST and RIGHT_POST are the vertices that set the limits, ROOT is ``2 vertex + 1`` where the way has the vertex on its
+# right, ``2 vertex`` on its left; NEXT is the cone before it that enters the same polygon.
+EDGE, PARENT, LEFT_POST, RIGHT_POST, ROOT, NEXT = range(6)
+WHOLE_SIZE = 6
+NO_POST = -1
+POINT_ROOT, WAVE_ROOT = -1, -2  # The root is the goal itself: a point of it, or one of its sides, from which all ways run at a right angle.
+NOBODY = -1
+
+
+class IntervalSlots(NamedTuple):
+    """State of all optimal searches; row s belongs to slot s, rows first[s] on of the pool as well.
+
+    Attributes
+    ----------
+    header : (s, 12) int64
+        STATUS .. IS_FULL above. BEST_NODE is a cone that enters the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon. NEXT_UP is the
+        cone that was made last with the least bound and is not in the heap; NOBODY if there is none.
+    measure : (s, 5) float64
+        START_X .. NEXT_BOUND above.
+    first : (s + 1,) int64
+    real : (n, 10) float64, m
+    whole : (n, 6) int32
+    heap : (n,) int32
+        4-ary heap of the cones that wait.
+    bound : (n,) float64, m
+        Least length of a way by the cone at the same place of the heap.
+    root_cost : (s, 2 nv) float64, m
+        Least known way to a corner with it on the left or on the right.
+    root_in : (s, 2 nv, 2) float64
+        Direction in which that way reaches it.
+    root_stamp : (s, 2 nv) int64
+        Generation in which the two were noted.
+    newest : (s, np) int32
+        Newest cone that enters a polygon.
+    newest_stamp : (s, np) int64
+    is_corner : (nv,) uint8
+        1 where a way can bend: the ground is wider than a half turn there.
+    is_blind : (np,) uint8
+        1 for polygons with one portal only: no way leads through them.
+    most_new : (1,) int64
+        Most cones that one expansion can make.
+    """
+
+    header: NDArray[np.int64]
+    measure: NDArray[np.float64]
+    first: NDArray[np.int64]
+    real: NDArray[np.float64]
+    whole: NDArray[np.int32]
+    heap: NDArray[np.int32]
+    bound: NDArray[np.float64]
+    root_cost: NDArray[np.float64]
+    root_in: NDArray[np.float64]
+    root_stamp: NDArray[np.int64]
+    newest: NDArray[np.int32]
+    newest_stamp: NDArray[np.int64]
+    is_corner: NDArray[np.uint8]
+    is_blind: NDArray[np.uint8]
+    most_new: NDArray[np.int64]
+
+
+STRAIGHT = 1e-6  # Sine of the angle below which a wall is straight: rounding of a vertex by 1e-9 m, as at map coordinates, beside one 1 mm away.
+POOL_ARRAYS = ("real", "whole", "heap", "bound")
+MESH_ARRAYS = ("is_corner", "is_blind", "most_new")
+MOST_CONES = 1 << 21  # Cones of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
+CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
+
+
+def make_interval_slots(slots: int, mesh: NavMesh, cones: int) -> IntervalSlots:
+    """Return idle slots with room for `cones` cones each."""
+    corners = 2 * len(mesh.vertex)
+    return IntervalSlots(
+        np.zeros((slots, HEADER_SIZE), dtype=np.int64),
+        np.zeros((slots, MEASURE_SIZE)),
+        cones * np.arange(slots + 1, dtype=np.int64),
+        np.zeros((slots * cones, REAL_SIZE)),
+        np.zeros((slots * cones, WHOLE_SIZE), dtype=np.int32),
+        np.zeros(slots * cones, dtype=np.int32),
+        np.zeros(slots * cones),
+        np.zeros((slots, corners)),
+        np.zeros((slots, corners, 2)),
+        np.zeros((slots, corners), dtype=np.int64),
+        np.zeros((slots, mesh.polygon_count), dtype=np.int32),
+        np.zeros((slots, mesh.polygon_count), dtype=np.int64),
+        find_corners(mesh),
+        (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8),
+        np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
+    )
+
+
+def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
+    """Return for each vertex whether a way can bend there: the boundary turns away from the ground or goes straight on, or passes the vertex twice.
+
+    A vertex inside a straight wall lies beside it by rounding, and a way along the wall then bends round it.
+    """
+    boundary = np.flatnonzero(mesh.edge_twin < 0)
+    begin, end = mesh.edge_vertex[boundary], mesh.edge_end[boundary]
+    times = np.bincount(begin, minlength=len(mesh.vertex))
+    before = np.full(len(mesh.vertex), -1, dtype=np.int64)
+    before[end] = begin
+    after = np.full(len(mesh.vertex), -1, dtype=np.int64)
+    after[begin] = end
+    once = np.flatnonzero(times == 1)
+    xy = mesh.vertex[:, :2]
+    arriving, leaving = xy[once] - xy[before[once]], xy[after[once]] - xy[once]
+    is_corner = (times > 1).astype(np.uint8)
+    scale = np.hypot(*arriving.T) * np.hypot(*leaving.T)
+    is_corner[once] = arriving[:, 0] * leaving[:, 1] - arriving[:, 1] * leaving[:, 0] <= STRAIGHT * scale
+    return is_corner
+
+
+def with_room(slots: IntervalSlots) -> IntervalSlots:
+    """Return the slots with twice the room for each that reported to be full."""
+    full = slots.header[:, IS_FULL] == 1
+    sizes = np.diff(slots.first)
+    first = np.concatenate([[0], np.cumsum(np.where(full, 2 * sizes, sizes))]).astype(np.int64)
+    grown = {}
+    for name in POOL_ARRAYS:
+        old = getattr(slots, name)
+        new = np.zeros((int(first[-1]), *old.shape[1:]), dtype=old.dtype)
+        for slot, size in enumerate(sizes):
+            new[first[slot] : first[slot] + size] = old[slots.first[slot] : slots.first[slot] + size]
+        grown[name] = new
+    slots.header[:, IS_FULL] = 0
+    return slots._replace(first=first, **grown)
+
+
+def _in_use(slots: IntervalSlots, count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of the pool that the first `count` cones of each slot take."""
+    return np.repeat(slots.first[:-1], count) + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+
+
+def packed(slots: IntervalSlots) -> dict[str, NDArray[Any]]:
+    """Return what lives in the slots as named arrays, without the free rows of the pool and what follows from the mesh."""
+    cones, waiting = _in_use(slots, slots.header[:, CONE_COUNT]), _in_use(slots, slots.header[:, HEAP_SIZE])
+    state = {name: getattr(slots, name).copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
+    return state | {"real": slots.real[cones], "whole": slots.whole[cones], "heap": slots.heap[waiting], "bound": slots.bound[waiting]}
+
+
+def unpacked(slots: IntervalSlots, state: Mapping[str, NDArray[Any]]) -> IntervalSlots:
+    """Return slots on the same mesh as `slots` with what `packed` gave."""
+    kept = {name: state[name].copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
+    rows = int(kept["first"][-1])
+    pool = {name: np.zeros((rows, *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype) for name in POOL_ARRAYS}
+    restored = slots._replace(**kept, **pool)
+    cones, waiting = _in_use(restored, restored.header[:, CONE_COUNT]), _in_use(restored, restored.header[:, HEAP_SIZE])
+    restored.real[cones], restored.whole[cones] = state["real"], state["whole"]
+    restored.heap[waiting], restored.bound[waiting] = state["heap"], state["bound"]
+    return restored
+
+
+@inlined_kernel
+def push(slots, slot, node, bound):
+    """Put a cone into the heap."""
+    base = slots.first[slot]
+    place = slots.header[slot, HEAP_SIZE]
+    slots.header[slot, HEAP_SIZE] = place + 1
+    while place > 0:
+        above = (place - 1) // 4
+        other = slots.bound[base + above]
+        if not (bound < other or (bound == other and node > slots.heap[base + above])):
+            break
+        slots.bound[base + place] = other
+        slots.heap[base + place] = slots.heap[base + above]
+        place = above
+    slots.bound[base + place] = bound
+    slots.heap[base + place] = node
+
+
+@inlined_kernel
+def _sink(slots, slot, node, bound):
+    """Put a cone where the top of the heap was."""
+    base, size = slots.first[slot], slots.header[slot, HEAP_SIZE]
+    heap, key = slots.heap, slots.bound
+    place = 0
+    while True:
+        child = 4 * place + 1
+        if child >= size:
+            break
+        first = child
+        for other in range(child + 1, min(child + 4, size)):
+            if key[base + other] < key[base + first] or (key[base + other] == key[base + first] and heap[base + other] > heap[base + first]):
+                first = other
+        if not (key[base + first] < bound or (key[base + first] == bound and heap[base + first] > node)):
+            break
+        key[base + place] = key[base + first]
+        heap[base + place] = heap[base + first]
+        place = first
+    key[base + place] = bound
+    heap[base + place] = node
+
+
+@inlined_kernel
+def offer(slots, slot, node, bound):
+    """Let a new cone wait: the one with the least bound of an expansion stays out of the heap, since it is often the very next."""
+    held = slots.header[slot, NEXT_UP]
+    if held == NOBODY:
+        slots.header[slot, NEXT_UP], slots.measure[slot, NEXT_BOUND] = node, bound
+    elif bound < slots.measure[slot, NEXT_BOUND]:
+        push(slots, slot, held, slots.measure[slot, NEXT_BOUND])
+        slots.header[slot, NEXT_UP], slots.measure[slot, NEXT_BOUND] = node, bound
+    else:
+        push(slots, slot, node, bound)
+
+
+@inlined_kernel
+def least_bound(slots, slot):
+    """Return the least bound (m) of the cones that wait; inf if none does."""
+    least = np.inf
+    if slots.header[slot, NEXT_UP] != NOBODY:
+        least = slots.measure[slot, NEXT_BOUND]
+    if slots.header[slot, HEAP_SIZE] > 0:
+        least = min(least, slots.bound[slots.first[slot]])
+    return least
+
+
+@inlined_kernel
+def take_next(slots, slot):
+    """Remove and return the cone with the least bound; there has to be one. Ties: the newest."""
+    base, held = slots.first[slot], slots.header[slot, NEXT_UP]
+    size = slots.header[slot, HEAP_SIZE]
+    if held != NOBODY:
+        slots.header[slot, NEXT_UP] = NOBODY
+        if size == 0 or slots.measure[slot, NEXT_BOUND] <= slots.bound[base]:
+            return held
+        top = np.int64(slots.heap[base])
+        _sink(slots, slot, held, slots.measure[slot, NEXT_BOUND])
+        return top
+    top = np.int64(slots.heap[base])
+    slots.header[slot, HEAP_SIZE] = size - 1
+    if size > 1:
+        _sink(slots, slot, np.int64(slots.heap[base + size - 1]), slots.bound[base + size - 1])
+    return top

@@ -1,0 +1,83 @@
+"""What every planner does: the protocol that the tick, the scenario and one contract test over all planners rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.threads import Team
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Searches that ended, in the order in which they were asked for.
+
+    Attributes
+    ----------
+    entity : (k,) int64
+    status : (k,) uint8
+        FOUND, UNREACHABLE or OUT_OF_NODES.
+    piece : (k,) int32
+        Piece of the goal at the end; -1 unless found.
+    start : (k + 1,) int64
+    cells : (m,) int32
+        Corridor i is ``cells[start[i]:start[i + 1]]``, goal's end first.
+    """
+
+    entity: NDArray[np.int64]
+    status: NDArray[np.uint8]
+    piece: NDArray[np.int32]
+    start: NDArray[np.int64]
+    cells: NDArray[np.int32]
+
+
+class Planner(Protocol):
+    """Answers requests for ways with corridors on the mesh, under a budget of expansions (SYSTEMS T1).
+
+    The answer to a request depends on the mesh, the goals, and the requests made before it: neither on budgets, nor on threads, nor on a save in between.
+    """
+
+    @property
+    def waiting(self) -> int:
+        """Requests that have not been answered."""
+
+    def oldest_tick(self, default: int) -> int:
+        """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
+
+    def submit(
+        self,
+        tick: int,
+        entity: NDArray[np.int64],
+        position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+        goal: NDArray[np.int32],
+        radius: NDArray[np.float64],
+    ) -> None:
+        """Ask for ways; whoever asks again withdraws what it asked before.
+
+        Parameters
+        ----------
+        tick : int
+            Now.
+        entity : (k,) int64
+        position : (k, 2) float64, m
+        polygon : (k,) int64
+        goal : (k,) int32
+        radius : (k,) float64, m
+        """
+
+    def drop(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that left or changed their mind."""
+
+    def advance(self, budget: int, team: Team) -> tuple[Answers, int]:
+        """Search for at most `budget` expansions; return what ended and the expansions made."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that lives in the planner as named arrays."""
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave to a planner on the same mesh and goals."""

@@ -1,0 +1,249 @@
+"""The kinds of searches that a planner can have in its slots: how they are kept, served, saved, and given more room.
+
+A search of any kind answers with a corridor on the mesh. To add one, write a class like these and name it in SEARCHES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import lean_kernel
+from crowdsim.navigation.goals import GoalPieces
+from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.optimal import advance_optimal, begin_optimal, copy_optimal, optimal_size
+from crowdsim.navigation.optimal_slots import CONE_BYTES, IS_FULL, IntervalSlots, make_interval_slots, packed, unpacked, with_room
+from crowdsim.navigation.search import FOUND, IS_SEEDED, PENDING, STATUS, SearchSlots, advance_search, begin_search, copy_corridor, corridor_size, make_slots
+from crowdsim.threads import Team
+
+RADIUS_STEP_M = 1.0 / 32.0  # Bodies whose radii are nearer than this may share an optimal tree: the way of one is longer than its shortest by some per
+# cent of this for each corner, millimetres. Smaller makes more trees where radii are drawn from a distribution.
+
+
+class Work(NamedTuple):
+    """What the slots have to do in one round; the arrays of `serve_slots`, in its order."""
+
+    jobs: NDArray[np.int64]
+    job_count: NDArray[np.int64]
+    job_next: NDArray[np.int64]
+    is_active: NDArray[np.int64]
+    grant: NDArray[np.int64]
+    used: NDArray[np.int64]
+    requests: NDArray[Any]
+    status: NDArray[np.uint8]
+    piece: NDArray[np.int32]
+    where: NDArray[np.int64]
+    size: NDArray[np.int64]
+    out: NDArray[np.int32]
+    fill: NDArray[np.int64]
+
+
+class Searches(Protocol):
+    """Searches of one kind, one in each slot.
+
+    Attributes
+    ----------
+    share_at : int
+        Requests for one goal by bodies that can share a tree from which on one is made.
+    """
+
+    share_at: int
+
+    def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None: ...
+
+    @staticmethod
+    def slot_bytes(mesh: NavMesh) -> int:
+        """Return about how many bytes a slot takes on a mesh."""
+
+    def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return a number from 0 to 1,023 for each radius (m): bodies with the same number, that pass the same gaps, may share a tree."""
+
+    def serve(self, team: Team, own: int, work: Work) -> None:
+        """Let every slot work through its requests; those from `own` on keep their trees."""
+
+    def forget(self, slot: int) -> None:
+        """Give the tree of a shared slot up."""
+
+    def make_room(self) -> bool:
+        """Give more room to slots that ran out of it; return whether there were any."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the searches as named arrays."""
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+
+
+@lean_kernel
+def serve_slots(
+    first, last, slots, mesh, goals, own_slots, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, where, size, out, fill
+):
+    """Let slots first..last - 1 work through their requests.
+
+    Parameters
+    ----------
+    first, last : int
+    slots : SearchSlots
+    mesh : NavMesh
+    goals : GoalPieces
+    own_slots : int
+        Slots from this one on are shared.
+    jobs : (s, b) int64
+        Requests of each slot, as rows of `requests`.
+    job_count, job_next : (s,) int64
+        How many, and the one that is being worked on; the latter is moved on.
+    is_active : (s,) int64
+        1 while the slot is in the middle of a request.
+    grant, used : (s,) int64
+        Expansions that a slot may make, and has made.
+    requests : (n,) record array
+    status : (n,) uint8
+    piece : (n,) int32
+    where, size : (n,) int64
+        For requests that ended: outcome, piece of the goal, where in the slot's row of `out` the corridor is and its portals.
+    out : (s, k) int32
+    fill : (s,) int64
+        Cells used in each row of `out`.
+    """
+    for slot in range(first, last):
+        used[slot] = 0
+        while job_next[slot] < job_count[slot]:
+            job = jobs[slot, job_next[slot]]
+            if is_active[slot] == 0:
+                request = requests[job]
+                is_shared = 1 if slot >= own_slots else 0
+                begin_search(
+                    slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
+                )
+                is_active[slot] = 1
+            used[slot] += advance_search(slots, slot, mesh, grant[slot] - used[slot])
+            if slots.header[slot, STATUS] == PENDING:
+                break
+            count = corridor_size(slots, slot) if slots.header[slot, STATUS] == FOUND else 0
+            if fill[slot] + count > out.shape[1]:
+                break
+            status[job] = slots.header[slot, STATUS]
+            where[job], size[job], piece[job] = fill[slot], count, -1
+            if status[job] == FOUND:
+                _, piece[job] = copy_corridor(slots, slot, out[slot], fill[slot])
+            fill[slot] += count
+            is_active[slot] = 0
+            job_next[slot] += 1
+
+
+@lean_kernel
+def serve_interval_slots(
+    first, last, slots, mesh, goals, own_slots, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, where, size, out, fill
+):
+    """Let slots first..last - 1, an IntervalSlots, work through their requests; see `serve_slots`. A slot without room stops where it is."""
+    for slot in range(first, last):
+        used[slot] = 0
+        while job_next[slot] < job_count[slot]:
+            job = jobs[slot, job_next[slot]]
+            if is_active[slot] == 0:
+                request = requests[job]
+                is_shared = 1 if slot >= own_slots else 0
+                begin_optimal(
+                    slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
+                )
+                is_active[slot] = 1
+            used[slot] += advance_optimal(slots, slot, mesh, goals, grant[slot] - used[slot])
+            if slots.header[slot, STATUS] == PENDING:
+                break
+            count = optimal_size(slots, slot) if slots.header[slot, STATUS] == FOUND else 0
+            if fill[slot] + count > out.shape[1]:
+                break
+            status[job] = slots.header[slot, STATUS]
+            where[job], size[job], piece[job] = fill[slot], count, -1
+            if status[job] == FOUND:
+                _, piece[job] = copy_optimal(slots, slot, out[slot], fill[slot])
+            fill[slot] += count
+            is_active[slot] = 0
+            job_next[slot] += 1
+
+
+class MiddleSearches:
+    """A* over the middles of portals (`crowdsim.navigation.search`)."""
+
+    share_at = 2
+
+    def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
+        self._mesh, self._goals = mesh, goals
+        self._slots: SearchSlots = make_slots(count, mesh.edge_count)
+
+    @staticmethod
+    def slot_bytes(mesh: NavMesh) -> int:
+        """Return about how many bytes a slot takes on a mesh."""
+        return 40 * mesh.edge_count
+
+    def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return 0 for all radii (m): costs over the middles of portals do not know of them."""
+        return np.zeros(len(radius), dtype=np.int64)
+
+    def serve(self, team: Team, own: int, work: Work) -> None:
+        """Let every slot work through its requests."""
+        team.run(serve_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, *work, at_least=1)
+
+    def forget(self, slot: int) -> None:
+        """Give the tree of a shared slot up."""
+        self._slots.header[slot, IS_SEEDED] = 0
+
+    def make_room(self) -> bool:
+        """Return that no slot ran out of room: it has a place for every half-edge."""
+        return False
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the searches as named arrays."""
+        return {name: array.copy() for name, array in self._slots._asdict().items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self._slots = SearchSlots(*(state[name].copy() for name in SearchSlots._fields))
+
+
+class OptimalSearches:
+    """Shortest ways of all (`crowdsim.navigation.optimal`)."""
+
+    share_at = 48  # A tree over a whole plan costs what some 40 searches of their own cost, which head straight for the start.
+
+    def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
+        self._mesh, self._goals = mesh, goals
+        self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
+
+    @staticmethod
+    def slot_bytes(mesh: NavMesh) -> int:
+        """Return about how many bytes a slot takes on a mesh; a search that looks at more cones than there are half-edges takes more."""
+        return CONE_BYTES * mesh.edge_count + 64 * len(mesh.vertex) + 12 * mesh.polygon_count
+
+    def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the number of whole steps in each radius (m): corners are rounded at the radius of the body that asked first."""
+        return np.minimum(np.asarray(radius, dtype=np.float64) / RADIUS_STEP_M, 1023.0).astype(np.int64)
+
+    def serve(self, team: Team, own: int, work: Work) -> None:
+        """Let every slot work through its requests."""
+        team.run(serve_interval_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, *work, at_least=1)
+
+    def forget(self, slot: int) -> None:
+        """Give the tree of a shared slot up."""
+        self._slots.header[slot, IS_SEEDED] = 0
+
+    def make_room(self) -> bool:
+        """Double the room of slots that ran out of it; return whether there were any."""
+        if not self._slots.header[:, IS_FULL].any():
+            return False
+        self._slots = with_room(self._slots)
+        return True
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the searches as named arrays; of the pool only what is in use."""
+        return packed(self._slots)
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self._slots = unpacked(self._slots, state)
+
+
+SEARCHES: dict[str, type[Searches]] = {"mesh": MiddleSearches, "optimal": OptimalSearches}

@@ -1,0 +1,230 @@
+"""Optimal ways are the shortest of all: as short as in the visibility graph, never longer than those of A*, however they are searched for (SYSTEMS M5)."""
+
+import numpy as np
+import pytest
+import shapely
+from shapely import affinity
+
+from crowdsim.navigation.build import MeshParameters, build_mesh
+from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.measure import measure_corridors
+from crowdsim.navigation.optimal import advance_optimal, begin_optimal, copy_optimal, optimal_size
+from crowdsim.navigation.optimal_slots import BEST_TOTAL, EXPANSIONS, HEADER_SIZE, IS_FULL, STATUS, make_interval_slots, packed, unpacked, with_room
+from crowdsim.navigation.search import FOUND, PENDING, UNREACHABLE
+from tests.navigation.worlds import UTM, OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
+from tests.reference import funnel
+from tests.reference import optimal as twin
+from tests.reference import search as dijkstra
+
+ALL = 1 << 40
+
+
+class Optimal:
+    """A mesh with one slot for an optimal search and one for a shared one."""
+
+    def __init__(self, ground, cells="polygons", room=1 << 12):
+        self.mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh
+        self.slots = make_interval_slots(2, self.mesh, room)
+
+    def search(self, start, goals, radius, *, goal=0, is_shared=0, slice_size=ALL, polygon=None):
+        """Run a search in slices; return its status and its total."""
+        polygon = int(located(self.mesh, np.array([start]))[0]) if polygon is None else polygon
+        begin_optimal(self.slots, is_shared, self.mesh, goals, goal, 2.0 * radius, float(start[0]), float(start[1]), polygon, is_shared)
+        while self.slots.header[is_shared, STATUS] == PENDING:
+            advance_optimal(self.slots, is_shared, self.mesh, goals, slice_size)
+            if self.slots.header[is_shared, IS_FULL]:
+                self.slots = with_room(self.slots)
+        return int(self.slots.header[is_shared, STATUS]), float(self.slots.measure[is_shared, BEST_TOTAL])
+
+    def corridor(self, slot=0):
+        """Return the found corridor (goal's end first) and the piece of the goal."""
+        cells = np.zeros(max(1, optimal_size(self.slots, slot)), dtype=np.int32)
+        count, piece = copy_optimal(self.slots, slot, cells, 0)
+        return cells[:count], piece
+
+    def measured(self, start, goals, radius, slot=0):
+        """Return how long the way through the found corridor is."""
+        cells, piece = self.corridor(slot)
+        out = np.empty(1)
+        measure_corridors(
+            self.mesh, goals, np.append(cells, np.int32(0)), np.zeros(1, dtype=np.int64), np.array([len(cells)], dtype=np.int32),
+            located(self.mesh, np.array([start])), np.array([piece], dtype=np.int32), np.array([start], dtype=np.float64), np.array([radius]), out,
+        )  # fmt: skip
+        return float(out[0])
+
+
+def check_points(ground, seed, cells, pairs):
+    """Assert that ways of points are those of the visibility graph, alone and shared, and that their corridors are as long; return how many were found."""
+    best, world, rng = twin.of_point(ground), Optimal(ground, cells), np.random.default_rng(seed)
+    points, _ = free_points(ground, 0.0, 2 * pairs, rng)
+    goals, found = point_goals(world.mesh, points), 0
+    one = OnePlanner(world.mesh)
+    for k in range(0, len(points) - 1, 2):
+        expected = best.shortest(points[k], points[k + 1])
+        for is_shared in (0, 1):
+            world.slots.header[1] = 0 * world.slots.header[1] + [*world.slots.header[1, :2], *(0,) * (HEADER_SIZE - 2)]
+            status, total = world.search(points[k], goals, 0.0, goal=k + 1, is_shared=is_shared)
+            assert status == (FOUND if np.isfinite(expected) else UNREACHABLE), (seed, k)
+            if status == FOUND:
+                assert total == pytest.approx(expected, rel=1e-9), (seed, k, is_shared)
+                assert world.measured(points[k], goals, 0.0, is_shared) == pytest.approx(expected, rel=1e-9), (seed, k, is_shared)
+        if np.isfinite(expected):
+            found += 1
+            assert one.path(points[k], points[k + 1], 0.0)[3] >= expected * (1.0 - 1e-9)
+            portals = world.corridor()[0][::-1].tolist()
+            assert dijkstra.is_connected(world.mesh, goals, portals, int(located(world.mesh, points[k][None])[0]), world.corridor()[1])
+    return found
+
+
+@pytest.mark.parametrize("cells", ["polygons", "triangles"])
+@pytest.mark.parametrize("block", range(5))
+def test_ways_of_points_are_those_of_the_visibility_graph(block, cells):
+    assert sum(check_points(random_ground(seed), seed, cells, 4) for seed in range(10 * block, 10 * block + 10)) > 20
+
+
+# A way turns at a corner that only feet of walls, or a wall in line with a portal, lead to.
+@pytest.mark.parametrize("seed", [71, 95])
+def test_ways_along_walls_bend_at_the_last_corner_in_line(seed):
+    assert check_points(random_ground(seed), seed, "polygons", 6) > 3
+
+
+@pytest.mark.parametrize("ground, seed", [
+    (pillar_hall(6), 1), (rooms(3), 2), (simple_polygon(4), 3), (affinity.translate(random_ground(5), *UTM), 4),
+], ids=["pillars", "rooms", "no holes", "map coordinates"])  # fmt: skip
+def test_ways_on_other_grounds_are_those_of_the_visibility_graph(ground, seed):
+    assert check_points(ground, seed, "polygons", 10) > 3
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("block", range(40))
+def test_thousands_of_worlds_have_the_ways_of_the_visibility_graph(block):
+    for seed in range(100 + 50 * block, 150 + 50 * block):
+        check_points(random_ground(seed), seed, ("polygons", "triangles")[seed % 2], 5)
+
+
+def check_bodies(seed, radii, pairs):
+    """Assert that ways of bodies are those of the visibility graph on eroded ground, up to its chords; return how many were found."""
+    ground, rng, found = random_ground(seed), np.random.default_rng(seed), 0
+    world = Optimal(ground)
+    for radius in radii:
+        points, part = free_points(ground, radius, 2 * pairs, rng)
+        if len(points) < 2:
+            continue
+        best, goals = twin.of_body(ground, radius), point_goals(world.mesh, points)
+        for k in range(0, len(points) - 1, 2):
+            status, _ = world.search(points[k], goals, radius, goal=k + 1)
+            expected = best.shortest(points[k], points[k + 1])
+            assert (status == FOUND) == (part[k] == part[k + 1])
+            if status != FOUND:
+                continue
+            found += 1
+            length = world.measured(points[k], goals, radius)
+            assert length >= expected - 1e-6
+            turning = 2.0 * np.pi * (1.0 + length / 4.0)  # more than any way here turns: a full turn, and one more for every 4 m
+            assert length <= expected + twin.chord_error(radius, turning) + 1e-6, (seed, radius, k)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ways_of_bodies_are_the_shortest_on_eroded_ground(seed):
+    assert check_bodies(seed, (0.1, 0.35), 3) > 1
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("block", range(20))
+def test_ways_of_bodies_in_hundreds_of_worlds_are_the_shortest_on_eroded_ground(block):
+    assert sum(check_bodies(seed, (0.1, 0.2, 0.35), 5) for seed in range(10 * block, 10 * block + 10)) > 30
+
+
+@pytest.mark.parametrize("seed", [3, 12])
+def test_every_slicing_and_any_room_give_the_same_way(seed):
+    ground = random_ground(seed)
+    points, _ = free_points(ground, 0.1, 8, np.random.default_rng(seed))
+    for is_shared in (0, 1):
+        answers = []
+        for slice_size, room in ((ALL, 1 << 14), (1, 1 << 14), (7, 64), (ALL, 64)):
+            world = Optimal(ground, room=room)
+            goals, answer = point_goals(world.mesh, points), []
+            for k in range(1, 8):
+                status, total = world.search(points[k], goals, 0.1, goal=0, is_shared=is_shared, slice_size=slice_size)
+                answer.append((status, total, world.corridor(is_shared)[0].tolist(), int(world.slots.header[is_shared, EXPANSIONS])))
+            answers.append(answer)
+        assert answers[0] == answers[1] == answers[2] == answers[3]
+
+
+def test_one_tree_serves_everybody_whoever_asked_before():
+    ground = pillar_hall(7)
+    points, _ = free_points(ground, 0.2, 40, np.random.default_rng(1))
+    forth, back = Optimal(ground), Optimal(ground)
+    goals = point_goals(forth.mesh, points[:1])
+    ways = [{}, {}]
+    for world, order, way in ((forth, range(1, 40), ways[0]), (back, range(39, 0, -1), ways[1])):
+        for k in order:
+            way[k] = (*world.search(points[k], goals, 0.2, is_shared=1), world.corridor(1)[0].tolist())
+    assert ways[0] == ways[1]
+
+
+def test_saving_in_the_middle_of_a_search_goes_on_identically():
+    ground = random_ground(12)
+    points, _ = free_points(ground, 0.1, 2, np.random.default_rng(4))
+    world = Optimal(ground)
+    goals = point_goals(world.mesh, points)
+    polygon = int(located(world.mesh, points[:1])[0])
+    begin_optimal(world.slots, 1, world.mesh, goals, 1, 0.2, *points[0].tolist(), polygon, 1)
+    advance_optimal(world.slots, 1, world.mesh, goals, 5)
+    again = unpacked(make_interval_slots(2, world.mesh, 16), packed(world.slots))
+    advance_optimal(world.slots, 1, world.mesh, goals, ALL)
+    advance_optimal(again, 1, world.mesh, goals, ALL)
+    first, second = packed(world.slots), packed(again)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("is_shared", [0, 1])
+def test_the_way_to_a_region_is_the_way_to_its_nearest_point(is_shared):
+    region = shapely.box(4.0, 4.0, 7.0, 6.5)
+    checked = 0
+    for seed in range(8):
+        ground = random_ground(seed)
+        world, best = Optimal(ground), funnel.Visibility(ground)
+        goals = cut_goals(world.mesh, [GoalShape(region)])
+        inside = shapely.intersection(region, ground)
+        rim = [inside.buffer(-1e-7).boundary.interpolate(t, normalized=True) for t in np.linspace(0.0, 1.0, 200)]  # on a wall itself nothing is seen
+        points, _ = free_points(ground, 0.0, 4, np.random.default_rng(seed))
+        for start in points:
+            if region.contains(shapely.Point(start)):
+                continue
+            nearest = min(best.shortest(start, (p.x, p.y)) for p in rim)
+            status, total = world.search(start, goals, 0.0, is_shared=is_shared)
+            assert (status == FOUND) == np.isfinite(nearest)
+            if status == FOUND:
+                assert nearest - inside.length / 200.0 - 1e-6 <= total <= nearest + 1e-9
+                checked += 1
+    assert checked > 10
+
+
+@pytest.mark.parametrize("goal", [(3.0, 2.0), (2.0, 2.0), (4.0, 1.0), (4.0, 3.0), (6.0, 2.0)])
+def test_goals_and_starts_on_edges_and_corners_of_the_mesh_are_reached_on_the_shortest_way(goal):
+    ground = shapely.box(0, 0, 8, 4).difference(shapely.box(4, 1, 5, 3))
+    world, best = Optimal(ground), funnel.Visibility(ground)
+    for start in ((1.0, 2.0), (7.0, 2.0), (4.0, 0.5), (5.0, 3.0), (0.0, 0.0), (6.5, 3.9)):
+        for a, b in ((start, goal), (goal, start)):
+            status, total = world.search(a, point_goals(world.mesh, [b]), 0.0)
+            assert status == FOUND and total == pytest.approx(best.shortest(a, b), rel=1e-9)
+
+
+def test_a_body_bends_round_one_corner_by_tangent_arc_and_tangent():
+    ground = shapely.box(0, 0, 10, 10).difference(shapely.box(0, 4, 5, 6))
+    world = Optimal(ground)
+    start, goal, r = np.array([2.0, 2.0]), np.array([2.0, 8.0]), 0.5
+    status, total = world.search(start, point_goals(world.mesh, [goal]), r)
+    reach = np.sqrt((5.0 - 2.0) ** 2 + (4.0 - 2.0) ** 2 - r * r)
+    turn = 2.0 * (np.pi / 2.0 - np.arctan2(2.0, 3.0) + np.arcsin(r / np.hypot(3.0, 2.0)) - 0.0) / 2.0
+    assert status == FOUND and total == pytest.approx(2.0 * reach + 2.0 * r * turn + 2.0, abs=1e-9)
+
+
+def test_a_body_exactly_as_wide_as_the_door_passes_it_on_a_slant():
+    door = shapely.box(0, 0, 9, 4).difference(shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)]))
+    world = Optimal(door)
+    goals = point_goals(world.mesh, [(8.0, 3.4)])
+    assert world.search((1.0, 0.6), goals, 0.5)[0] == FOUND
+    assert world.search((1.0, 0.6), goals, float(np.nextafter(0.5, 1.0)))[0] == UNREACHABLE

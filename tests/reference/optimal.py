@@ -1,0 +1,32 @@
+"""Twin of the optimal search: the visibility graph, which knows nothing of meshes.
+
+Kernels: begin_optimal, advance_optimal, optimal_size, copy_optimal, serve_interval_slots, aim, aside, post_side, way_to_disc, limit_on_edge,
+least_way_to_edge, least_way_through, mirrored, push, offer, least_bound, take_next. None is done step by step: what they make together is the shortest way,
+and that has a definition of its own. For points it is `tests.reference.funnel.Visibility`; for bodies the same on the ground eroded by the radius.
+"""
+
+import math
+
+from tests.reference.funnel import Visibility
+
+QUARTER_SEGMENTS = 6  # Chords of a quarter circle round a corner of the eroded ground.
+
+
+def of_point(ground):
+    """The visibility graph for points."""
+    return Visibility(ground)
+
+
+def of_body(ground, radius):
+    """The visibility graph for the centre of a body. Its chords cut the discs round corners, so its ways are too short by `chord_error` at most."""
+    return Visibility(ground.buffer(-radius, quad_segs=QUARTER_SEGMENTS))
+
+
+def chord_error(radius, turning):
+    """How much (m) ways over chords may be shorter than over arcs, which turn by an angle (radians) in all.
+
+    A chord is shorter than its arc by a share of angle**2 / 24, and a tangent may leave the arc half a chord before or behind a vertex, where it cuts the
+    disc by r (1 - cos(angle / 2)); both ends of every arc may gain as much.
+    """
+    angle = 0.5 * math.pi / QUARTER_SEGMENTS
+    return radius * (turning * angle**2 / 24.0 + (turning / angle + 2.0) * (math.tan(angle / 2.0) - angle / 2.0) * 2.0)
