@@ -36,7 +36,7 @@ def benchmark(name):
 def answers_of(grid, start, goal):
     planner = GridPlanner(grid, goal)
     count = len(start)
-    planner.submit(0, np.arange(count), start, np.arange(count, dtype=np.int32), np.zeros(count))
+    planner.submit(0, np.arange(count), start, np.full(count, -1), np.arange(count, dtype=np.int32), np.zeros(count))
     answers, _ = planner.advance(1 << 60, Team(1))
     assert len(answers.entity) == count
     return answers

@@ -11,8 +11,8 @@ def touches(cell, a, b):
     """Whether a segment has a point in common with a closed cell; everything in cells, exactly."""
     first, last = Fraction(0), Fraction(1)
     for k in range(2):
-        low, high = Fraction(cell[k]), Fraction(cell[k] + 1)
-        start, move = Fraction(a[k]), Fraction(b[k]) - Fraction(a[k])
+        low, high = Fraction(int(cell[k])), Fraction(int(cell[k]) + 1)
+        start, move = Fraction(float(a[k])), Fraction(float(b[k])) - Fraction(float(a[k]))
         if move == 0:
             if not low <= start <= high:
                 return False

@@ -196,6 +196,7 @@ class GridPlanner:
         tick: int,
         entity: NDArray[np.int64],
         position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
         goal: NDArray[np.int32],
         radius: NDArray[np.float64],
     ) -> None:
@@ -207,6 +208,8 @@ class GridPlanner:
             Now.
         entity : (k,) int64
         position : (k, 2) float64, m
+        polygon : (k,) int64
+            As all planners are asked; a grid finds the cell from the position.
         goal : (k,) int32
             Rows of `target`.
         radius : (k,) float64, m
@@ -216,8 +219,8 @@ class GridPlanner:
         NavigationError
             If a body is wider than the grid knows distances for.
         """
-        widest = [self.grid.need(float(radius[i])) for i in (int(np.argmax(radius)), int(np.argmin(radius)))] if len(radius) else []
-        assert all(np.isfinite(need) for need in widest)
+        for each in np.unique(radius).tolist():
+            self.grid.need(each)
         self.drop(entity)
         fresh = np.zeros(len(entity), dtype=_REQUEST)
         fresh["order"] = self._asked + np.arange(len(entity))

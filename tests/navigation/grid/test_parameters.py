@@ -45,7 +45,7 @@ def ask(grid, start, end, stander=None, **parameters):
     planner = GridPlanner(grid, np.array([end]), WayParameters(**parameters))
     if stander is not None:
         planner.stand(np.array([9]), np.array([stander[:2]]), np.array(stander[2:]))
-    planner.submit(0, np.array([1]), np.array([start]), np.array([0], dtype=np.int32), np.array([0.0]))
+    planner.submit(0, np.array([1]), np.array([start]), np.array([-1]), np.array([0], dtype=np.int32), np.array([0.0]))
     return planner.advance(1 << 40, Team(1))[0]
 
 

@@ -13,6 +13,7 @@ from tests.navigation.grid.worlds import NAMES, OneWay, grid_of, random_grid
 from tests.reference.grid_obstacles import standers_near
 
 ALL = 1 << 40
+NOWHERE = np.array([-1])  # a grid needs no polygon
 
 
 class Crowd:
@@ -34,7 +35,7 @@ class Crowd:
         return planner
 
     def submit(self, planner, rows=slice(None), tick=0):
-        planner.submit(tick, self.entity[rows], self.position[rows], self.goal[rows], self.radius[rows])
+        planner.submit(tick, self.entity[rows], self.position[rows], np.full(len(self.entity), -1)[rows], self.goal[rows], self.radius[rows])
 
     def answers(self, budget=ALL, threads=1, save=False, **parameters):
         planner, team, answers, spent = self.planner(**parameters), Team(threads), {}, 0
@@ -134,9 +135,9 @@ def test_who_stands_is_noted_when_a_way_is_asked_for():
         planner = GridPlanner(grid, np.array([[5.5, 1.5]]))
         disc = np.array([[2.5, 1.5]]), np.array([0.5])
         planner.stand(np.array([9]), *disc) if stands else None
-        planner.submit(0, np.array([1]), np.array([[0.5, 1.5]]), np.array([0], dtype=np.int32), np.array([0.0]))
+        planner.submit(0, np.array([1]), np.array([[0.5, 1.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0]))
         planner.stand(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0))
-        planner.submit(0, np.array([2]), np.array([[0.5, 1.5]]), np.array([0], dtype=np.int32), np.array([0.0]))
+        planner.submit(0, np.array([2]), np.array([[0.5, 1.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0]))
         answers, _ = planner.advance(ALL, Team(1))
         ways.append(answers.length.tolist())
     assert ways[0][0] > 5.1 and ways[0][1] == ways[1][0] == ways[1][1] == 5.0
@@ -146,7 +147,7 @@ def test_an_agent_is_never_in_its_own_way():
     grid = grid_of("......")
     planner = GridPlanner(grid, np.array([[5.5, 0.5]]))
     planner.stand(np.array([1]), np.array([[0.5, 0.5]]), np.array([0.5]))
-    planner.submit(0, np.array([1]), np.array([[0.5, 0.5]]), np.array([0], dtype=np.int32), np.array([0.0]))
+    planner.submit(0, np.array([1]), np.array([[0.5, 0.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0]))
     assert planner.advance(ALL, Team(1))[0].length.tolist() == [5.0]
 
 
@@ -154,12 +155,12 @@ def test_a_door_that_opens_during_a_search_begins_it_anew():
     rooms = [Area("left", shapely.box(0, 0, 4, 4)), Area("right", shapely.box(5, 0, 9, 4)), Area("door", shapely.box(4, 1, 5, 3), False)]
     grid = build_grid(rooms, (), GridParameters(cell_size=0.25))
     planner = GridPlanner(grid, np.array([[8.0, 2.0]]))
-    planner.submit(0, np.array([1]), np.array([[1.0, 2.0]]), np.array([0], dtype=np.int32), np.array([0.2]))
+    planner.submit(0, np.array([1]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
     planner.advance(20, Team(1))
     grid.set_area_available("door", True)
     answers, used = planner.advance(ALL, Team(1))
     fresh = GridPlanner(grid, np.array([[8.0, 2.0]]))
-    fresh.submit(0, np.array([1]), np.array([[1.0, 2.0]]), np.array([0], dtype=np.int32), np.array([0.2]))
+    fresh.submit(0, np.array([1]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
     want, expansions = fresh.advance(ALL, Team(1))
     assert NAMES[answers.status[0]] == "found" and used == expansions
     np.testing.assert_array_equal(answers.waypoint, want.waypoint)
@@ -168,6 +169,6 @@ def test_a_door_that_opens_during_a_search_begins_it_anew():
 def test_a_body_that_is_too_wide_for_the_grid_is_refused():
     planner = GridPlanner(grid_of("..."), np.array([[0.5, 0.5]]))
     with pytest.raises(NavigationError, match=r"radius 1\.5 m"):
-        planner.submit(0, np.array([1, 2]), np.zeros((2, 2)), np.zeros(2, dtype=np.int32), np.array([0.1, 1.5]))
+        planner.submit(0, np.array([1, 2]), np.zeros((2, 2)), np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int32), np.array([0.1, 1.5]))
     with pytest.raises(NavigationError, match="snap_distance: -1 m"):
         GridPlanner(grid_of("..."), np.zeros((1, 2)), WayParameters(snap_distance=-1.0))
