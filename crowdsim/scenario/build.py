@@ -16,6 +16,8 @@ from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.grid.grid import Area, Grid, build_grid
+from crowdsim.navigation.grid.parameters import CellParameters, GridParameters
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.planner import PlannerParameters
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
@@ -125,6 +127,18 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
 def planner_parameters(scenario: Scenario) -> PlannerParameters:
     """Return how the scenario wants paths searched."""
     return scenario.navigation.parameters(PlannerParameters)
+
+
+def grid_of(scenario: Scenario, built: Built) -> Grid:
+    """Return the cells that a scenario's agents find ways on: its ground, less what its walls and the widest agent take."""
+    widest = float(built.agents.radius.max()) if len(built.agents) else 0.0
+    cells = scenario.navigation.parameters(CellParameters)
+    parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
+    walls = np.hstack([built.mesh_build.walls.start, built.mesh_build.walls.end])
+    try:
+        return build_grid([Area("walkable", scenario.geometry.walkable)], (), parameters, np.ascontiguousarray(walls))
+    except NavigationError as error:
+        raise ScenarioError(Problem("navigation", str(error), file=scenario.file)) from None
 
 
 def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:

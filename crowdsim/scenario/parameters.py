@@ -92,7 +92,9 @@ def _speed_density() -> Mapping[str, Owner]:
 
 
 def _navigation() -> Mapping[str, Owner]:
-    return {"mesh": (_imported("crowdsim.navigation.build", "MeshParameters"), _imported("crowdsim.navigation.planner", "PlannerParameters"))}
+    mesh = _imported("crowdsim.navigation.build", "MeshParameters")
+    grid = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", "Way", "Walk"))
+    return {"mesh": (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters")), "grid": (mesh, *grid)}
 
 
 def _bodies() -> Mapping[str, Owner]:

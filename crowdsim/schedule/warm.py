@@ -49,10 +49,11 @@ def warm_kernels(scenario: Scenario) -> None:
         if origin_of(model) is None:
             _warm_up(f"avoidance={model}")
     _warm_up(f"speed_density={scenario.speed_density.name}")
+    _warm_up(f"navigation={scenario.navigation.name}")
 
 
 def _warm_up(setting: str) -> None:
-    if setting in _warm or setting == "speed_density=none" or numba.config.DISABLE_JIT:
+    if setting in _warm or setting in ("speed_density=none", "navigation=mesh") or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
 

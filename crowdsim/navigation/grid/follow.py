@@ -110,7 +110,7 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, turn_x,
     ----------
     first, last : int
     walks : Walks
-        `total`, `current`, `leg`, `target`, `heading` and `is_walking` of the agents are moved on.
+        `total`, `current`, `leg`, `heading` and `is_walking` of the agents are moved on.
     position : (n, 2) float64, m
     speed : (n,) float64, m/s
         Walk speed.
@@ -139,7 +139,6 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, turn_x,
             walks.leg[row, 0], walks.leg[row, 1] = walks.waypoint[place, 0], walks.waypoint[place, 1]
             walks.current[row] += 1
             if walks.current[row] == walks.total[row]:
-                walks.target[row, 0], walks.target[row, 1] = walks.waypoint[place, 0], walks.waypoint[place, 1]
                 walks.total[row] = walks.current[row] = 0
                 has_arrived[row] = 1
         goes_on = walks.total[row] > 0

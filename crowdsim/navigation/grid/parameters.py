@@ -8,14 +8,11 @@ from crowdsim.tunable import param
 
 
 @dataclass(frozen=True)
-class GridParameters:
-    """How a grid is made."""
+class CellParameters:
+    """How ground is cut into cells."""
 
     cell_size: float = param(
         0.4, "m", above=0.0, source="S2 section 1", why="finds doors of an agent's width plus one cell; larger is faster and misses narrow doors",
-    )
-    agent_radius: float = param(
-        0.45, "m", low=0.0, source="S2 section 1", why="half the width of whoever has no radius of its own; larger keeps ways farther from obstacles",
     )
     object_padding: float = param(
         0.25, "m", low=0.0, source="S2 section 1", why="added to every radius around obstacles, so that ways do not graze them; larger closes gaps",
@@ -23,6 +20,15 @@ class GridParameters:
     boundary_padding: float = param(
         0.0, "m", low=0.0, source="S2 section 1",
         why="inward erosion of each area from its own edges; above 0, rooms are connected only where their areas overlap",
+    )
+
+
+@dataclass(frozen=True)
+class GridParameters(CellParameters):
+    """How a grid is made, where bodies do not bring a radius of their own."""
+
+    agent_radius: float = param(
+        0.45, "m", low=0.0, source="S2 section 1", why="half the width of whoever has no radius of its own; larger keeps ways farther from obstacles",
     )
     floor_height: float = param(0.0, "m", source="S2 section 1 (floorY)", why="height of every waypoint; agents walk on one flat floor")
     widest_body: float = param(

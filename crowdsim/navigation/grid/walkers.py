@@ -56,7 +56,14 @@ class Walkers:
         self.walks.requested[rows[is_new]] = target[is_new]
         return is_new
 
-    def take(self, rows: NDArray[np.int64], start: NDArray[np.int64], waypoint: NDArray[np.float64], position: NDArray[np.float64]) -> None:
+    def take(
+        self,
+        rows: NDArray[np.int64],
+        start: NDArray[np.int64],
+        waypoint: NDArray[np.float64],
+        position: NDArray[np.float64],
+        beyond: NDArray[np.float64] | None = None,
+    ) -> None:
         """Set agents on ways that were found; who has none stops where it is.
 
         Parameters
@@ -67,6 +74,8 @@ class Walkers:
             The way of agent ``rows[i]`` is ``waypoint[start[i]:start[i + 1]]``.
         position : (n, 2) float64, m
             Where all agents are.
+        beyond : (k, 2) float64, m, optional
+            Where an agent goes on to when it has passed its last waypoint; NaN, and without it, there it stays.
         """
         walks = self.walks
         others = np.ones(len(walks.total), dtype=np.bool_)
@@ -82,7 +91,26 @@ class Walkers:
         has_way = np.diff(start) > 0
         walks.target[rows[has_way]] = waypoint[start[1:][has_way] - 1]
         walks.target[rows[~has_way]] = position[rows[~has_way]]
+        if beyond is not None:
+            goes_on = has_way & ~np.isnan(beyond[:, 0])
+            walks.target[rows[goes_on]] = beyond[goes_on]
         self.walks = walks._replace(waypoint=np.concatenate([walks.waypoint[places], waypoint]))
+
+    def select(self, rows: NDArray[np.int64], position: NDArray[np.float64]) -> None:
+        """Renumber the agents, after some have left or come.
+
+        Parameters
+        ----------
+        rows : (n,) int64
+            The row that each agent had before; -1 for those that are new and stand where they are.
+        position : (n, 2) float64, m
+            Where they are.
+        """
+        before, fresh = self.walks, Walkers(position, self.parameters).walks
+        is_old = rows >= 0
+        for name in Walks._fields[1:]:
+            getattr(fresh, name)[is_old] = getattr(before, name)[rows[is_old]]
+        self.walks = fresh._replace(waypoint=before.waypoint)
 
     def stop(self, rows: NDArray[np.int64], position: NDArray[np.float64]) -> None:
         """Stop agents where they are: they forget their ways and targets.
@@ -108,6 +136,14 @@ class Walkers:
         result = np.empty(len(position), dtype=np.uint8)
         team.run(find_standing, len(position), self.walks, position, float(self.parameters.waypoint_reached), result)
         return result.view(np.bool_)
+
+    def aim(self) -> NDArray[np.float64]:
+        """Return (n, 2) float64, m: the waypoint or target that each agent goes to."""
+        walks = self.walks
+        on = walks.total > 0
+        result = walks.target.copy()
+        result[on] = walks.waypoint[walks.start[on] + walks.current[on]]
+        return result
 
     def follow(
         self, position: NDArray[np.float64], speed: NDArray[np.float64], tick: float, team: Team
