@@ -10,6 +10,7 @@ from crowdsim.systems.ways import FollowWays, PlanWays
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, room, simulation
+from tests.schedule.test_determinism import child
 
 GRID = ["navigation={kind: grid, cell_size: 0.25, object_padding: 0.05}", "budget.work=300"]
 TICKS = 50
@@ -134,3 +135,12 @@ def test_plan_and_follow_write_what_they_declare():
 def test_numbers_of_a_scenario_change_the_run(number, value, expected):
     with simulation(sets=[*GRID, f"navigation.{number}={value}"]) as run:
         assert digests(run, TICKS)[-1] != expected[-1]
+
+
+def test_code_for_another_processor_gives_the_same_run(expected):
+    assert child(TICKS, GRID, NUMBA_CPU_NAME="generic") == expected
+
+
+def test_without_compilation_the_run_is_the_same():
+    sets = [*GRID, "groups.0.count=4", "groups.1.count=2"]
+    assert child(8, sets, NUMBA_DISABLE_JIT="1") == child(8, sets)
