@@ -111,9 +111,12 @@ class PlanWays(System):
         self._give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
         rows, piece = rows[piece >= 0], piece[piece >= 0]
         is_new = walkers.ask(rows, planner.target[piece])
+        walkers.walks.target[rows[~is_new]] = planner.target[piece[~is_new]]  # a step at most, for which no way has to be found
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
         rows, piece = rows[is_new], piece[is_new]
-        stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & (agents.activity != AgentState.ARRIVED))
+        # Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.
+        stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
+        stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays)
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
         planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], piece, agents.radius[rows])
 

@@ -41,6 +41,15 @@ def test_a_lone_agent_arrives_after_the_length_of_its_way_over_its_speed():
         assert verdict.last_arrival_s == pytest.approx(16.0 / 1.3, abs=0.25)
 
 
+def test_a_next_goal_within_a_step_of_the_last_is_reached_without_another_search():
+    goals = [{"point": [-6.0, 0.0], "arrive_within": 0.05}, {"point": [-5.8, 0.0], "arrive_within": 0.05}]
+    agent = {"position": [-8.0, 0.0], "speed": 1.3, "goals": goals}
+    with simulation(room([agent]), sets=GRID) as run:
+        found = [event for _ in range(60) for event in run.step() if event.kind == EventKind.PATH_FOUND]
+        assert len(found) == 1
+        assert run.run().arrived == 1
+
+
 def test_an_agent_goes_round_a_wall_and_the_length_of_its_way_is_noted():
     with lone((8.0, 0.0), obstacles=[[[-0.5, -9], [0.5, -9], [0.5, 3], [-0.5, 3]]]) as run:
         found = [event for _ in range(20) for event in run.step() if event.kind == EventKind.PATH_FOUND]
