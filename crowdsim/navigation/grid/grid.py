@@ -218,10 +218,13 @@ class Grid:
         """
         row, column, rows, columns = self._block(polygon, self.reach)
         block = np.s_[row : row + rows, column : column + columns]
+        edges, cell = edges_of(polygon), self.parameters.cell_size
         inside = np.zeros((rows, columns), dtype=np.uint8)
-        fill_polygon(edges_of(polygon), self.x, self.y, self.parameters.cell_size, row, column, inside)
-        self._distance[block][inside == 1] = 0.0
-        self.add_walls(edges_of(polygon))
+        fill_polygon(edges, self.x, self.y, cell, row, column, inside)
+        distance = np.where(inside == 1, 0.0, self._distance[block])
+        stamp_distances(edges, self.x, self.y, cell, row, column, self.reach, distance)
+        self._distance[block] = distance
+        self._clearance[1:-1, 1:-1][block] = np.where(self._holders[block] > 0, distance, NO_GROUND)
 
     def add_walls(self, edge: NDArray[np.float64]) -> None:
         """Put walls without thickness up for good.

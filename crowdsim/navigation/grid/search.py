@@ -21,8 +21,8 @@ from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
 
 SQRT2 = math.sqrt(2.0)
 SAME_COST = 1e-9  # Cells. Costs of one way added up in another order differ by 1e-13; true costs, a + b sqrt 2, by 1e-7 on ways of a million steps.
-# Bounds are rounded to 2 ** -30 cells by adding and subtracting this: bounds that only rounding tells apart are then equal, and ties are ties. Half of
-# SAME_COST, so nothing dearer is found by it; without it a search over open ground expands a tenth more.
+# Bounds are rounded to 2 ** -30 cells by adding and subtracting this: bounds that only rounding tells apart are then equal, and ties are ties. Below
+# SAME_COST, so that no dearer way is found by it.
 ROUND_OFF = 2.0**22
 
 # Statuses of a search; the same numbers as PathStatus in world/columns.py.
@@ -209,7 +209,7 @@ def advance_astar(slots, slot, ground, grant):
 
     Notes
     -----
-    Cost: 0.1 to 0.2 us an expansion. Source: S2 sections 3 and 5 (the nearest expanded cell is kept in BEST). Twin: `tests/reference/grid_search.py`.
+    Cost: 0.07 to 0.13 us an expansion. Source: S2 sections 3 and 5 (the nearest expanded cell is kept in BEST). Twin: `tests/reference/grid_search.py`.
     """
     header = slots.header
     cost, mark, heap_bound, heap_node, clearance = slots.cost[slot], slots.mark[slot], slots.heap_bound[slot], slots.heap_node[slot], ground.clearance
