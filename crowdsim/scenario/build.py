@@ -18,6 +18,8 @@ from crowdsim.geometry.walls import Walls
 from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh
 from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.grid.grid import Area, Grid, build_grid
+from crowdsim.navigation.grid.parameters import CellParameters, GridParameters
 from crowdsim.navigation.mesh import NavMesh, locate_many
 from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
 from crowdsim.navigation.protocol import Planner
@@ -186,6 +188,21 @@ def make_planner(scenario: Scenario, world: World) -> Planner:
 
     try:
         return VisibilityPlanner(world.mesh, world.goals, scenario.navigation.parameters(VisibilityParameters))
+    except NavigationError as error:
+        raise ScenarioError(Problem("navigation", str(error), file=scenario.file)) from None
+
+
+def grid_of(scenario: Scenario, built: Built) -> Grid:
+    """Return the cells that a scenario's agents find ways on: its ground, less what its walls and the widest agent take."""
+    if not built.world.is_level or len(scenario.geometry.floor_names) > 1:
+        where = f"this geometry has {len(scenario.geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
+        raise ScenarioError(Problem("navigation", f"a grid is of one level floor, and {where}; take navigation: mesh", file=scenario.file))
+    widest = float(built.agents.radius.max()) if len(built.agents) else 0.0
+    cells = scenario.navigation.parameters(CellParameters)
+    parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
+    walls = np.hstack([built.mesh_build.walls.start, built.mesh_build.walls.end])
+    try:
+        return build_grid([Area("walkable", scenario.geometry.walkable)], (), parameters, np.ascontiguousarray(walls))
     except NavigationError as error:
         raise ScenarioError(Problem("navigation", str(error), file=scenario.file)) from None
 

@@ -94,9 +94,11 @@ def _speed_density() -> Mapping[str, Owner]:
 def _navigation() -> Mapping[str, Owner]:
     mesh = _imported("crowdsim.navigation.build", "MeshParameters")
     in_slots = (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters"))
+    grid = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", "Way", "Walk"))
     return {
         **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
         "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters")),
+        "grid": (mesh, *grid),
     }
 
 

@@ -216,6 +216,10 @@ def reason_of(agents: AgentColumns, row: int) -> str:
         return "premovement time not over"
     if status == PathStatus.UNREACHABLE:
         return "no way to its goal that is wide enough"
+    if status == PathStatus.ENCLOSED:
+        return "shut in where it stands"
+    if status == PathStatus.NEAREST_REACHABLE:
+        return "no way to its goal; it goes as near as it can"
     if status in (PathStatus.NONE, PathStatus.PENDING):
         return "still waits for its path"
     if agents.is_stuck[row]:

@@ -94,6 +94,11 @@ class World:
     goals : GoalPieces
     goal_names : list of str
     itineraries : list of Itinerary
+
+    Attributes
+    ----------
+    has_corridors : bool
+        Whether agents follow corridors on the mesh, which have to be kept with them as they walk; on a grid they follow waypoints.
     """
 
     def __init__(self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary]) -> None:
@@ -101,6 +106,7 @@ class World:
         self.is_level = mesh.is_level
         self.agents = AgentColumns()
         self.corridors = CorridorStore()
+        self.has_corridors = True
         self.events = EventLog()
         self.tick = 0
         self.systems: list[Any] = []

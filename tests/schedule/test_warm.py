@@ -68,3 +68,10 @@ def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs():
     lines = done.stdout.splitlines()
     assert len(lines) >= 7
     assert [line for line in lines if not line.endswith(" True")] == []
+
+
+def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs_on_a_grid():
+    one = PROGRAM.replace('sets=["stop.after=40"]', 'sets=["stop.after=40", "navigation=grid"]').replace('glob("*.yaml")', 'glob("bottle*.yaml")')
+    done = subprocess.run([sys.executable, "-c", one], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["bottleneck True"]

@@ -1,0 +1,171 @@
+"""Ways that bring an agent as near to its goal as can be, in three steps (S2 section 5).
+
+First a way round the agents that stand about; where there is none, a way through them; where there is none either, a way to the cell nearest to the
+goal among all that can be reached. What came out is the outcome: found, found through agents, nearest reachable, or enclosed, where that cell is the
+one the agent is on. The second and the third step are one search, which has seen all that can be reached once it has failed.
+"""
+
+from __future__ import annotations
+
+from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.grid.ground import cell_at, cell_of, node_at
+from crowdsim.navigation.grid.obstacles import stamp_standers
+from crowdsim.navigation.grid.search import (
+    BEST,
+    ENCLOSED,
+    END_X,
+    END_Y,
+    EXPANSIONS,
+    FOUND,
+    FOUND_THROUGH_AGENTS,
+    GOAL,
+    NEAREST_REACHABLE,
+    NEED,
+    STAMPED,
+    START,
+    START_X,
+    START_Y,
+    STATUS,
+    STEP,
+    UNREACHABLE,
+    advance_astar,
+    begin_astar,
+    is_walkable,
+    new_generation,
+)
+
+# Steps of the cascade.
+ROUND_AGENTS, THROUGH_AGENTS, NOBODY_NEAR = 0, 1, 2
+
+
+@lean_kernel
+def nearest_walkable(slots, slot, ground, x, y, rings):
+    """Return the walkable cell that a point is moved to (S2 section 3).
+
+    Parameters
+    ----------
+    slots : GridSlots
+    slot : int
+        Says for which body, and which agents are in the way.
+    ground : Ground
+    x, y : float, m
+    rings : int
+        How many square rings of cells round the point's own are looked at.
+
+    Returns
+    -------
+    int
+        Node of the point's own cell if that is walkable; else in the smallest ring with a walkable cell the one nearest to the own cell, and of those
+        the one with the lowest number; -1 if there is none.
+
+    Notes
+    -----
+    Twin: `tests/reference/grid_ways.py`.
+    """
+    cx, cy = cell_at(ground, x, y)
+    # Rings that miss the grid are left out: the first one touches it, the last one holds all of it.
+    first = max(0, max(max(-cx, cx - ground.width + 1), max(-cy, cy - ground.depth + 1)))
+    last = min(rings, max(max(abs(cx), abs(cx - ground.width + 1)), max(abs(cy), abs(cy - ground.depth + 1))))
+    for ring in range(first, last + 1):
+        best, best_square = -1, 0
+        for row in range(max(0, cy - ring), min(ground.depth - 1, cy + ring) + 1):
+            stride = 1 if abs(row - cy) == ring or ring == 0 else 2 * ring
+            column = cx - ring
+            if column < 0 and stride == 1:
+                column = 0
+            while column <= min(ground.width - 1, cx + ring):
+                square = (column - cx) * (column - cx) + (row - cy) * (row - cy)
+                if column >= 0 and (best < 0 or square < best_square) and is_walkable(slots, slot, ground, node_at(ground, column, row)):
+                    best, best_square = node_at(ground, column, row), square
+                column += stride
+        if best >= 0:
+            return best
+    return -1
+
+
+@inlined_kernel
+def _begin_step(slots, slot, ground, rings):
+    """Begin the search of a step of the cascade; one without a start or a goal ends at its first advance."""
+    measure = slots.measure
+    start = nearest_walkable(slots, slot, ground, measure[slot, START_X], measure[slot, START_Y], rings)
+    goal = nearest_walkable(slots, slot, ground, measure[slot, END_X], measure[slot, END_Y], rings)
+    x, y = cell_of(ground, goal) if goal >= 0 else cell_at(ground, measure[slot, END_X], measure[slot, END_Y])
+    if goal < 0 and slots.header[slot, STEP] == ROUND_AGENTS:
+        start = -1
+    begin_astar(slots, slot, ground, start, goal, x, y)
+
+
+@lean_kernel
+def begin_way(slots, slot, ground, need, from_x, from_y, to_x, to_y, stander, first, last, share, rings):
+    """Set a slot up to look for a way.
+
+    Parameters
+    ----------
+    slots : GridSlots
+    slot : int
+    ground : Ground
+    need : float, m
+        Clearance that a cell has to exceed, see `Grid.need`.
+    from_x, from_y, to_x, to_y : float, m
+        Where the agent is and where it wants to be; both may lie off the ground.
+    stander : (k, 3) float64, m
+    first, last : int
+    share : float
+        Agents that stand in the way, see `stamp_standers`.
+    rings : int
+        See `nearest_walkable`.
+    """
+    header, measure = slots.header, slots.measure
+    measure[slot, NEED] = need
+    measure[slot, START_X], measure[slot, START_Y], measure[slot, END_X], measure[slot, END_Y] = from_x, from_y, to_x, to_y
+    header[slot, EXPANSIONS] = 0
+    new_generation(slots, slot)
+    stamp_standers(slots, slot, ground, stander, first, last, share)
+    header[slot, STEP] = ROUND_AGENTS if header[slot, STAMPED] else NOBODY_NEAR
+    _begin_step(slots, slot, ground, rings)
+
+
+@lean_kernel
+def advance_way(slots, slot, ground, rings, grant):
+    """Go on with a pending way for at most `grant` expansions.
+
+    Parameters
+    ----------
+    slots : GridSlots
+    slot : int
+    ground : Ground
+    rings : int
+        As when it began.
+    grant : int
+
+    Returns
+    -------
+    int
+        Expansions made. The slot's STATUS is then FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, or still PENDING.
+
+    Notes
+    -----
+    Source: S2 section 5. Twin: `tests/reference/grid_ways.py`.
+    """
+    header = slots.header
+    used = advance_astar(slots, slot, ground, grant)
+    if header[slot, STATUS] == UNREACHABLE and header[slot, STEP] == ROUND_AGENTS:
+        header[slot, STEP] = THROUGH_AGENTS
+        new_generation(slots, slot)
+        _begin_step(slots, slot, ground, rings)
+        used += advance_astar(slots, slot, ground, grant - used)
+    if header[slot, STATUS] == FOUND and header[slot, STEP] == THROUGH_AGENTS:
+        header[slot, STATUS] = FOUND_THROUGH_AGENTS
+    if header[slot, STATUS] == UNREACHABLE:
+        best = header[slot, BEST]
+        header[slot, STATUS] = NEAREST_REACHABLE if best >= 0 and best != header[slot, START] else ENCLOSED
+    return used
+
+
+@inlined_kernel
+def last_node(slots, slot):
+    """Return the node at the end of the way that a search ended with; -1 if there is no way."""
+    status = slots.header[slot, STATUS]
+    if status == NEAREST_REACHABLE:
+        return slots.header[slot, BEST]
+    return slots.header[slot, GOAL] if status == FOUND or status == FOUND_THROUGH_AGENTS else -1

@@ -1,0 +1,229 @@
+"""Walking along waypoints (S2 section 7): where an agent goes, which way it faces, whether it stands, and when it has arrived."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.navigation.grid.grid import Grid
+from crowdsim.navigation.grid.ground import NO_GROUND
+from crowdsim.navigation.grid.search import GENERATION, GENERATION_SHIFT, NEED, TAKEN, GridSlots, make_slots
+from crowdsim.navigation.grid.sight import is_in_sight
+
+
+class Walks(NamedTuple):
+    """What walking agents know; row i belongs to agent i.
+
+    Attributes
+    ----------
+    waypoint : (m, 2) float64, m
+        Ways of all agents, one after the other.
+    start, total, current : (n,) int64
+        The way of agent i is ``waypoint[start[i]:start[i] + total[i]]``; `current` of it are passed. Without a way, `total` is 0.
+    leg : (n, 2) float64, m
+        Where the line to the current waypoint begins: the waypoint before, or where the way was begun.
+    target : (n, 2) float64, m
+        Where the agent wants to stand once it has no waypoints.
+    requested : (n, 2) float64, m
+        The target that was asked for last; ways may end elsewhere. NaN if none was.
+    heading : (n, 2) float64
+        Unit vector that the agent faces.
+    is_walking : (n,) uint8
+        1 in the state WALK, 0 in the state STAND.
+    """
+
+    waypoint: NDArray[np.float64]
+    start: NDArray[np.int64]
+    total: NDArray[np.int64]
+    current: NDArray[np.int64]
+    leg: NDArray[np.float64]
+    target: NDArray[np.float64]
+    requested: NDArray[np.float64]
+    heading: NDArray[np.float64]
+    is_walking: NDArray[np.uint8]
+
+
+@kernel
+def direction_at(angle):
+    """Return the unit vector at an angle from +x, by own arithmetic: the same on every processor.
+
+    Parameters
+    ----------
+    angle : float, rad, 0..pi
+
+    Returns
+    -------
+    x, y : float
+        To 1e-15.
+
+    Notes
+    -----
+    Twin: `tests/reference/grid_follow.py`.
+    """
+    # The series of sine and cosine at an eighth of the angle, below 0.4, are cut off at 1e-18; three doublings lead back.
+    part = angle / 8.0
+    square = part * part
+    sine = cosine = 0.0
+    for k in range(8, -1, -1):
+        sine = 1.0 - square / ((2.0 * k + 2.0) * (2.0 * k + 3.0)) * sine
+        cosine = 1.0 - square / ((2.0 * k + 1.0) * (2.0 * k + 2.0)) * cosine
+    sine *= part
+    for _ in range(3):
+        sine, cosine = 2.0 * sine * cosine, cosine * cosine - sine * sine
+    return cosine, sine
+
+
+@inlined_kernel
+def _turned(hx, hy, ux, uy, cosine, sine):
+    """Return a heading turned towards a direction, by at most the angle that cosine and sine are of; to the left if the direction is behind."""
+    along, aside = hx * ux + hy * uy, hx * uy - hy * ux
+    if along >= cosine:
+        return ux, uy
+    if aside < 0.0:
+        sine = -sine
+    x, y = hx * cosine - hy * sine, hx * sine + hy * cosine
+    length = np.hypot(x, y)
+    return x / length, y / length
+
+
+@inlined_kernel
+def _is_passed(walks, row, place, x, y, reached):
+    """Return whether a waypoint is behind an agent: it is there, or it has crossed the plane through it that stands across the line to it.
+
+    The plane does not count at the end of a way: the last waypoint is a place to be, not one to go past.
+    """
+    dx, dy = x - walks.waypoint[place, 0], y - walks.waypoint[place, 1]
+    if np.hypot(dx, dy) <= reached:
+        return True
+    lx, ly = walks.waypoint[place, 0] - walks.leg[row, 0], walks.waypoint[place, 1] - walks.leg[row, 1]
+    return place < walks.start[row] + walks.total[row] - 1 and (lx != 0.0 or ly != 0.0) and dx * lx + dy * ly >= 0.0
+
+
+@lean_kernel
+def follow_waypoints(first, last, walks, position, speed, tick, reached, turn_x, turn_y, velocity, has_arrived):
+    """Lead agents first..last - 1 along their waypoints.
+
+    Parameters
+    ----------
+    first, last : int
+    walks : Walks
+        `total`, `current`, `leg`, `heading` and `is_walking` of the agents are moved on.
+    position : (n, 2) float64, m
+    speed : (n,) float64, m/s
+        Walk speed.
+    tick : float, s
+    reached : float, m
+        A waypoint, or a target, nearer than this is reached.
+    turn_x, turn_y : float
+        Unit vector at the angle that a heading can turn in a tick (`direction_at`).
+    velocity : (n, 2) float64, m/s
+        Receives the way that each agent would like to go: at walk speed to the current waypoint, slower only where it would go past the last.
+    has_arrived : (n,) uint8
+        Receives 1 for agents that reached the last waypoint in this tick.
+
+    Notes
+    -----
+    An agent without waypoints that was pushed off its target by more than `reached` walks back to it.
+    Cost: about 20 ns an agent. Source: S2 section 7. Twin: `tests/reference/grid_follow.py`.
+    """
+    for row in range(first, last):
+        x, y = position[row, 0], position[row, 1]
+        has_arrived[row] = 0
+        while walks.current[row] < walks.total[row]:
+            place = walks.start[row] + walks.current[row]
+            if not _is_passed(walks, row, place, x, y, reached):
+                break
+            walks.leg[row, 0], walks.leg[row, 1] = walks.waypoint[place, 0], walks.waypoint[place, 1]
+            walks.current[row] += 1
+            if walks.current[row] == walks.total[row]:
+                walks.total[row] = walks.current[row] = 0
+                has_arrived[row] = 1
+        goes_on = walks.total[row] > 0
+        if goes_on:
+            place = walks.start[row] + walks.current[row]
+            dx, dy = walks.waypoint[place, 0] - x, walks.waypoint[place, 1] - y
+        else:
+            dx, dy = walks.target[row, 0] - x, walks.target[row, 1] - y
+        distance = np.hypot(dx, dy)
+        if distance > reached:
+            ux, uy = dx / distance, dy / distance
+            is_last = walks.current[row] >= walks.total[row] - 1
+            pace = min(speed[row], distance / tick) if is_last else speed[row]
+            velocity[row, 0], velocity[row, 1] = ux * pace, uy * pace
+            walks.heading[row, 0], walks.heading[row, 1] = _turned(walks.heading[row, 0], walks.heading[row, 1], ux, uy, turn_x, turn_y)
+            walks.is_walking[row] = 1
+        else:
+            velocity[row, 0] = velocity[row, 1] = 0.0
+            walks.is_walking[row] = 0
+
+
+@lean_kernel
+def find_standing(first, last, walks, position, reached, is_standing):
+    """Say which agents first..last - 1 stand: no waypoints left, and at their target.
+
+    Parameters
+    ----------
+    first, last : int
+    walks : Walks
+    position : (n, 2) float64, m
+    reached : float, m
+    is_standing : (n,) uint8
+        Receives 1 or 0.
+
+    Notes
+    -----
+    Only who stands is in the way of others (S2 section 6). Twin: `tests/reference/grid_follow.py`.
+    """
+    for row in range(first, last):
+        away = np.hypot(position[row, 0] - walks.target[row, 0], position[row, 1] - walks.target[row, 1])
+        is_standing[row] = 1 if walks.total[row] == 0 and away <= reached else 0
+
+
+@lean_kernel
+def find_cut(first, last, walks, position, ground, closed, is_cut):
+    """Say which of the agents first..last - 1 have a way that leads over cells which were closed.
+
+    Parameters
+    ----------
+    first, last : int
+    walks : Walks
+    position : (n, 2) float64, m
+    ground : Ground
+    closed : GridSlots
+        One slot on which the cells that were closed are taken, see `closed_cells`.
+    is_cut : (n,) uint8
+        Receives 1 or 0; what lies behind an agent does not count.
+
+    Notes
+    -----
+    Source: S2 section 2b: areas are toggled at run time. Twin: `tests/reference/grid_follow.py`.
+    """
+    for row in range(first, last):
+        is_cut[row] = 0
+        x, y = position[row, 0], position[row, 1]
+        for place in range(walks.start[row] + walks.current[row], walks.start[row] + walks.total[row]):
+            to_x, to_y = walks.waypoint[place, 0], walks.waypoint[place, 1]
+            if not is_in_sight(closed, 0, ground, x, y, to_x, to_y, 0.0):
+                is_cut[row] = 1
+                break
+            x, y = to_x, to_y
+
+
+def closed_cells(before: NDArray[np.float64], grid: Grid) -> GridSlots:
+    """Return the cells that lost their ground, in the form that lines of sight look at.
+
+    Parameters
+    ----------
+    before : (depth, width) float64, m
+        A copy of `Grid.clearance` from before.
+    grid : Grid
+    """
+    slots = make_slots(1, (grid.width + 2) * (grid.depth + 2))
+    lost = np.pad((before != NO_GROUND) & (grid.clearance == NO_GROUND), 1).reshape(-1)
+    slots.header[0, GENERATION] = 1
+    slots.mark[0, lost] = 1 << GENERATION_SHIFT | TAKEN
+    slots.measure[0, NEED] = -np.inf  # Nothing but the cells that were closed is in the way.
+    return slots

@@ -1,0 +1,334 @@
+"""The walkable grid: areas that are available or not, obstacles, and one field of distances that serves bodies of every radius (S2 sections 1 and 2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.errors import NavigationError
+from crowdsim.navigation.grid.cells import fill_polygon, stamp_distances
+from crowdsim.navigation.grid.ground import NO_GROUND, TOUCH_M, Ground
+from crowdsim.navigation.grid.parameters import GridParameters
+from crowdsim.tunable import tunables
+
+MOST_CELLS = 1 << 26  # 67 million cells, 1.4 GB: a square of 3 km with the usual cells. More is a slip of the finger in cell_size.
+
+
+@dataclass(frozen=True, eq=False)
+class Area:
+    """A region that can be walked on while it is available.
+
+    Attributes
+    ----------
+    name : str
+    polygon : shapely Polygon or MultiPolygon, m
+    is_available : bool
+    """
+
+    name: str
+    polygon: Any
+    is_available: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """The cells that an area holds: a block of the grid whose first row and column are `row` and `column`."""
+
+    row: int
+    column: int
+    held: NDArray[np.bool_]
+
+    def within(self, field: NDArray[Any]) -> NDArray[Any]:
+        """Return the part of a field over the grid that the window covers."""
+        rows, columns = self.held.shape
+        return field[self.row : self.row + rows, self.column : self.column + columns]
+
+
+class Grid:
+    """Cells of a plan, and how far each is from the nearest obstacle.
+
+    A body of radius r walks on cells whose centres lie in an available area, at least `boundary_padding` inside of it, and are farther than
+    r + `object_padding` from every obstacle. One field of distances answers for all radii up to `widest_body`.
+
+    Attributes
+    ----------
+    parameters : GridParameters
+    areas : dict of str to Area
+        In the order in which they were given.
+    x, y : float, m
+        Lower left corner.
+    width, depth : int
+        Cells in x and in y.
+    version : int
+        Counts the changes of availability.
+    """
+
+    def __init__(self, parameters: GridParameters, x: float, y: float, width: int, depth: int) -> None:
+        _refuse_numbers(parameters)
+        _refuse_sizes(parameters, width, depth, x, y)
+        self.parameters = parameters
+        self.x, self.y, self.width, self.depth = x, y, width, depth
+        self.areas: dict[str, Area] = {}
+        self.version = 0
+        self._windows: dict[str, _Window] = {}
+        self._holders = np.zeros((depth, width), dtype=np.int32)  # how many available areas hold a cell
+        self._distance = np.full((depth, width), np.inf)  # to obstacles, whether an area holds the cell or not
+        self._clearance = np.full((depth + 2, width + 2), NO_GROUND)
+
+    @property
+    def reach(self) -> float:
+        """Distance (m) up to which obstacles are looked for; beyond it clearance is infinite."""
+        return self.widest_body + self.parameters.object_padding
+
+    @property
+    def widest_body(self) -> float:
+        """Radius (m) up to which bodies can ask."""
+        return max(self.parameters.widest_body, self.parameters.agent_radius)
+
+    @property
+    def ground(self) -> Ground:
+        """The cells as searches see them; it follows changes of availability."""
+        clearance = self._clearance.reshape(-1)
+        return Ground(self.x, self.y, self.parameters.cell_size, self.width, self.depth, clearance)
+
+    @property
+    def clearance(self) -> NDArray[np.float64]:
+        """(depth, width) float64, m: distance of each centre to the nearest obstacle; NO_GROUND where no available area holds it. Not to be written."""
+        inner = self._clearance[1:-1, 1:-1].view()
+        inner.flags.writeable = False
+        return inner
+
+    def need(self, radius: float) -> float:
+        """Return the clearance (m) that a cell must exceed for a body of a radius (m).
+
+        Raises
+        ------
+        NavigationError
+            If the body is wider than what distances were measured for.
+        """
+        if not 0.0 <= radius <= self.widest_body:
+            raise NavigationError(
+                f"A body of radius {radius:g} m cannot be led over a grid that knows distances for radii from 0 to {self.widest_body:g} m. "
+                "Make the grid with a larger widest_body, or the body narrower."
+            )
+        return radius + self.parameters.object_padding
+
+    def walkable(self, radius: float | None = None) -> NDArray[np.bool_]:
+        """Return where a body can be.
+
+        Parameters
+        ----------
+        radius : float, m, optional
+            `agent_radius` where none is given.
+
+        Returns
+        -------
+        (depth, width) bool
+            Row 0 is the lowest.
+        """
+        return self.clearance > self.need(self.parameters.agent_radius if radius is None else radius) + TOUCH_M
+
+    def set_area_available(self, name: str, available: bool) -> bool:
+        """Open or close an area; only its own cells are looked at.
+
+        Parameters
+        ----------
+        name : str
+        available : bool
+
+        Returns
+        -------
+        bool
+            Whether that changed anything.
+
+        Raises
+        ------
+        NavigationError
+            If there is no such area.
+        """
+        if name not in self.areas:
+            known = ", ".join(f'"{area}"' for area in list(self.areas)[:8]) or "none"
+            raise NavigationError(f'There is no area "{name}" on this grid. Its areas: {known}{" and others" if len(self.areas) > 8 else ""}.')
+        if self.areas[name].is_available == available:
+            return False
+        self.areas[name] = replace(self.areas[name], is_available=available)
+        self._hold(self._windows[name], 1 if available else -1)
+        self.version += 1
+        return True
+
+    def add_area(self, area: Area) -> None:
+        """Add an area; its cells outside of the grid are lost.
+
+        Raises
+        ------
+        NavigationError
+            If there is one of its name.
+        """
+        if area.name in self.areas:
+            raise NavigationError(f'Two areas have the name "{area.name}". Give each a name of its own.')
+        self.areas[area.name] = area
+        self._windows[area.name] = window = self._window_of(area.polygon)
+        if area.is_available:
+            self._hold(window, 1)
+
+    def _hold(self, window: _Window, change: int) -> None:
+        """Count an area in or out, and show it in the clearance of its cells."""
+        holders = window.within(self._holders)
+        holders[window.held] += change
+        window.within(self._clearance[1:-1, 1:-1])[...] = np.where(holders > 0, window.within(self._distance), NO_GROUND)
+
+    def _block(self, polygon: Any, margin: float) -> tuple[int, int, int, int]:
+        """Return first row, first column, rows and columns of the cells within a margin (m) of a polygon's bounds."""
+        if polygon.is_empty:
+            return 0, 0, 0, 0
+        min_x, min_y, max_x, max_y = polygon.bounds
+        left, right = self._column(min_x - margin - self.x, self.width), self._column(max_x + margin - self.x, self.width)
+        low, high = self._column(min_y - margin - self.y, self.depth), self._column(max_y + margin - self.y, self.depth)
+        return low, left, min(high + 1, self.depth) - low, min(right + 1, self.width) - left
+
+    def _column(self, distance: float, count: int) -> int:
+        return int(min(max(distance // self.parameters.cell_size, 0), count))
+
+    def _window_of(self, polygon: Any) -> _Window:
+        """Return which cells a polygon holds, `boundary_padding` inside of its edges."""
+        cell, padding = self.parameters.cell_size, self.parameters.boundary_padding
+        row, column, rows, columns = self._block(polygon, 0.0)
+        edges = edges_of(polygon)
+        inside = np.zeros((rows, columns), dtype=np.uint8)
+        fill_polygon(edges, self.x, self.y, cell, row, column, inside)
+        held = inside.astype(np.bool_)
+        if padding > 0.0:
+            away = np.full((rows, columns), np.inf)
+            stamp_distances(edges, self.x, self.y, cell, row, column, padding, away)
+            held &= away >= padding - TOUCH_M
+        return _Window(row, column, held)
+
+    def add_obstacle(self, polygon: Any) -> None:
+        """Put an obstacle up for good: cells inside of it are blocked, and those around as far as a body is wide.
+
+        Parameters
+        ----------
+        polygon : shapely Polygon or MultiPolygon, m
+        """
+        row, column, rows, columns = self._block(polygon, self.reach)
+        block = np.s_[row : row + rows, column : column + columns]
+        edges, cell = edges_of(polygon), self.parameters.cell_size
+        inside = np.zeros((rows, columns), dtype=np.uint8)
+        fill_polygon(edges, self.x, self.y, cell, row, column, inside)
+        distance = np.where(inside == 1, 0.0, self._distance[block])
+        stamp_distances(edges, self.x, self.y, cell, row, column, self.reach, distance)
+        self._distance[block] = distance
+        self._clearance[1:-1, 1:-1][block] = np.where(self._holders[block] > 0, distance, NO_GROUND)
+
+    def add_walls(self, edge: NDArray[np.float64]) -> None:
+        """Put walls without thickness up for good.
+
+        Parameters
+        ----------
+        edge : (e, 4) float64, m
+            x, y of start, x, y of end.
+        """
+        stamp_distances(edge, self.x, self.y, self.parameters.cell_size, 0, 0, self.reach, self._distance)
+        self._clearance[1:-1, 1:-1] = np.where(self._holders > 0, self._distance, NO_GROUND)
+
+    def add_cells(self, walkable: NDArray[np.bool_], kept: float) -> None:
+        """Take cells from a file, where areas and obstacles are not known any more: blocked cells are solid squares.
+
+        Parameters
+        ----------
+        walkable : (depth, width) bool
+        kept : float, m
+            Distance that the walkable cells of the file already keep from obstacles; bodies that need more are kept off the blocked squares
+            by the difference.
+        """
+        self._holders += walkable
+        self._distance = np.where(walkable, np.inf, 0.0)
+        stamp_distances(_square_sides(walkable, self), self.x, self.y, self.parameters.cell_size, 0, 0, self.reach, self._distance)
+        self._distance += kept
+        self._clearance[1:-1, 1:-1] = np.where(self._holders > 0, self._distance, NO_GROUND)
+
+
+def build_grid(
+    areas: Sequence[Area], obstacles: Sequence[Any] = (), parameters: GridParameters | None = None, walls: NDArray[np.float64] | None = None
+) -> Grid:
+    """Build a grid from polygons (S2 section 2b).
+
+    Parameters
+    ----------
+    areas : sequence of Area
+        Also those that are not available: they decide about the bounds.
+    obstacles : sequence of shapely Polygon or MultiPolygon, m
+    parameters : GridParameters, optional
+    walls : (e, 4) float64, m, optional
+        x, y of start, x, y of end of walls without thickness.
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    NavigationError
+        If there is no area, two have one name, or the grid would be too large.
+    """
+    parameters = parameters or GridParameters()
+    _refuse_numbers(parameters)
+    boxes = np.array([area.polygon.bounds for area in areas if not area.polygon.is_empty])
+    if not len(boxes):
+        raise NavigationError("A grid needs at least one area that can be walked on, and there is none.")
+    margin = 2.0 * parameters.cell_size + parameters.agent_radius + parameters.object_padding
+    x, y = float(boxes[:, 0].min() - margin), float(boxes[:, 1].min() - margin)
+    far_x, far_y = float(boxes[:, 2].max() + margin), float(boxes[:, 3].max() + margin)
+    grid = Grid(parameters, x, y, _cells_over(far_x - x, parameters.cell_size), _cells_over(far_y - y, parameters.cell_size))
+    for area in areas:
+        grid.add_area(area)
+    for obstacle in obstacles:
+        grid.add_obstacle(obstacle)
+    if walls is not None:
+        grid.add_walls(walls)
+    return grid
+
+
+def edges_of(polygon: Any) -> NDArray[np.float64]:
+    """Return all edges of all rings of a polygon, or of several, as (e, 4) float64, m: x, y of start, x, y of end."""
+    rings = [shapely.get_coordinates(ring) for part in shapely.get_parts(polygon) for ring in (part.exterior, *part.interiors) if not ring.is_empty]
+    pieces = [np.hstack([ring[:-1], ring[1:]]) for ring in rings]
+    return np.ascontiguousarray(np.concatenate(pieces)) if pieces else np.zeros((0, 4))
+
+
+def _square_sides(walkable: NDArray[np.bool_], grid: Grid) -> NDArray[np.float64]:
+    """Return the sides of cells that part walkable from blocked ones, the rim included."""
+    padded = np.pad(walkable, 1)
+    row, column = np.nonzero(padded[1:-1, :-1] != padded[1:-1, 1:])
+    upright = np.column_stack([column, row, column, row + 1])
+    row, column = np.nonzero(padded[:-1, 1:-1] != padded[1:, 1:-1])
+    level = np.column_stack([column, row, column + 1, row])
+    sides = np.concatenate([upright, level]) * grid.parameters.cell_size
+    return np.ascontiguousarray(sides + np.array([grid.x, grid.y, grid.x, grid.y]))
+
+
+def _cells_over(length: float, cell: float) -> int:
+    """Return how many cells cover a length; a remainder that is only rounding has no cell of its own."""
+    return max(1, math.ceil(min(length / cell, 2.0 * MOST_CELLS) - 1e-9))
+
+
+def _refuse_numbers(parameters: GridParameters) -> None:
+    for tunable in tunables(GridParameters):
+        complaint = tunable.complaint(getattr(parameters, tunable.name))
+        if complaint:
+            raise NavigationError(f"{tunable.name}: {complaint}.")
+
+
+def _refuse_sizes(parameters: GridParameters, width: int, depth: int, x: float, y: float) -> None:
+    if not (math.isfinite(x) and math.isfinite(y)):
+        raise NavigationError(f"The corner of the grid would lie at ({x:g}, {y:g}). Give coordinates that are finite numbers.")
+    if width * depth > MOST_CELLS:
+        raise NavigationError(
+            f"The grid would have {width:,} x {depth:,} cells of {parameters.cell_size:g} m; at most {MOST_CELLS:,} are made. Make cell_size larger."
+        )

@@ -1,0 +1,76 @@
+"""Cells as searches see them: a row of numbers, with a rim that nobody walks on.
+
+The rim of one cell around the grid saves searches the question whether they look over its edge. A cell is named by its node: its place in the row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import inlined_kernel
+
+NO_GROUND = -1.0  # Clearance of a cell that no available area holds.
+TOUCH_M = 1e-6  # "Within" a distance includes this much: a micrometre, far above the rounding of map coordinates (1e-9 m at 5,000 km), so that a
+# centre at exactly the needed distance is blocked on every map. Larger would close gaps that a plan leaves open on purpose.
+
+
+class Ground(NamedTuple):
+    """A uniform grid of cells (S2 section 1).
+
+    Attributes
+    ----------
+    x, y : float, m
+        Lower left corner of the grid, without its rim.
+    cell : float, m
+        Side of a cell.
+    width, depth : int
+        Cells in x and in y, without the rim.
+    clearance : ((depth + 2) * (width + 2),) float64, m
+        Distance from a cell's centre to the nearest obstacle; NO_GROUND where no available area holds the centre, and on the rim.
+    """
+
+    x: float
+    y: float
+    cell: float
+    width: int
+    depth: int
+    clearance: NDArray[np.float64]
+
+
+@inlined_kernel
+def node_at(ground, cx, cy):
+    """Return the node of the cell in column cx and row cy; both may lie on the rim."""
+    return (cy + 1) * (ground.width + 2) + cx + 1
+
+
+@inlined_kernel
+def cell_of(ground, node):
+    """Return column and row of a node."""
+    stride = ground.width + 2
+    row = node // stride
+    return node - row * stride - 1, row - 1
+
+
+@inlined_kernel
+def cell_at(ground, x, y):
+    """Return column and row of the cell that holds a point (m); outside of the grid where the point is."""
+    far = 1 << 30  # Keeps points a million kilometres away, and infinity, in range of whole numbers.
+    cx = np.floor((x - ground.x) / ground.cell)
+    cy = np.floor((y - ground.y) / ground.cell)
+    return int(min(max(cx, -far), far)), int(min(max(cy, -far), far))
+
+
+@inlined_kernel
+def centre_of(ground, node):
+    """Return the centre of a node's cell (m)."""
+    cx, cy = cell_of(ground, node)
+    return ground.x + (cx + 0.5) * ground.cell, ground.y + (cy + 0.5) * ground.cell
+
+
+@inlined_kernel
+def is_on_grid(ground, cx, cy):
+    """Return whether there is a cell in column cx and row cy."""
+    return 0 <= cx < ground.width and 0 <= cy < ground.depth

@@ -1,0 +1,88 @@
+"""Agents that stand in the way, as a search sees them (S2 section 6).
+
+They are stamped on what one search knows of the cells, never on the grid: the next search in the same slot has forgotten them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.geometry.plane import nearest_on_segment
+from crowdsim.kernels import lean_kernel
+from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, node_at
+from crowdsim.navigation.grid.search import GENERATION, GENERATION_SHIFT, STAMPED, TAKEN, is_walkable
+
+
+@lean_kernel
+def list_standers(planning, from_x, from_y, to_x, to_y, reach, entity, position, out):
+    """List the standing agents within reach of a straight line.
+
+    Parameters
+    ----------
+    planning : int
+        Entity id of the agent that plans; it is never in its own way.
+    from_x, from_y, to_x, to_y : float, m
+        Ends of the line: where the agent is and where it wants to be.
+    reach : float, m
+    entity : (k,) int64
+        Agents that are alive, enabled, and stand.
+    position : (k, 2) float64, m
+    out : (k,) int64
+        Receives rows of `entity`, ascending.
+
+    Returns
+    -------
+    int
+        How many.
+
+    Notes
+    -----
+    Source: S2 section 6. Twin: `tests/reference/grid_obstacles.py`.
+    """
+    count = 0
+    for row in range(entity.size):
+        x, y = position[row, 0], position[row, 1]
+        nx, ny = nearest_on_segment(x, y, from_x, from_y, to_x, to_y)
+        if entity[row] != planning and np.hypot(nx - x, ny - y) <= reach:
+            out[count] = row
+            count += 1
+    return count
+
+
+@lean_kernel
+def stamp_standers(slots, slot, ground, stander, first, last, share):
+    """Block the cells on which standing agents are, for the search that is about to begin in a slot.
+
+    Parameters
+    ----------
+    slots : GridSlots
+        After `new_generation`; marks and STAMPED are written.
+    slot : int
+    ground : Ground
+    stander : (k, 3) float64, m
+        x, y and collision radius of agents; those of this search are rows `first` to `last` - 1.
+    first, last : int
+    share : float
+        Part of the collision radius that is blocked.
+
+    Notes
+    -----
+    Blocked are the cells whose centres lie in the circle, and in any case the one the agent stands on: a circle may be smaller than a cell.
+    Source: S2 section 6. Twin: `tests/reference/grid_obstacles.py`.
+    """
+    taken = slots.header[slot, GENERATION] << GENERATION_SHIFT | TAKEN
+    for row in range(first, last):
+        x, y, radius = stander[row, 0], stander[row, 1], share * stander[row, 2]
+        left, low = cell_at(ground, x - radius, y - radius)
+        right, high = cell_at(ground, x + radius, y + radius)
+        own_x, own_y = cell_at(ground, x, y)
+        for cy in range(max(0, low), min(ground.depth - 1, high) + 1):
+            for cx in range(max(0, left), min(ground.width - 1, right) + 1):
+                px, py = ground.x + (cx + 0.5) * ground.cell, ground.y + (cy + 0.5) * ground.cell
+                is_own = cx == own_x and cy == own_y
+                if not is_own and np.hypot(px - x, py - y) > radius + TOUCH_M:
+                    continue
+                node = node_at(ground, cx, cy)
+                if is_walkable(slots, slot, ground, node):
+                    slots.mark[slot, node] = taken
+                    slots.header[slot, STAMPED] += 1

@@ -1,0 +1,81 @@
+"""The numbers of the grid world, with the defaults of S2 section 10."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crowdsim.tunable import param
+
+
+@dataclass(frozen=True)
+class CellParameters:
+    """How ground is cut into cells."""
+
+    cell_size: float = param(
+        0.4, "m", above=0.0, source="S2 section 1", why="finds doors of an agent's width plus one cell; larger is faster and misses narrow doors",
+    )
+    object_padding: float = param(
+        0.25, "m", low=0.0, source="S2 section 1", why="added to every radius around obstacles, so that ways do not graze them; larger closes gaps",
+    )
+    boundary_padding: float = param(
+        0.0, "m", low=0.0, source="S2 section 1",
+        why="inward erosion of each area from its own edges; above 0, rooms are connected only where their areas overlap",
+    )
+
+
+@dataclass(frozen=True)
+class GridParameters(CellParameters):
+    """How a grid is made, where bodies do not bring a radius of their own."""
+
+    agent_radius: float = param(
+        0.45, "m", low=0.0, source="S2 section 1", why="half the width of whoever has no radius of its own; larger keeps ways farther from obstacles",
+    )
+    floor_height: float = param(0.0, "m", source="S2 section 1 (floorY)", why="height of every waypoint; agents walk on one flat floor")
+    widest_body: float = param(
+        1.0, "m", above=0.0, why="radius up to which distances to obstacles are measured; larger takes longer to build, wider bodies are refused",
+    )
+
+
+@dataclass(frozen=True)
+class WayParameters:
+    """How ways are looked for."""
+
+    snap_distance: float = param(
+        8.0, "m", low=0.0, source="S2 section 3", why="how far off the ground a start or a goal may lie; larger accepts points farther out",
+    )
+    first_waypoint_trim: float = param(
+        0.75, "cells", low=0.0, source="S2 section 3",
+        why="a first waypoint this near is left out: its agent is there; 0.75 covers all of the agent's own cell",
+    )
+    sight: str = param(
+        "exact", "", choices=("exact", "sampled"), source="S2 section 4",
+        why="how a line of sight is checked: exact takes every cell it crosses, sampled only those under points of it, so that it may graze a corner",
+    )
+    sight_step: float = param(
+        0.5, "cells", above=0.0, high=1.0, source="S2 section 4", why="distance of the points of a sampled line of sight; smaller misses less and costs more",
+    )
+    obstacle_reach: float = param(
+        6.0, "m", low=0.0, source="S2 section 6 (kDynamicObstacleInfluenceDist)",
+        why="standing agents this near to the straight line to the goal are walked around; larger knows of more of them and costs more",
+    )
+    obstacle_radius_share: float = param(
+        0.6, "", low=0.0, source="S2 section 6 (kDynamicObstacleRadiusFraction)",
+        why="share of a standing agent's collision radius that is blocked; larger walks round wider and finds doors shut more often",
+    )
+
+
+@dataclass(frozen=True)
+class WalkParameters:
+    """How waypoints are followed."""
+
+    waypoint_reached: float = param(
+        0.05, "m", low=0.0, source="S2 section 7 (WALK_THRESHOLD)",
+        why="a waypoint nearer than this is reached; larger cuts corners, smaller is missed by pushes",
+    )
+    same_target: float = param(
+        0.25, "m", low=0.0, source="S2 section 10 (TARGET_REPLAN_THRESHOLD)",
+        why="a new target this near to the last one asked for is no new request; larger saves searches and stops farther off",
+    )
+    rotation_speed: float = param(
+        6.283185307179586, "rad/s", low=0.0, source="S2 section 7 (named there without a number)", why="one turn a second; larger faces the way sooner",
+    )

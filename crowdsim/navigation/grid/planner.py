@@ -1,0 +1,402 @@
+"""The planner of the grid world: many requests for a way, answered by searches in slots under a budget of expansions.
+
+Requests wait in one queue, first in, first out. Each slot works on a few of them one after the other; all slots with work get an equal share of the
+budget, what does not divide evenly going to the oldest. Which agents stand in the way is noted when a request is made, so that its answer does not
+depend on when its search begins. If an area is opened or closed, the searches that have begun begin anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import NavigationError
+from crowdsim.kernels import lean_kernel
+from crowdsim.navigation.grid.cascade import advance_way, begin_way, last_node
+from crowdsim.navigation.grid.grid import Grid
+from crowdsim.navigation.grid.obstacles import list_standers
+from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.grid.search import BYTES_A_NODE, HEAP_SIZE, PENDING, STATUS, GridSlots, make_slots
+from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
+from crowdsim.threads import Team
+from crowdsim.tunable import tunables
+
+MOST_SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.
+SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge grids; at least two are left.
+BATCH = 16  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
+
+_REQUEST = np.dtype(
+    [
+        ("order", "i8"), ("entity", "i8"), ("tick", "i8"), ("need", "f8"), ("x", "f8"), ("y", "f8"), ("to_x", "f8"), ("to_y", "f8"),
+        ("first", "i8"), ("last", "i8"),
+    ]
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WayAnswers:
+    """Searches that ended, in the order in which they were asked for.
+
+    Attributes
+    ----------
+    entity : (k,) int64
+    status : (k,) uint8
+        FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, or ENCLOSED, which has no waypoints; see `crowdsim.navigation.grid.search`.
+    start : (k + 1,) int64
+    waypoint : (m, 2) float64, m
+        Those of answer i are ``waypoint[start[i]:start[i + 1]]``, the goal's end last.
+    length : (k,) float64, m
+        From where the agent was over all waypoints.
+    cost : (k,) float64, m
+        Length of the way over the centres of cells, before its string was pulled.
+    """
+
+    entity: NDArray[np.int64]
+    status: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    waypoint: NDArray[np.float64]
+    length: NDArray[np.float64]
+    cost: NDArray[np.float64]
+
+
+@lean_kernel
+def serve_ways(
+    first, last, slots, ground, rings, step, trim, share, stander, jobs, job_count, job_next, is_active, grant, used,
+    requests, status, where, size, length, cost, out, fill,
+):  # fmt: skip
+    """Let slots first..last - 1 work through their requests.
+
+    Parameters
+    ----------
+    first, last : int
+    slots : GridSlots
+    ground : Ground
+    rings : int
+    step, trim : float, cells
+    share : float
+        See `nearest_walkable`, `is_in_sight`, `pull_taut`, `stamp_standers`.
+    stander : (k, 3) float64, m
+        Those of a request are its rows `first` to `last` - 1.
+    jobs : (s, b) int64
+        Requests of each slot, as rows of `requests`.
+    job_count, job_next : (s,) int64
+        How many, and the one that is being worked on; the latter is moved on.
+    is_active : (s,) int64
+        1 while the slot is in the middle of a request.
+    grant, used : (s,) int64
+        Expansions that a slot may make, and has made.
+    requests : (n,) record array
+    status : (n,) uint8
+    where, size : (n,) int64
+    length, cost : (n,) float64, m
+        For requests that ended: outcome, where in the slot's row of `out` the waypoints are and how many, lengths; see `WayAnswers`.
+    out : (s, k, 2) float64, m
+    fill : (s,) int64
+        Waypoints in each row of `out`.
+    """
+    for slot in range(first, last):
+        used[slot] = 0
+        while job_next[slot] < job_count[slot]:
+            job = jobs[slot, job_next[slot]]
+            if is_active[slot] == 0:
+                request = requests[job]
+                begin_way(
+                    slots, slot, ground, request["need"], request["x"], request["y"], request["to_x"], request["to_y"],
+                    stander, request["first"], request["last"], share, rings,
+                )  # fmt: skip
+                is_active[slot] = 1
+            used[slot] += advance_way(slots, slot, ground, rings, grant[slot] - used[slot])
+            if slots.header[slot, STATUS] == PENDING:
+                break
+            node = last_node(slots, slot)
+            count = 0
+            if node >= 0:
+                count = pull_taut(slots, slot, ground, list_cells(slots, slot, ground, node), step, trim)
+            if fill[slot] + count > out.shape[1]:
+                break  # The way is found; the next round, with an empty row, takes it.
+            status[job] = slots.header[slot, STATUS]
+            where[job], size[job] = fill[slot], count
+            length[job] = copy_waypoints(slots, slot, ground, count, out[slot], fill[slot])
+            cost[job] = slots.cost[slot, node] * ground.cell if node >= 0 else 0.0
+            fill[slot] += count
+            is_active[slot] = 0
+            job_next[slot] += 1
+
+
+class GridPlanner:
+    """Answers requests for ways on a grid, for bodies of any radius (SYSTEMS G4 to G7).
+
+    Parameters
+    ----------
+    grid : Grid
+        May be changed between calls.
+    target : (g, 2) float64, m
+        Where the goals are.
+    parameters : WayParameters, optional
+
+    Raises
+    ------
+    NavigationError
+        If a parameter is out of its range.
+    """
+
+    def __init__(self, grid: Grid, target: NDArray[np.float64], parameters: WayParameters | None = None) -> None:
+        self.grid, self.target = grid, np.asarray(target, dtype=np.float64).reshape(-1, 2)
+        self.parameters = parameters or WayParameters()
+        for tunable in tunables(WayParameters):
+            complaint = tunable.complaint(getattr(self.parameters, tunable.name))
+            if complaint:
+                raise NavigationError(f"{tunable.name}: {complaint}.")
+        self._nodes = (grid.width + 2) * (grid.depth + 2)
+        self._count = int(min(MOST_SLOTS, max(2, SLOT_MEMORY_BYTES // (BYTES_A_NODE * self._nodes))))
+        self._slots: GridSlots = make_slots(self._count, self._nodes)
+        self._out = np.empty((self._count, max(1 << 12, self._nodes), 2))
+        self._is_active = np.zeros(self._count, dtype=np.int64)
+        self._held = np.zeros(self._count, dtype=_REQUEST)  # what an active slot is in the middle of
+        self._queue = np.zeros(0, dtype=_REQUEST)
+        self._asked = 0
+        self._version = grid.version
+        self._pool = np.zeros((0, 3))  # standing agents of all requests
+        self._stander = np.zeros(0, dtype=np.int64)
+        self._stander_disc = np.zeros((0, 3))
+
+    @property
+    def waiting(self) -> int:
+        """Requests that have not been answered."""
+        return len(self._queue) + int(np.count_nonzero(self._is_active))
+
+    def oldest_tick(self, default: int) -> int:
+        """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
+        ticks = self._open_requests()["tick"]
+        return int(ticks.min()) if len(ticks) else default
+
+    def _open_requests(self) -> NDArray[Any]:
+        requests = np.concatenate([self._held[self._is_active == 1], self._queue])
+        return requests[np.argsort(requests["order"], kind="stable")]
+
+    def stand(self, entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64]) -> None:
+        """Say who stands about, for the requests that are made from now on: agents that are alive, enabled, and not moving.
+
+        Parameters
+        ----------
+        entity : (k,) int64
+        position : (k, 2) float64, m
+        radius : (k,) float64, m
+            Collision radius, which is not the radius that ways are looked for with.
+        """
+        self._stander = np.array(entity, dtype=np.int64)
+        self._stander_disc = np.column_stack([position, radius]).astype(np.float64).reshape(-1, 3)
+
+    def submit(
+        self,
+        tick: int,
+        entity: NDArray[np.int64],
+        position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+        goal: NDArray[np.int32],
+        radius: NDArray[np.float64],
+    ) -> None:
+        """Ask for ways; whoever asks again withdraws what it asked before.
+
+        Parameters
+        ----------
+        tick : int
+            Now.
+        entity : (k,) int64
+        position : (k, 2) float64, m
+        polygon : (k,) int64
+            As all planners are asked; a grid finds the cell from the position.
+        goal : (k,) int32
+            Rows of `target`.
+        radius : (k,) float64, m
+
+        Raises
+        ------
+        NavigationError
+            If a body is wider than the grid knows distances for.
+        """
+        for each in np.unique(radius).tolist():
+            self.grid.need(each)
+        self.drop(entity)
+        fresh = np.zeros(len(entity), dtype=_REQUEST)
+        fresh["order"] = self._asked + np.arange(len(entity))
+        self._asked += len(entity)
+        fresh["entity"], fresh["tick"] = entity, tick
+        fresh["need"] = radius + self.grid.parameters.object_padding
+        fresh["x"], fresh["y"] = position[:, 0], position[:, 1]
+        fresh["to_x"], fresh["to_y"] = self.target[goal, 0], self.target[goal, 1]
+        self._note_standers(fresh)
+        self._queue = np.concatenate([self._queue, fresh])
+
+    def _note_standers(self, fresh: NDArray[Any]) -> None:
+        """Keep for each new request who stands near its line, and forget those of requests that were answered."""
+        kept = self._open_requests()
+        pools = [self._pool[a:b] for a, b in zip(kept["first"], kept["last"], strict=True)]
+        near = np.empty(len(self._stander), dtype=np.int64)
+        position = np.ascontiguousarray(self._stander_disc[:, :2])
+        for row in fresh if len(near) else fresh[:0]:
+            line = float(row["x"]), float(row["y"]), float(row["to_x"]), float(row["to_y"])
+            count = list_standers(int(row["entity"]), *line, float(self.parameters.obstacle_reach), self._stander, position, near)
+            pools.append(self._stander_disc[near[:count]])
+        pools += [np.zeros((0, 3))] * (len(kept) + len(fresh) - len(pools))
+        ends = np.cumsum([0, *(len(pool) for pool in pools)])
+        self._pool = np.concatenate([np.zeros((0, 3)), *pools])
+        fresh["first"], fresh["last"] = ends[len(kept) : -1], ends[len(kept) + 1 :]
+        for requests in (self._held, self._queue):
+            place = np.searchsorted(kept["order"], requests["order"])
+            inside = place < len(kept)
+            requests["first"][inside], requests["last"][inside] = ends[place[inside]], ends[place[inside] + 1]
+
+    def drop(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that left or changed their mind."""
+        if self.waiting == 0:
+            return
+        self._queue = self._queue[~np.isin(self._queue["entity"], entity)]
+        gone = (self._is_active == 1) & np.isin(self._held["entity"], entity)
+        self._is_active[gone] = 0
+
+    def advance(self, budget: int, team: Team) -> tuple[WayAnswers, int]:
+        """Search for at most `budget` expansions.
+
+        Returns
+        -------
+        WayAnswers
+        int
+            Expansions made.
+        """
+        if self._version != self.grid.version:  # What searches know of cells is no longer true: they begin anew.
+            self._version = self.grid.version
+            self._queue = self._open_requests()
+            self._is_active[:] = 0
+        spent = 0
+        finished: list[_Finished] = []
+        while self.waiting and spent < budget:
+            used, ended = self._round(budget - spent, team)
+            spent += used
+            if ended is not None:
+                finished.append(ended)
+        return _in_order(finished), spent
+
+    def _round(self, budget: int, team: Team) -> tuple[int, _Finished | None]:
+        """Hand out requests, let every slot with work use its share, collect what ended."""
+        active = np.flatnonzero(self._is_active)
+        requests = np.concatenate([self._held[active], self._queue])
+        jobs = np.zeros((self._count, BATCH), dtype=np.int64)
+        job_count = np.zeros(self._count, dtype=np.int64)
+        jobs[active, 0] = np.arange(len(active))
+        job_count[active] = 1
+        idle = np.flatnonzero(self._is_active == 0)
+        batch = min(BATCH, -(-len(self._queue) // max(1, len(idle))))
+        for i, slot in enumerate(idle.tolist()):
+            mine = np.arange(len(active) + i * batch, len(active) + min(len(self._queue), (i + 1) * batch))
+            jobs[slot, : len(mine)] = mine
+            job_count[slot] = len(mine)
+        at_work = np.flatnonzero(job_count)
+        grant = np.zeros(self._count, dtype=np.int64)
+        grant[at_work] = budget // len(at_work)
+        oldest_first = np.argsort(requests["order"][jobs[at_work, 0]], kind="stable")  # so that nobody starves on less than an expansion for each slot
+        grant[at_work[oldest_first[: budget % len(at_work)]]] += 1
+        used, job_next, fill = (np.zeros(self._count, dtype=np.int64) for _ in range(3))
+        status = np.zeros(len(requests), dtype=np.uint8)
+        where, size = np.zeros(len(requests), dtype=np.int64), np.zeros(len(requests), dtype=np.int64)
+        length, cost = np.zeros(len(requests)), np.zeros(len(requests))
+        way, cell = self.parameters, self.grid.parameters.cell_size
+        rings = int(min(way.snap_distance / cell + 1e-9, 1 << 30))
+        step = float(way.sight_step) if way.sight == "sampled" else 0.0
+        team.run(
+            serve_ways, self._count, self._slots, self.grid.ground, rings, step, float(way.first_waypoint_trim), float(way.obstacle_radius_share),
+            self._pool, jobs, job_count, job_next, self._is_active, grant, used, requests, status, where, size, length, cost, self._out, fill,
+            at_least=1,
+        )  # fmt: skip
+        begun = np.zeros(len(requests), dtype=bool)
+        slot_of = np.zeros(len(requests), dtype=np.int64)
+        for slot in at_work.tolist():
+            mine = jobs[slot, : job_count[slot]]
+            slot_of[mine] = slot
+            if self._is_active[slot]:
+                self._held[slot] = requests[mine[job_next[slot]]]
+                begun[mine[job_next[slot]]] = True
+        left = requests[(status == 0) & ~begun]
+        self._queue = left[np.argsort(left["order"], kind="stable")]
+        over = np.flatnonzero(status)
+        if not len(over):
+            return int(used.sum()), None
+        ways = [self._out[slot_of[i], where[i] : where[i] + size[i]].copy() for i in over]
+        return int(used.sum()), _Finished(requests[over], status[over], length[over], cost[over], ways)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that lives in the planner as named arrays; of slots, only what searches in the middle know."""
+        active = np.flatnonzero(self._is_active)
+        most = int(self._slots.header[active, HEAP_SIZE].max()) if len(active) else 0
+        return {
+            "active": active,
+            "slots_header": self._slots.header[active],
+            "slots_measure": self._slots.measure[active],
+            "slots_cost": self._slots.cost[active],
+            "slots_mark": self._slots.mark[active],
+            "slots_heap_bound": self._slots.heap_bound[active, :most],
+            "slots_heap_node": self._slots.heap_node[active, :most],
+            "queue": _bytes_of(self._queue),
+            "held": _bytes_of(self._held[active]),
+            "pool": self._pool.copy(),
+            "stander": self._stander.copy(),
+            "stander_disc": self._stander_disc.copy(),
+            "counters": np.array([self._asked, self._version], dtype=np.int64),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave; the grid has to be as it was."""
+        active = state["active"]
+        self._slots = make_slots(self._count, self._nodes)
+        self._is_active[:] = 0
+        self._is_active[active] = 1
+        for name in ("header", "measure", "cost", "mark"):
+            getattr(self._slots, name)[active] = state[f"slots_{name}"]
+        most = state["slots_heap_bound"].shape[1]
+        self._slots.heap_bound[active, :most] = state["slots_heap_bound"]
+        self._slots.heap_node[active, :most] = state["slots_heap_node"]
+        self._queue = _requests_of(state["queue"])
+        self._held[active] = _requests_of(state["held"])
+        self._pool, self._stander, self._stander_disc = (state[name].copy() for name in ("pool", "stander", "stander_disc"))
+        self._asked, self._version = (int(value) for value in state["counters"])
+
+
+@dataclass(frozen=True)
+class _Finished:
+    """Requests that ended in one round."""
+
+    requests: NDArray[Any]
+    status: NDArray[np.uint8]
+    length: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    ways: list[NDArray[np.float64]]
+
+
+def _bytes_of(requests: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.frombuffer(requests.tobytes(), dtype=np.uint8).copy()
+
+
+def _requests_of(data: NDArray[np.uint8]) -> NDArray[Any]:
+    return np.frombuffer(data.tobytes(), dtype=_REQUEST).copy()
+
+
+def _in_order(finished: list[_Finished]) -> WayAnswers:
+    if not finished:
+        none = np.zeros(0)
+        return WayAnswers(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64), np.zeros((0, 2)), none, none)
+    requests = np.concatenate([part.requests for part in finished])
+    ways = [way for part in finished for way in part.ways]
+    order = np.argsort(requests["order"], kind="stable")
+    ways = [ways[i] for i in order]
+    return WayAnswers(
+        requests["entity"][order].copy(),
+        np.concatenate([part.status for part in finished])[order],
+        np.cumsum([0, *(len(way) for way in ways)]).astype(np.int64),
+        np.concatenate(ways),
+        np.concatenate([part.length for part in finished])[order],
+        np.concatenate([part.cost for part in finished])[order],
+    )

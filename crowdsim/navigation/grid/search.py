@@ -1,0 +1,274 @@
+"""A* over the cells of a grid, resumable and paid in expansions.
+
+Eight neighbours, steps of 1 and sqrt 2 cells, no cutting of corners, and the straight line to the goal as the bound (S2 section 3). Of nodes with equal
+bounds the one nearer to the goal goes first, and of those the one with the lower number: the order is total, so a search is the same in any slices.
+
+All searches live in rows of the same arrays, called slots. What a slot knows of a cell is one number: the generation of the search that wrote it, the
+step by which the cell was reached, whether agents stand on it, and whether it was expanded. A new search counts the generation up and clears nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.grid.ground import TOUCH_M, cell_of
+from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
+
+SQRT2 = math.sqrt(2.0)
+SAME_COST = 1e-9  # Cells. Costs of one way added up in another order differ by 1e-13; true costs, a + b sqrt 2, by 1e-7 on ways of a million steps.
+# Bounds are rounded to 2 ** -30 cells by adding and subtracting this: bounds that only rounding tells apart are then equal, and ties are ties. Below
+# SAME_COST, so that no dearer way is found by it.
+ROUND_OFF = 2.0**22
+
+# Statuses of a search; the same numbers as PathStatus in world/columns.py.
+PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE = 1, 2, 3, 4, 5, 6
+
+# Whole numbers of a slot.
+STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, START, GOAL, TARGET_X, TARGET_Y, BEST, BEST_SQUARE, STAMPED, STEP = range(12)
+HEADER_SIZE = 12
+# Real numbers of a slot.
+NEED, START_X, START_Y, END_X, END_Y = range(5)
+MEASURE_SIZE = 5
+
+# What a slot knows of a cell: generation * 64 + step * 4 + TAKEN + CLOSED.
+CLOSED, TAKEN, STEP_SHIFT, GENERATION_SHIFT = 1, 2, 2, 6
+LAST_GENERATION = (1 << 25) - 1  # so that a mark fits into 31 bits; then the marks are cleared once
+
+
+class GridSlots(NamedTuple):
+    """State of all searches; row s belongs to slot s, `n` is the number of nodes.
+
+    Attributes
+    ----------
+    header : (s, 12) int64
+        STATUS .. STEP above. TARGET_X, TARGET_Y are the cell that bounds are measured to; BEST is the expanded node nearest to it, BEST_SQUARE the square
+        of its distance (cells). STAMPED counts the cells on which agents stand. STEP is the step of the cascade.
+    measure : (s, 5) float64
+        NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for.
+    cost : (s, n) float64, cells
+    mark : (s, n) int32
+    heap_bound : (s, n + 8) float64, cells
+        4-ary heap of open nodes: cost plus straight line. A node that got cheaper is in it twice; the dearer entry finds it closed.
+    heap_node : (s, n + 8) int32
+    """
+
+    header: NDArray[np.int64]
+    measure: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    mark: NDArray[np.int32]
+    heap_bound: NDArray[np.float64]
+    heap_node: NDArray[np.int32]
+
+
+BYTES_A_NODE = 24
+
+
+def make_slots(slots: int, nodes: int) -> GridSlots:
+    """Return idle slots for a grid with `nodes` nodes: BYTES_A_NODE for each of them and slot, taken from the system as they are touched."""
+    return GridSlots(
+        np.zeros((slots, HEADER_SIZE), dtype=np.int64),
+        np.zeros((slots, MEASURE_SIZE)),
+        np.zeros((slots, nodes)),
+        np.zeros((slots, nodes), dtype=np.int32),
+        np.zeros((slots, nodes + 8)),
+        np.zeros((slots, nodes + 8), dtype=np.int32),
+    )
+
+
+@inlined_kernel
+def _goes_first(ground, target_x, target_y, a, b):
+    """Return whether node a is expanded before b where their bounds are equal: nearer to the goal, so with the larger cost, then the lower number."""
+    ax, ay = cell_of(ground, a)
+    bx, by = cell_of(ground, b)
+    a_square = (ax - target_x) * (ax - target_x) + (ay - target_y) * (ay - target_y)
+    b_square = (bx - target_x) * (bx - target_x) + (by - target_y) * (by - target_y)
+    return a_square < b_square or (a_square == b_square and a < b)
+
+
+@inlined_kernel
+def _push(ground, heap_bound, heap_node, size, target_x, target_y, bound, node):
+    """Put a node into a heap of `size` entries."""
+    place = size
+    while place > 0:
+        above = (place - 1) >> 2
+        other = heap_bound[above]
+        if other < bound or (other == bound and not _goes_first(ground, target_x, target_y, node, heap_node[above])):
+            break
+        heap_bound[place] = other
+        heap_node[place] = heap_node[above]
+        place = above
+    heap_bound[place] = bound
+    heap_node[place] = node
+
+
+@inlined_kernel
+def _sink(ground, heap_bound, heap_node, size, target_x, target_y, place, bound, node):
+    """Let an entry sink from a free place of a heap of `size` entries to where it belongs."""
+    while True:
+        first = 4 * place + 1
+        if first >= size:
+            break
+        least = heap_bound[first]
+        for other in range(first + 1, min(4 * place + 5, size)):
+            key = heap_bound[other]
+            if key < least or (key == least and _goes_first(ground, target_x, target_y, heap_node[other], heap_node[first])):
+                first, least = other, key
+        if bound < least or (bound == least and _goes_first(ground, target_x, target_y, node, heap_node[first])):
+            break
+        heap_bound[place] = least
+        heap_node[place] = heap_node[first]
+        place = first
+    heap_bound[place] = bound
+    heap_node[place] = node
+
+
+@inlined_kernel
+def _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y):
+    """Take the entries of expanded nodes out of a full heap; return its new size. What is expanded next does not change, as the order is total."""
+    kept = 0
+    for place in range(size):
+        if mark[heap_node[place]] & CLOSED == 0:
+            _push(ground, heap_bound, heap_node, kept, target_x, target_y, heap_bound[place], heap_node[place])
+            kept += 1
+    return kept
+
+
+@inlined_kernel
+def new_generation(slots, slot):
+    """Forget all that a slot knows of cells."""
+    header = slots.header
+    if header[slot, GENERATION] >= LAST_GENERATION:
+        slots.mark[slot, :] = 0
+        header[slot, GENERATION] = 0
+    header[slot, GENERATION] += 1
+    header[slot, HEAP_SIZE] = 0
+    header[slot, STAMPED] = 0
+
+
+@inlined_kernel
+def is_walkable(slots, slot, ground, node):
+    """Return whether a slot's body can be on a cell: clear of obstacles, and of the agents that this search stamped."""
+    if ground.clearance[node] <= slots.measure[slot, NEED] + TOUCH_M:
+        return False
+    mark = slots.mark[slot, node]
+    return mark >> GENERATION_SHIFT != slots.header[slot, GENERATION] or mark & TAKEN == 0
+
+
+@lean_kernel
+def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
+    """Set a slot up for a search; `new_generation` and the stamps of agents come before.
+
+    Parameters
+    ----------
+    slots : GridSlots
+    slot : int
+    ground : Ground
+    start : int
+        A node that is walkable, or -1: the search then ends at once.
+    goal : int
+        Node to be reached, or -1 for none: the search then expands all it can reach.
+    target_x, target_y : int
+        Cell that the search aims at; the goal's, where there is one.
+    """
+    header = slots.header
+    header[slot, STATUS] = PENDING
+    header[slot, START], header[slot, GOAL] = start, goal
+    header[slot, TARGET_X], header[slot, TARGET_Y] = target_x, target_y
+    header[slot, BEST], header[slot, BEST_SQUARE] = -1, np.iinfo(np.int64).max
+    header[slot, HEAP_SIZE] = 0
+    if start < 0:
+        return
+    x, y = cell_of(ground, start)
+    dx, dy = float(x - target_x), float(y - target_y)
+    slots.cost[slot, start] = 0.0
+    slots.mark[slot, start] = header[slot, GENERATION] << GENERATION_SHIFT | NO_STEP << STEP_SHIFT
+    slots.heap_bound[slot, 0], slots.heap_node[slot, 0] = np.sqrt(dx * dx + dy * dy), start
+    header[slot, HEAP_SIZE] = 1
+
+
+@lean_kernel
+def advance_astar(slots, slot, ground, grant):
+    """Go on with a pending search for at most `grant` expansions.
+
+    Parameters
+    ----------
+    slots : GridSlots
+    slot : int
+    ground : Ground
+    grant : int
+
+    Returns
+    -------
+    int
+        Expansions made. The slot's STATUS is then FOUND, UNREACHABLE if all that can be reached was expanded, or still PENDING.
+
+    Notes
+    -----
+    Cost: 0.07 to 0.13 us an expansion. Source: S2 sections 3 and 5 (the nearest expanded cell is kept in BEST). Twin: `tests/reference/grid_search.py`.
+    """
+    header = slots.header
+    cost, mark, heap_bound, heap_node, clearance = slots.cost[slot], slots.mark[slot], slots.heap_bound[slot], slots.heap_node[slot], ground.clearance
+    stride = ground.width + 2
+    need = slots.measure[slot, NEED] + TOUCH_M
+    goal, target_x, target_y = header[slot, GOAL], header[slot, TARGET_X], header[slot, TARGET_Y]
+    generation, stamped = header[slot, GENERATION], header[slot, STAMPED] > 0
+    best, best_square = header[slot, BEST], header[slot, BEST_SQUARE]
+    size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
+    while status == PENDING:
+        if size == 0:
+            status = UNREACHABLE
+            break
+        node = np.int64(heap_node[0])
+        known = mark[node]
+        if known & CLOSED == 0 and used >= grant:
+            break
+        size -= 1
+        if size > 0:
+            _sink(ground, heap_bound, heap_node, size, target_x, target_y, 0, heap_bound[size], heap_node[size])
+        if known & CLOSED:
+            continue
+        used += 1
+        mark[node] = known | CLOSED
+        x, y = cell_of(ground, node)
+        square = (x - target_x) * (x - target_x) + (y - target_y) * (y - target_y)
+        if square < best_square:
+            best, best_square = node, square
+        if node == goal:
+            status = FOUND
+            break
+        free = 0
+        for d in range(8):
+            free |= (clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need) << d
+        if stamped:
+            for d in range(8):
+                there = mark[node + STEP_Y[d] * stride + STEP_X[d]]
+                if there >> GENERATION_SHIFT == generation and there & TAKEN:
+                    free &= ~(1 << d)
+        # Beside the goal no step is left out: the way whose diagonal steps come first may end in a long straight line with many ties.
+        steps = STEPS[NO_STEP if square <= 2 else known >> STEP_SHIFT & 15, free]
+        if size + 8 > heap_bound.size:
+            size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y)
+        here = cost[node]
+        for d in range(8):
+            if steps >> d & 1 == 0:
+                continue
+            there = node + STEP_Y[d] * stride + STEP_X[d]
+            total = here + (SQRT2 if d & 1 else 1.0)
+            seen = mark[there]
+            if seen >> GENERATION_SHIFT == generation and (seen & CLOSED or total >= cost[there] - SAME_COST):
+                continue
+            cost[there] = total
+            mark[there] = generation << GENERATION_SHIFT | d << STEP_SHIFT
+            dx, dy = float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y)
+            bound = (total + np.sqrt(dx * dx + dy * dy) + ROUND_OFF) - ROUND_OFF
+            _push(ground, heap_bound, heap_node, size, target_x, target_y, bound, there)
+            size += 1
+    header[slot, HEAP_SIZE], header[slot, STATUS] = size, status
+    header[slot, BEST], header[slot, BEST_SQUARE] = best, best_square
+    header[slot, EXPANSIONS] += used
+    return used

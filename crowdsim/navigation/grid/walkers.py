@@ -1,0 +1,181 @@
+"""The walks of many agents: new targets, ways that were found, stopping in place (S2 section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.grid.follow import Walks, direction_at, find_standing, follow_waypoints
+from crowdsim.navigation.grid.parameters import WalkParameters
+from crowdsim.threads import Team
+
+HALF_TURN_RAD = 3.141592653589793  # A heading that can turn so far in a tick faces any way at once.
+
+
+class Walkers:
+    """Walks of agents that are numbered by rows.
+
+    Parameters
+    ----------
+    position : (n, 2) float64, m
+        Where the agents are; they stand there, with no target, and face +x.
+    parameters : WalkParameters, optional
+
+    Attributes
+    ----------
+    walks : Walks
+    """
+
+    def __init__(self, position: NDArray[np.float64], parameters: WalkParameters | None = None) -> None:
+        self.parameters = parameters or WalkParameters()
+        count = len(position)
+        heading = np.zeros((count, 2))
+        heading[:, 0] = 1.0
+        start, total, current = (np.zeros(count, dtype=np.int64) for _ in range(3))
+        nothing = np.full((count, 2), np.nan)
+        self.walks = Walks(np.zeros((0, 2)), start, total, current, position.copy(), position.copy(), nothing, heading, np.zeros(count, dtype=np.uint8))
+
+    def ask(self, rows: NDArray[np.int64], target: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Give agents new targets.
+
+        Parameters
+        ----------
+        rows : (k,) int64
+        target : (k, 2) float64, m
+
+        Returns
+        -------
+        (k,) bool
+            Whose target is a new one, so that a way has to be looked for; the others asked for one within `same_target` of it.
+        """
+        away = target - self.walks.requested[rows]
+        is_new = ~(np.hypot(away[:, 0], away[:, 1]) <= self.parameters.same_target)
+        self.walks.requested[rows[is_new]] = target[is_new]
+        return is_new
+
+    def take(
+        self,
+        rows: NDArray[np.int64],
+        start: NDArray[np.int64],
+        waypoint: NDArray[np.float64],
+        position: NDArray[np.float64],
+        beyond: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Set agents on ways that were found; who has none stops where it is.
+
+        Parameters
+        ----------
+        rows : (k,) int64
+        start : (k + 1,) int64
+        waypoint : (m, 2) float64, m
+            The way of agent ``rows[i]`` is ``waypoint[start[i]:start[i + 1]]``.
+        position : (n, 2) float64, m
+            Where all agents are.
+        beyond : (k, 2) float64, m, optional
+            Where an agent goes on to when it has passed its last waypoint; NaN, and without it, there it stays.
+        """
+        walks = self.walks
+        others = np.ones(len(walks.total), dtype=np.bool_)
+        others[rows] = False
+        kept = np.flatnonzero(others & (walks.total > 0))
+        length = np.concatenate([walks.total[kept], np.diff(start)])
+        begin = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
+        places = np.repeat(walks.start[kept] - begin[: len(kept)], walks.total[kept]) + np.arange(begin[len(kept)])
+        owner = np.concatenate([kept, rows])
+        walks.start[owner], walks.total[owner] = begin[:-1], length
+        walks.current[rows] = 0
+        walks.leg[rows] = position[rows]
+        has_way = np.diff(start) > 0
+        walks.target[rows[has_way]] = waypoint[start[1:][has_way] - 1]
+        walks.target[rows[~has_way]] = position[rows[~has_way]]
+        if beyond is not None:
+            goes_on = has_way & ~np.isnan(beyond[:, 0])
+            walks.target[rows[goes_on]] = beyond[goes_on]
+        self.walks = walks._replace(waypoint=np.concatenate([walks.waypoint[places], waypoint]))
+
+    def select(self, rows: NDArray[np.int64], position: NDArray[np.float64]) -> None:
+        """Renumber the agents, after some have left or come.
+
+        Parameters
+        ----------
+        rows : (n,) int64
+            The row that each agent had before; -1 for those that are new and stand where they are.
+        position : (n, 2) float64, m
+            Where they are.
+        """
+        before, fresh = self.walks, Walkers(position, self.parameters).walks
+        is_old = rows >= 0
+        for name in Walks._fields[1:]:
+            getattr(fresh, name)[is_old] = getattr(before, name)[rows[is_old]]
+        self.walks = fresh._replace(waypoint=before.waypoint)
+
+    def stop(self, rows: NDArray[np.int64], position: NDArray[np.float64]) -> None:
+        """Stop agents where they are: they forget their ways and targets.
+
+        Parameters
+        ----------
+        rows : (k,) int64
+        position : (n, 2) float64, m
+            Where all agents are.
+        """
+        walks = self.walks
+        walks.total[rows] = walks.current[rows] = 0
+        walks.target[rows] = walks.requested[rows] = position[rows]
+
+    def standing(self, position: NDArray[np.float64], team: Team) -> NDArray[np.bool_]:
+        """Return (n,) bool: who has no waypoints and is at its target, so that others walk around it.
+
+        Parameters
+        ----------
+        position : (n, 2) float64, m
+        team : Team
+        """
+        result = np.empty(len(position), dtype=np.uint8)
+        team.run(find_standing, len(position), self.walks, position, float(self.parameters.waypoint_reached), result)
+        return result.view(np.bool_)
+
+    def aim(self) -> NDArray[np.float64]:
+        """Return (n, 2) float64, m: the waypoint or target that each agent goes to."""
+        walks = self.walks
+        on = walks.total > 0
+        result = walks.target.copy()
+        result[on] = walks.waypoint[walks.start[on] + walks.current[on]]
+        return result
+
+    def follow(
+        self, position: NDArray[np.float64], speed: NDArray[np.float64], tick: float, team: Team
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Move the walks on by a tick.
+
+        Parameters
+        ----------
+        position : (n, 2) float64, m
+        speed : (n,) float64, m/s
+        tick : float, s
+        team : Team
+
+        Returns
+        -------
+        (n, 2) float64, m/s
+            Preferred velocities.
+        (n,) bool
+            Who reached its last waypoint in this tick.
+        """
+        velocity, arrived = np.empty((len(position), 2)), np.empty(len(position), dtype=np.uint8)
+        turn_x, turn_y = direction_at(min(HALF_TURN_RAD, self.parameters.rotation_speed * tick))
+        team.run(
+            follow_waypoints, len(position), self.walks, position, speed, float(tick), float(self.parameters.waypoint_reached), turn_x, turn_y,
+            velocity, arrived,
+        )  # fmt: skip
+        return velocity, arrived.view(np.bool_)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that lives in the walks as named arrays."""
+        return {name: array.copy() for name, array in self.walks._asdict().items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self.walks = Walks(*(state[name].copy() for name in Walks._fields))

@@ -1,0 +1,174 @@
+"""The grid's planner answers everybody the same, whatever the budget, the number of threads, and a save in between (SYSTEMS T1, G7)."""
+
+import numpy as np
+import pytest
+import shapely
+
+from crowdsim.errors import NavigationError
+from crowdsim.navigation.grid.grid import Area, build_grid
+from crowdsim.navigation.grid.parameters import GridParameters, WayParameters
+from crowdsim.navigation.grid.planner import BATCH, MOST_SLOTS, GridPlanner
+from crowdsim.threads import Team
+from tests.navigation.grid.worlds import NAMES, OneWay, grid_of, random_grid
+from tests.reference.grid_obstacles import standers_near
+
+ALL = 1 << 40
+NOWHERE = np.array([-1])  # a grid needs no polygon
+
+
+class Crowd:
+    """Agents that ask for ways among others that stand."""
+
+    def __init__(self, seed=1, agents=150, blocked=0.38):
+        rng = np.random.default_rng(seed)
+        self.grid = random_grid(seed, blocked, 40, 30, cell=0.5, widest_body=0.6)
+        self.entity = np.arange(agents) + 1
+        self.position = rng.uniform(0.0, (20.0, 15.0), (agents, 2))
+        self.target = rng.uniform(0.0, (20.0, 15.0), (7, 2))
+        self.goal = rng.integers(0, 7, agents).astype(np.int32)
+        self.radius = rng.choice([0.0, 0.1, 0.2], agents)
+        self.stands = rng.uniform(size=agents) < 0.2
+
+    def planner(self, **parameters):
+        planner = GridPlanner(self.grid, self.target, WayParameters(**parameters))
+        planner.stand(self.entity[self.stands], self.position[self.stands], np.full(self.stands.sum(), 0.4))
+        return planner
+
+    def submit(self, planner, rows=slice(None), tick=0):
+        planner.submit(tick, self.entity[rows], self.position[rows], np.full(len(self.entity), -1)[rows], self.goal[rows], self.radius[rows])
+
+    def answers(self, budget=ALL, threads=1, save=False, **parameters):
+        planner, team, answers, spent = self.planner(**parameters), Team(threads), {}, 0
+        self.submit(planner)
+        while planner.waiting:
+            found, used = planner.advance(budget, team)
+            assert used <= budget
+            spent += used
+            take(answers, found)
+            if save:
+                saved = planner.state()
+                planner.advance(5, team)  # what happens afterwards must not reach into what was saved
+                planner = GridPlanner(self.grid, self.target, WayParameters(**parameters))
+                planner.restore(saved)
+        team.close()
+        assert set(answers) == set(self.entity.tolist())
+        return answers, spent
+
+
+def take(answers, found):
+    """Add answers to a dictionary; nobody is answered twice."""
+    for i, entity in enumerate(found.entity.tolist()):
+        assert entity not in answers
+        way = found.waypoint[found.start[i] : found.start[i + 1]]
+        answers[entity] = int(found.status[i]), way.tobytes(), float(found.length[i]), float(found.cost[i])
+
+
+def test_everybody_gets_the_way_of_a_search_of_their_own_round_those_who_stood_near_the_line():
+    crowd = Crowd()
+    answers, spent = crowd.answers()
+    one, total = OneWay(crowd.grid), 0
+    for row, entity in enumerate(crowd.entity.tolist()):
+        end = crowd.target[crowd.goal[row]]
+        standing = [(int(e), tuple(p)) for e, p in zip(crowd.entity[crowd.stands], crowd.position[crowd.stands].tolist())]
+        near = standers_near(entity, tuple(crowd.position[row]), tuple(end), 6.0, standing)
+        discs = np.array([[*standing[i][1], 0.4] for i in near]).reshape(-1, 3)
+        outcome, cell, cost, used = one.find(tuple(crowd.position[row]), tuple(end), crowd.radius[row], standers=discs, rings=16)
+        total += used
+        status, way, length, metres = answers[entity]
+        assert (NAMES[status], metres) == (outcome, cost * 0.5)
+        if cell is None:
+            assert way == b"" and length == 0.0
+        else:
+            waypoints, want = one.waypoints()
+            assert (np.array(waypoints).tobytes(), want) == (way, length)
+    assert spent == total
+    assert {NAMES[answer[0]] for answer in answers.values()} >= {"found", "nearest reachable", "enclosed"}
+
+
+@pytest.mark.parametrize("budget", [1, 3, 100, 5000])
+def test_the_budget_changes_no_answer_and_no_expansion(budget):
+    crowd = Crowd(2, 30 if budget < 10 else 150)
+    assert crowd.answers(budget) == crowd.answers()
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_the_number_of_threads_changes_nothing(threads):
+    crowd = Crowd(3)
+    assert crowd.answers(700, threads) == crowd.answers(700)
+
+
+@pytest.mark.parametrize("budget", [40, 900])
+def test_a_save_in_between_changes_nothing(budget):
+    crowd = Crowd(4, 60)
+    assert crowd.answers(budget, save=True) == crowd.answers(budget)
+
+
+def test_who_is_dropped_is_not_answered_and_who_asks_again_is_answered_once():
+    crowd = Crowd(5, 40)
+    planner, team = crowd.planner(), Team(1)
+    crowd.submit(planner)
+    planner.advance(50, team)
+    planner.drop(crowd.entity[:10])
+    crowd.submit(planner, slice(10, 20), tick=3)
+    assert planner.oldest_tick(9) == 0
+    answers = {}
+    while planner.waiting:
+        take(answers, planner.advance(1000, team)[0])
+    assert set(answers) == set(crowd.entity[10:].tolist())
+    assert planner.oldest_tick(9) == 9
+
+
+def test_answers_come_in_the_order_of_asking():
+    crowd = Crowd(6, 3 * BATCH * MOST_SLOTS)
+    planner = crowd.planner()
+    crowd.submit(planner)
+    answers, _ = planner.advance(ALL, Team(1))
+    assert answers.entity.tolist() == crowd.entity.tolist()
+    assert planner.waiting == 0 and planner.advance(10, Team(1))[1] == 0
+
+
+def test_who_stands_is_noted_when_a_way_is_asked_for():
+    """The agent leaves before the search begins; the answer is that of the moment of asking, in one slice or in many."""
+    grid = grid_of("......\n......\n......")
+    ways = []
+    for stands in (True, False):
+        planner = GridPlanner(grid, np.array([[5.5, 1.5]]))
+        disc = np.array([[2.5, 1.5]]), np.array([0.5])
+        planner.stand(np.array([9]), *disc) if stands else None
+        planner.submit(0, np.array([1]), np.array([[0.5, 1.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0]))
+        planner.stand(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0))
+        planner.submit(0, np.array([2]), np.array([[0.5, 1.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0]))
+        answers, _ = planner.advance(ALL, Team(1))
+        ways.append(answers.length.tolist())
+    assert ways[0][0] > 5.1 and ways[0][1] == ways[1][0] == ways[1][1] == 5.0
+
+
+def test_an_agent_is_never_in_its_own_way():
+    grid = grid_of("......")
+    planner = GridPlanner(grid, np.array([[5.5, 0.5]]))
+    planner.stand(np.array([1]), np.array([[0.5, 0.5]]), np.array([0.5]))
+    planner.submit(0, np.array([1]), np.array([[0.5, 0.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0]))
+    assert planner.advance(ALL, Team(1))[0].length.tolist() == [5.0]
+
+
+def test_a_door_that_opens_during_a_search_begins_it_anew():
+    rooms = [Area("left", shapely.box(0, 0, 4, 4)), Area("right", shapely.box(5, 0, 9, 4)), Area("door", shapely.box(4, 1, 5, 3), False)]
+    grid = build_grid(rooms, (), GridParameters(cell_size=0.25))
+    planner = GridPlanner(grid, np.array([[8.0, 2.0]]))
+    planner.submit(0, np.array([1]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
+    planner.advance(20, Team(1))
+    grid.set_area_available("door", True)
+    answers, used = planner.advance(ALL, Team(1))
+    fresh = GridPlanner(grid, np.array([[8.0, 2.0]]))
+    fresh.submit(0, np.array([1]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
+    want, expansions = fresh.advance(ALL, Team(1))
+    assert NAMES[answers.status[0]] == "found" and used == expansions
+    np.testing.assert_array_equal(answers.waypoint, want.waypoint)
+
+
+def test_a_body_that_is_too_wide_for_the_grid_is_refused():
+    planner = GridPlanner(grid_of("..."), np.array([[0.5, 0.5]]))
+    with pytest.raises(NavigationError, match=r"radius 1\.5 m"):
+        planner.submit(0, np.array([1, 2]), np.zeros((2, 2)), np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int32), np.array([0.1, 1.5]))
+    with pytest.raises(NavigationError, match="snap_distance: -1 m"):
+        GridPlanner(grid_of("..."), np.zeros((1, 2)), WayParameters(snap_distance=-1.0))

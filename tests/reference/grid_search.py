@@ -1,0 +1,66 @@
+"""Twin of the search over cells: A* with a priority queue, all eight neighbours, and Dijkstra's algorithm under any rule for corners.
+
+Kernels: begin_astar, advance_astar. Cells are (column, row); `walkable` is a set of them.
+"""
+
+import heapq
+import math
+
+STRAIGHT = ((1, 0), (0, 1), (-1, 0), (0, -1))
+DIAGONAL = ((1, 1), (-1, 1), (-1, -1), (1, -1))
+SQRT2 = math.sqrt(2.0)
+
+
+def steps_from(walkable, cell, corners="both"):
+    """Yield neighbours and costs; `corners` says how many of the cells beside a diagonal step must be walkable: both (S2), one, or none."""
+    x, y = cell
+    for dx, dy in STRAIGHT:
+        if (x + dx, y + dy) in walkable:
+            yield (x + dx, y + dy), 1.0
+    for dx, dy in DIAGONAL:
+        sides = ((x + dx, y) in walkable) + ((x, y + dy) in walkable)
+        if (x + dx, y + dy) in walkable and sides >= {"both": 2, "one": 1, "none": 0}[corners]:
+            yield (x + dx, y + dy), SQRT2
+
+
+def costs_from(walkable, start, corners="both"):
+    """Least cost (cells) to every cell that can be reached."""
+    best, queue = {}, [(0.0, start)]
+    while queue:
+        cost, cell = heapq.heappop(queue)
+        if cell in best:
+            continue
+        best[cell] = cost
+        for other, step in steps_from(walkable, cell, corners):
+            if other not in best:
+                heapq.heappush(queue, (cost + step, other))
+    return best
+
+
+def square(a, b):
+    """Square of the distance between two cells (cells)."""
+    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2
+
+
+def astar(walkable, start, goal):
+    """Textbook A* with the straight line as bound, the larger cost first where bounds are equal.
+
+    Returns (cost or None, expanded cells in order).
+    """
+    cost, expanded, done = {start: 0.0}, [], set()
+    queue = [(math.sqrt(square(start, goal)), 0.0, start[1], start[0])]
+    while queue:
+        _, _, y, x = heapq.heappop(queue)
+        cell = (x, y)
+        if cell in done:
+            continue
+        done.add(cell)
+        expanded.append(cell)
+        if cell == goal:
+            return cost[cell], expanded
+        for other, step in steps_from(walkable, cell):
+            total = cost[cell] + step
+            if other not in done and total < cost.get(other, math.inf):
+                cost[other] = total
+                heapq.heappush(queue, (total + math.sqrt(square(other, goal)), -total, other[1], other[0]))
+    return None, expanded
