@@ -207,7 +207,9 @@ class MiddleSearches:
 class OptimalSearches:
     """Shortest ways of all (`crowdsim.navigation.optimal`)."""
 
-    share_at = 48  # A tree over a whole plan costs what some 40 searches of their own cost, which head straight for the start.
+    # Never: a tree for bodies keeps every cone that is as good as another to rounding, and among pillars they multiply (in scenarios/concourse.yaml a request
+    # stayed open for 134 s). For points a tree over a whole plan costs what some 40 searches of their own cost, which head straight for the start.
+    share_at = 1 << 40
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         self._mesh, self._goals = mesh, goals
