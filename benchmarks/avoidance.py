@@ -27,13 +27,14 @@ import numpy as np
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a file, from anywhere
 
-from benchmarks.crowds import NEIGHBOURS, RANGE, TICK, Crowd, Walker, crowd
+from benchmarks.crowds import NEIGHBOURS, RANGE, TICK, Crowd, Pair, Walker, crowd
 from benchmarks.peers import PEERS, pyrvo_simulator
 from benchmarks.rounds import Runner, machine, ratio, take_turns
 from crowdsim.avoidance.registry import available_models
 
 GROUNDS, IDS, PRODUCTS = ("open", "pillars"), ("shuffled", "spatial"), ("crowdsim", *dict.fromkeys(peer.product for peer in PEERS))
 DETOUR_CROWD_MILLION = 0.15  # agent-steps a second of DetourCrowd's sampling, which no wheel ships: the requirement's number
+TWICE = ", two crowds"  # Two crowds at once, each on a core of its own: the most that a second core is worth on the machine.
 IDLE = 0.1  # Cores that others use, above which the clock on the wall tells nothing about two threads.
 AGREE, AGREEING = 1e-3, 0.999  # m/s, and the share of agents that must agree to this: where no velocity is permitted, float32 decides between near equals
 
@@ -54,6 +55,10 @@ def own_runners(people: Crowd, models: list[str], threads: list[int]) -> list[Ru
             walker = Walker(people, model, number)
             row = {"product": "crowdsim", "model": model, "ground": people.ground, "ids": people.ids, "threads": number, "tick_s": TICK}
             runners.append(Runner(row, len(people), walker.step, _stages_of(walker), walker.close))
+    if "orca" in models and 2 in threads:
+        pair = Pair(people, "orca")
+        row = {"product": "crowdsim", "model": f"orca{TWICE}", "ground": people.ground, "ids": people.ids, "threads": 2, "tick_s": TICK, "beside": "orca"}
+        runners.append(Runner(row, 2 * len(people), pair.step, close=pair.close))
     return runners
 
 
@@ -110,9 +115,10 @@ def measure(people: Crowd, arguments: argparse.Namespace, missing: dict[str, str
             row |= ratio(runner.cpu, beside.cpu)
         elif runner.row["threads"] > 1 and beside:
             row |= {"beside": "one thread", **ratio(beside.wall, runner.wall)}
+            row["cores_of_others"] = None if isnan(others) else round(others, 2)
+        if runner.row["product"] == "crowdsim" and runner.row["threads"] > 1 and runner.more and beside:
             longest = [cpu - noted["saved_ns"] for cpu, noted in zip(runner.cpu, runner.noted, strict=True)]
             row["ratio_by_longest_part"] = ratio(beside.cpu, longest)["ratio"]
-            row["cores_of_others"] = None if isnan(others) else round(others, 2)
         if runner.row["product"] == "pyrvo" and "orca" in single:
             row |= agreement_with_rvo2(people)
         rows.append(row)
@@ -132,6 +138,8 @@ def asked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             two = [row for row in rows if _measured(row, what) is not None]
             for name, column in (("by_the_wall", "ratio"), ("by_longest_part", "ratio_by_longest_part"), ("cores_of_others", "cores_of_others")):
                 one[name] = {f"{row['ground']}, {row['ids']}": row[column] for row in two}
+            alone = [row for row in rows if row["model"] == f"orca{TWICE}" and "ratio" in row]
+            one["two_crowds_at_once"] = {f"{row['ground']}, {row['ids']}": row["ratio"] for row in alone}
         told.append(one)
     return told
 
@@ -226,6 +234,7 @@ def main(given: list[str] | None = None) -> None:
             print(f"    by the wall's clock, which counts where others use up to {IDLE} cores: {said(one['by_the_wall'])}")
             print(f"    by the processor time of serial work and of longest parts, which counts elsewhere: {said(one['by_longest_part'])}")
             print(f"    cores that others used meanwhile: {said(one['cores_of_others'])}")
+            print(f"    two crowds at once, which share no work: what a second core of this machine is worth at best: {said(one['two_crowds_at_once'])}")
     print(verdict(told, missing))
 
 

@@ -25,7 +25,8 @@ def run(capsys, *more):
 def test_every_model_has_a_row_for_each_crowd_and_number_of_threads(capsys):
     document = run(capsys, "--products", "crowdsim")
     found = {(row["model"], row["threads"], row["ground"], row["ids"]) for row in document["rows"]}
-    assert found == {(model, threads, *place) for model in available_models() for threads in (1, 2) for place in PLACES}
+    pairs = {(f"orca{avoidance.TWICE}", 2, *place) for place in PLACES}
+    assert found == pairs | {(model, threads, *place) for model in available_models() for threads in (1, 2) for place in PLACES}
     assert all(row["cpu_ns"] > 0.0 and row["turns"] == 2 for row in document["rows"])
     assert document["processor"] and document["date"] and document["versions"]["numba"]
 
@@ -96,6 +97,19 @@ def test_two_threads_are_judged_by_processor_time_where_others_use_the_machine()
     rows[2] |= {"ratio": 5.0, "ratio_by_longest_part": 1.6, "cores_of_others": 1.5}
     one = avoidance.asked(rows)[1]
     assert (one["measured"], one["met"], one["by_the_wall"]) == (1.6, False, {"pillars, shuffled": 5.0})
+
+
+def test_two_crowds_at_once_walk_as_one_does_and_say_what_a_second_core_is_worth(capsys):
+    people = crowd(600)
+    pair, alone = avoidance.Pair(people, "orca"), avoidance.Walker(people, "orca")
+    for _ in range(3):
+        pair.step()
+        alone.step()
+    pair.close()
+    assert all(np.array_equal(walker.position, alone.position) for walker in pair.walkers)
+    document = run(capsys, "--products", "crowdsim", "--models", "orca", "--ids", "shuffled", "--grounds", "pillars")
+    asked = next(one for one in document["asked"] if "two threads" in one["asked"])
+    assert 0.3 < asked["two_crowds_at_once"]["pillars, shuffled"] < 3.0
 
 
 @pytest.mark.parametrize("ground", ["open", "pillars"])
