@@ -62,8 +62,8 @@ def test_a_recording_whose_granted_work_was_changed_is_found_out(tmp_path):
     assert crowdsim(["run", SCENARIOS / "room-evacuation.yaml", "-o", path, "-q", *sets]).returncode == 3
     with h5py.File(path, "r+") as file:
         ticks = file["ticks"][:]
-        assert ticks["expansions_granted"][0] > 0
-        ticks["expansions_granted"][0] = 0
+        first = int((ticks["expansions_granted"] > 0).argmax())  # when the first asks for a path
+        ticks["expansions_granted"][first] = 0
         file["ticks"][:] = ticks
     done = crowdsim(["verify", "--budget-from", path])
-    assert done.returncode == 6 and "tick 1" in done.stderr
+    assert done.returncode == 6 and f"tick {first + 1}:" in done.stderr, done.stderr
