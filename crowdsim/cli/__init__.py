@@ -20,6 +20,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "budget": Verb("budget", "budget", "Show where the time of ticks went, and who broke the budget."),
     "export": Verb("export", "export", "Write a recording as CSV or for JuPedSim's tools."),
     "info": Verb("info", "info", "Show what a recording holds."),
     "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),

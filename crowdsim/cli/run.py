@@ -73,6 +73,8 @@ def run(
         say_json(_as_json(verdict, simulation, kept.path if kept else None, code))
     elif not quiet:
         say(verdict_text(verdict.as_dict(), simulation.scenario.tick, kept.path if kept else None))
+        if kept is not None and simulation.scenario.budget.values.get("milliseconds"):
+            say(f"milliseconds decided how far searches got: the next run will differ. To run this one again: crowdsim verify --budget-from {kept.path}")
     return int(code)
 
 

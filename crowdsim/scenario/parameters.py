@@ -69,12 +69,22 @@ class Chosen:
 
 @dataclass(frozen=True)
 class BudgetParameters:
-    """How much work may be done in one tick."""
+    """How much work may be done in one tick: so much work, or what fits into so many milliseconds."""
 
     work: int = param(
         0, "expansions", low=0, high=10**9,
         why="polygons that path searches may expand in a tick, some 0.2 us each; smaller lets agents wait longer for a path, larger makes single ticks long; "
         "0 is 2,000, or one for each agent where there are more",
+    )  # fmt: skip
+    milliseconds: float = param(
+        0.0, "ms", low=0.0, high=10_000.0, source="S0 section 3.3",
+        why="what a whole tick may take, of which searches get what the other systems leave; smaller lets agents wait longer for a path, larger makes frames "
+        "long; how far searches get then depends on the machine, and the run is marked so; 0 lets work decide, the same in every run",
+    )  # fmt: skip
+    slice: int = param(
+        1000, "expansions", low=1, high=10**9, source="S0 section 3.3",
+        why="searched between two looks at the clock, some 0.2 to 0.5 ms; larger overruns the milliseconds by more, half a slice on average; smaller hands out "
+        "searches more often, which costs time",
     )  # fmt: skip
 
 
@@ -199,14 +209,7 @@ def _checked(
     whose = f"{owner} has" if section.selector else f"{section.name} has"
     for key, item in given.items():
         path = (*above, key)
-        if section.name == "budget" and key == "milliseconds":
-            problems.add(
-                path,
-                "a budget in milliseconds is not offered in this version: what a run computes would depend on how busy the machine is",
-                "Give the work of a tick instead, for example {work: 100000}; the milliseconds that it takes are always measured.",
-                key=True,
-            )
-        elif key not in known:
+        if key not in known:
             hint = suggestion(key, known)
             problems.add(path, f'{whose} no parameter "{key}"', f"{hint} Known are {listed(known)}.".strip() if known else "It has no parameters.", key=True)
         elif isinstance(item.value, (list, dict)) and not isinstance(known[key].default, tuple):
@@ -215,7 +218,23 @@ def _checked(
             problems.add(path, complaint, f"Default: {known[key].default}. {known[key].why[:1].upper()}{known[key].why[1:]}.")
         else:
             values[key] = _points(plain(item)) if isinstance(known[key].default, tuple) else type(known[key].default)(item.value)
-    return values
+    return _one_budget(values, given, problems, above) if "milliseconds" in values else values
+
+
+def _one_budget(values: dict[str, Any], given: Mapping[str, Node], problems: Problems, above: Path) -> dict[str, Any]:
+    """Return what one kind of budget has, the work or the milliseconds: what the other has would do nothing."""
+    if not values["milliseconds"]:
+        if "slice" in given:
+            problem = "slices are searched between two looks at the clock, but no clock decides here"
+            problems.add((*above, "slice"), problem, "Give milliseconds beside it.", key=True)
+        return {name: value for name, value in values.items() if name not in ("milliseconds", "slice")}
+    if values["work"]:
+        problems.add(
+            (*above, "work") if "work" in given else above,
+            f"work is {values['work']:,} and milliseconds {values['milliseconds']:g}, but one of them decides how far searches get",
+            "Keep work for runs that are the same each time, milliseconds for frames that are short; the other is 0.",
+        )
+    return {name: value for name, value in values.items() if name != "work"}
 
 
 def _points(value: Any) -> tuple[tuple[float, float], ...]:

@@ -20,6 +20,7 @@ from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.geometry import wkt_of
 from crowdsim.scenario.model import Scenario
+from crowdsim.schedule.budget import milliseconds_of
 from crowdsim.systems.base import Tick
 from crowdsim.systems.record import DIGEST_COLUMNS
 from crowdsim.world.columns import AgentColumns
@@ -65,6 +66,7 @@ class Recorder:
             plugins={chosen.name: asdict(origin) for chosen in scenario.models if (origin := origin_of(chosen.name)) is not None},
             threads=threads,
             exact=self.trace,
+            reproducible=not milliseconds_of(scenario),
         )
         self.writer = RecordingWriter(
             out,

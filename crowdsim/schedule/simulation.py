@@ -25,6 +25,7 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.schedule.agents_view import AgentsView
 from crowdsim.schedule.asked import as_scenario
+from crowdsim.schedule.budget import budget_of
 from crowdsim.schedule.given import rows_of, velocities_of
 from crowdsim.schedule.listeners import Listeners
 from crowdsim.schedule.probes import Probes
@@ -34,14 +35,13 @@ from crowdsim.schedule.warm import warm_kernels
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.follow import Follow
-from crowdsim.systems.plan import Plan, default_budget
+from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
 from crowdsim.systems.watch import Watch
 from crowdsim.systems.ways import FollowWays, PlanWays, Ways, targets_of
-from crowdsim.systems.ways import default_budget as default_grid_budget
 from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
@@ -67,6 +67,9 @@ class Simulation:
         Whether a finished recording of that name is replaced.
     warm : bool
         Have all kernels compiled or loaded before the first tick.
+    granted : mapping of int to int, optional
+        For a scenario with a budget in milliseconds: how much work each tick grants, as `crowdsim.schedule.budget.recorded_grants` reads it from a
+        recording. The run then does what that one did, and no clock decides.
 
     Raises
     ------
@@ -79,8 +82,9 @@ class Simulation:
     """
 
     def __init__(
-        self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True
-    ) -> None:
+        self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True,
+        granted: Mapping[int, int] | None = None,
+    ) -> None:  # fmt: skip
         self.team = Team(threads)
         self.scenario = scenario = as_scenario(scenario)
         if warm:
@@ -92,6 +96,7 @@ class Simulation:
         self.recorder: Recorder | None = None
         self.systems: list[System] = []
         self.probes = Probes(names)
+        self.budget = budget_of(scenario, planning=names.index(Plan.__name__), granted=granted)
         self.ledger = Ledger(self.built)
         self._listeners = Listeners()
         self._wall_s = 0.0
@@ -123,11 +128,10 @@ class Simulation:
     def _make(self, kind: type[System]) -> System:
         """Make a system; those that need more than the world get it here."""
         world, scenario = self.world, self.scenario
-        work = int(scenario.budget.values["work"])
         if kind in (Plan, Follow) and scenario.navigation.name == "grid":
-            return self._make_ways(kind, work or default_grid_budget(scenario.agent_count))
+            return self._make_ways(kind)
         if kind is Plan:
-            return Plan(world, make_planner(scenario, world), work or default_budget(scenario.agent_count))
+            return Plan(world, make_planner(scenario, world), self.budget)
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is SlowDown:
@@ -142,14 +146,14 @@ class Simulation:
             return Record(world, self.recorder)
         return kind(world)
 
-    def _make_ways(self, kind: type[System], work: int) -> System:
+    def _make_ways(self, kind: type[System]) -> System:
         """Make what takes the place of Plan and Follow where ways are found on a grid."""
         world, navigation = self.world, self.scenario.navigation
         if kind is Plan:
             world.has_corridors = False
             grid = grid_of(self.scenario, self.built)
             planner = GridPlanner(grid, targets_of(world.goals), navigation.parameters(WayParameters))
-            return PlanWays(world, planner, Ways(navigation.parameters(WalkParameters)), work)
+            return PlanWays(world, planner, Ways(navigation.parameters(WalkParameters)), self.budget)
         ways = next(system.ways for system in self.systems if isinstance(system, PlanWays))
         return FollowWays(world, ways)
 
@@ -221,6 +225,7 @@ class Simulation:
         events = self.world.events.take()
         self.counts = tick.counts
         self.probes.note(readings)
+        self.budget.note(readings)
         self.ledger.note(tick.number, tick.counts, events)
         if self.recorder is not None:
             self.recorder.tick(tick, readings, events)
@@ -414,6 +419,7 @@ class Simulation:
         """Return everything that lives as named arrays: enough to go on bit for bit in another process."""
         parts: list[tuple[str, Mapping[str, NDArray[Any]]]] = [("world", self.world.state()), ("ledger", self.ledger.state())]
         parts += [(f"systems/{type(system).__name__}", system.state()) for system in self.systems]
+        parts.append(("tasks", self.budget.tasks.state()))
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -426,6 +432,7 @@ class Simulation:
         self.ledger.restore(part("ledger"))
         for system in self.systems:
             system.restore(part(f"systems/{type(system).__name__}"))
+        self.budget.tasks.restore(part("tasks"))
 
 
 def _let_go(recorder: Recorder, owner: int) -> None:

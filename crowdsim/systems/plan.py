@@ -12,6 +12,7 @@ from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.slices import Budget, SearchTask
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -31,8 +32,8 @@ class Plan(System):
     ----------
     world : World
     planner : Planner
-    budget : int
-        Expansions a tick.
+    budget : Budget
+        Says how far searches get in a tick.
     """
 
     reads = (
@@ -41,14 +42,16 @@ class Plan(System):
     writes = (
         "activity", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed", "corner_post",
     )
-    counts = ("expansions", "requests_open", "oldest_request_ticks")
+    counts = SearchTask.counts
 
-    def __init__(self, world: World, planner: Planner, budget: int) -> None:
+    def __init__(self, world: World, planner: Planner, budget: Budget) -> None:
         super().__init__(world)
         self.planner, self.budget = planner, budget
+        self.searches = SearchTask("searches", planner, self._apply, budget.tasks)
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
+        self.budget.begin()
         world, agents = self.world, self.world.agents
         wants = np.flatnonzero((agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0))
         if len(wants):
@@ -57,15 +60,10 @@ class Plan(System):
             agents.path_status[wants] = PathStatus.PENDING
             agents.path_tick[wants] = tick.number
             # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the way back to where the search began.
-            for row in wants.tolist():
+            for row in wants[agents.corridor_capacity[wants] < world.corridors.capacity_for(0)].tolist():
                 self._make_room(row, 0)
             agents.corridor_length[wants] = 0
-        answers, expansions = self.planner.advance(self.budget, tick.team)
-        if len(answers.entity):
-            self._apply(tick, answers)
-        tick.counts["expansions"] = expansions
-        tick.counts["requests_open"] = self.planner.waiting
-        tick.counts["oldest_request_ticks"] = tick.number - self.planner.oldest_tick(tick.number)
+        self.searches.run(tick, self.budget)
 
     def _apply(self, tick: Tick, answers: Answers) -> None:
         world, agents = self.world, self.world.agents
@@ -124,3 +122,4 @@ class Plan(System):
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
         self.planner.restore(state)
+        self.searches.restored(self.world.tick)

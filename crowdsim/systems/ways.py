@@ -14,6 +14,7 @@ from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.slices import Budget, SearchTask
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -75,31 +76,28 @@ class PlanWays(System):
     planner : GridPlanner
         Its targets are those of `targets_of`.
     ways : Ways
-    budget : int
-        Expansions a tick.
+    budget : Budget
+        Says how far searches get in a tick.
     """
 
     reads = ("entity", "activity", "goal", "position", "radius", "path_status", "path_tick")
     writes = ("activity", "path_status", "path_tick", "goal_piece")
-    counts = ("expansions", "requests_open", "oldest_request_ticks")
+    counts = SearchTask.counts
 
-    def __init__(self, world: World, planner: GridPlanner, ways: Ways, budget: int) -> None:
+    def __init__(self, world: World, planner: GridPlanner, ways: Ways, budget: Budget) -> None:
         super().__init__(world)
         self.planner, self.ways, self.budget = planner, ways, budget
+        self.searches = SearchTask("searches", planner, self._apply, budget.tasks)
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
+        self.budget.begin()
         agents = self.world.agents
         self.ways.keep_up(self.world)
         wants = np.flatnonzero((agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0))
         if len(wants):
             self._ask(tick, wants)
-        answers, expansions = self.planner.advance(self.budget, tick.team)
-        if len(answers.entity):
-            self._apply(tick, answers)
-        tick.counts["expansions"] = expansions
-        tick.counts["requests_open"] = self.planner.waiting
-        tick.counts["oldest_request_ticks"] = tick.number - self.planner.oldest_tick(tick.number)
+        self.searches.run(tick, self.budget)
 
     def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask for ways to the pieces of the goals that are nearest as the crow flies, round those who stand now."""
@@ -161,6 +159,7 @@ class PlanWays(System):
         """Take back what `state()` gave."""
         self.planner.restore({name[8:]: array for name, array in state.items() if name.startswith("planner/")})
         self.ways.restore({name[5:]: array for name, array in state.items() if name.startswith("ways/")})
+        self.searches.restored(self.world.tick)
 
 
 class FollowWays(System):

@@ -64,6 +64,8 @@ class Budget:
     """Numbers of the budget."""
 
     work: int = param(2000, "expansions", low=0, high=10**9, why="larger makes single ticks long")
+    milliseconds: float = param(0.0, "ms", low=0.0, high=10_000.0, why="0 lets work decide")
+    slice: int = param(1000, "expansions", low=1, high=10**9, why="searched between two looks at the clock")
 
 
 OWNERS: dict[str, dict[str, Owner]] = {

@@ -1,0 +1,177 @@
+"""Budgets: how much long work a tick does, said in work, in milliseconds, or by a recorded run (SYSTEMS T3).
+
+Work is the same in every run. Milliseconds keep a frame short, and make what a run computes depend on the machine; so what each tick granted is recorded,
+and a recorded run can be run again from that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.recording.reader import Recording
+from crowdsim.scenario.model import Scenario
+from crowdsim.schedule.slicer import DEFAULT_SLICE, ClockMeter, GrantMeter, Slicer, WorkMeter
+from crowdsim.systems.plan import default_budget
+from crowdsim.systems.slices import Spent
+from crowdsim.systems.ways import default_budget as default_grid_budget
+
+RECENT_TICKS = 20  # Ticks whose costs tell what the other systems will need. Fewer forget a rare peak, more let one peak starve the searches for long.
+GRANTED = "expansions_granted"  # the count of each tick that a run is run again from
+
+
+class WorkBudget:
+    """So much work a tick.
+
+    Parameters
+    ----------
+    tasks : Slicer
+    work : int, >= 1, expansions
+    """
+
+    def __init__(self, tasks: Slicer, work: int) -> None:
+        self.tasks, self.work = tasks, work
+
+    def begin(self) -> None:
+        """Do nothing: no clock decides."""
+
+    def spend(self, tick: int) -> Spent:
+        """Let the tasks have the slices of this tick."""
+        return self.tasks.run(tick, WorkMeter(self.work))
+
+    def note(self, readings: NDArray[np.int64]) -> None:
+        """Do nothing with the clock readings of a tick."""
+
+
+class ClockBudget:
+    """So many milliseconds a tick, for all systems together.
+
+    Long work gets what the others leave: the milliseconds less the largest cost of all other systems over the last 20 ticks, and one slice at least. The
+    cost of planning itself, requests and what is done with answers, is on its own account. Readings are no part of any state: a run that goes on from a
+    saved one begins without them.
+
+    Parameters
+    ----------
+    tasks : Slicer
+    milliseconds : float, ms
+    planning : int
+        Place of the planning system in the readings.
+    clock : callable
+        Returns nanoseconds.
+    """
+
+    def __init__(self, tasks: Slicer, milliseconds: float, planning: int, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self.tasks, self.milliseconds = tasks, milliseconds
+        self._planning, self._clock = planning, clock
+        self._others: deque[int] = deque(maxlen=RECENT_TICKS)
+        self._began = 0
+
+    @property
+    def share_ns(self) -> int:
+        """What planning may take in the tick that comes, ns; below 0 where the others alone take longer than the frame."""
+        return int(self.milliseconds * 1e6) - max(self._others, default=0)
+
+    def begin(self) -> None:
+        """Note that planning begins."""
+        self._began = self._clock()
+
+    def spend(self, tick: int) -> Spent:
+        """Let the tasks have the slices of this tick."""
+        return self.tasks.run(tick, ClockMeter(self.share_ns, self._began, self._clock))
+
+    def note(self, readings: NDArray[np.int64]) -> None:
+        """Take the clock readings of a tick that is over, ns, shape (systems,)."""
+        self._others.append(int(readings.sum() - readings[self._planning]))
+
+
+class RecordedBudget:
+    """As much work in each tick as a recorded run granted.
+
+    Parameters
+    ----------
+    tasks : Slicer
+    granted : mapping of int to int
+        Work granted, by tick.
+    """
+
+    def __init__(self, tasks: Slicer, granted: Mapping[int, int]) -> None:
+        self.tasks, self._granted = tasks, granted
+
+    def begin(self) -> None:
+        """Do nothing: no clock decides."""
+
+    def spend(self, tick: int) -> Spent:
+        """Let the tasks have the slices of this tick.
+
+        Raises
+        ------
+        CrowdsimError
+            If the recorded run did not come to this tick.
+        """
+        if tick not in self._granted:
+            last = max(self._granted, default=0)
+            raise CrowdsimError(f"the recorded budget ends with tick {last:,} and cannot say how far searches get in tick {tick:,}. Stop there.")
+        return self.tasks.run(tick, GrantMeter(self._granted[tick]))
+
+    def note(self, readings: NDArray[np.int64]) -> None:
+        """Do nothing with the clock readings of a tick."""
+
+
+def recorded_grants(recording: Recording) -> dict[int, int]:
+    """Return how much work each tick of a recorded run granted, by tick.
+
+    Parameters
+    ----------
+    recording : Recording
+
+    Raises
+    ------
+    RecordingError
+        If it does not say.
+    """
+    if GRANTED not in [count.name for count in recording.layout.counts]:
+        raise RecordingError(f"{recording.path}: does not say how many expansions each tick granted. Recordings of crowdsim say so from 0.1.0 on.")
+    ticks = recording.table("ticks")
+    return {int(tick): int(granted) for tick, granted in zip(ticks["tick"], ticks[GRANTED], strict=True)}
+
+
+AnyBudget = WorkBudget | ClockBudget | RecordedBudget
+
+
+def milliseconds_of(scenario: Scenario) -> float:
+    """Return the milliseconds that a tick of a scenario may take; 0 where work decides, the same in every run."""
+    return float(scenario.budget.values.get("milliseconds", 0.0))
+
+
+def budget_of(scenario: Scenario, *, planning: int, granted: Mapping[int, int] | None = None) -> AnyBudget:
+    """Return the budget that a scenario asks for.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    planning : int
+        Place of the planning system among the systems.
+    granted : mapping of int to int, optional
+        What a recorded run of it granted; see `recorded_grants`.
+
+    Raises
+    ------
+    CrowdsimError
+        If grants are given and no clock decides in the scenario.
+    """
+    values = scenario.budget.values
+    tasks = Slicer(int(values.get("slice", DEFAULT_SLICE)))
+    milliseconds = milliseconds_of(scenario)
+    if granted is not None:
+        if not milliseconds:
+            raise CrowdsimError("this run has a budget of work, not of milliseconds: it is the same each time, and needs no recorded budget.")
+        return RecordedBudget(tasks, granted)
+    if milliseconds:
+        return ClockBudget(tasks, milliseconds, planning)
+    default = default_grid_budget if scenario.navigation.name == "grid" else default_budget
+    return WorkBudget(tasks, int(values.get("work", 0)) or default(scenario.agent_count))

@@ -1,0 +1,128 @@
+"""What a system has to know of the time slicer: long work is done in slices, and somebody else says how many there are in a tick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
+
+from crowdsim.systems.base import Tick
+
+
+class Wish(Enum):
+    """What a task wants after a slice."""
+
+    GO_ON = "go on"  # in this tick, if there is time
+    NEXT_TICK = "next tick"  # nothing more can be done in this one
+    DONE = "done"  # a task that is done once leaves the slicer; a periodic one is due again after its period
+
+
+class Progress(NamedTuple):
+    """What a slice came to.
+
+    Attributes
+    ----------
+    used : int
+        Work done, in expansions of a search, or what takes as long.
+    wish : Wish
+    """
+
+    used: int
+    wish: Wish
+
+
+Work = Callable[[int], Progress]  # does at most so much, and says what it came to
+
+
+class Spent(NamedTuple):
+    """What the slices of one tick came to.
+
+    Attributes
+    ----------
+    slices : int
+    granted, used : int
+        Work that the slices were allowed to do, and did.
+    oldest_ticks : int
+        How long the task that is due and has waited longest has had no slice.
+    """
+
+    slices: int
+    granted: int
+    used: int
+    oldest_ticks: int
+
+
+class Tasks(Protocol):
+    """Where long work is registered; `crowdsim.schedule.slicer.Slicer` is one."""
+
+    def add(self, name: str, work: Work, *, due: int, period: int = 0, head_start: int = 0) -> None:
+        """Register a task that wants its first slice at tick `due`."""
+
+    def remove(self, name: str) -> bool:
+        """Take a task off; return whether it was there."""
+
+    def __contains__(self, name: object) -> bool: ...
+
+
+class Budget(Protocol):
+    """Says how much long work a tick does; see `crowdsim.schedule.budget`."""
+
+    @property
+    def tasks(self) -> Tasks:
+        """Return where long work is registered."""
+
+    def begin(self) -> None:
+        """Note that planning begins: what it takes from now on is on its account."""
+
+    def spend(self, tick: int) -> Spent:
+        """Let the tasks have the slices of this tick."""
+
+
+class SearchTask:
+    """The searches of one planner as a task: it is there while requests wait (S0, section 3.3).
+
+    Parameters
+    ----------
+    name : str
+        Of the task; one for each planner of a world.
+    planner : object
+        With `advance(budget, team)`, which returns answers and the expansions made, `waiting` and `oldest_tick`.
+    take : callable
+        Called with the tick and the answers of each slice that has some: what is done with them is on the account of the slice.
+    tasks : Tasks
+    """
+
+    counts = ("expansions", "expansions_granted", "slices", "requests_open", "oldest_request_ticks")
+
+    def __init__(self, name: str, planner: Any, take: Callable[[Tick, Any], None], tasks: Tasks) -> None:
+        self.name, self.expansions = name, 0
+        self._planner, self._take, self._tasks = planner, take, tasks
+        self._tick: Tick | None = None
+
+    def run(self, tick: Tick, budget: Budget) -> None:
+        """Register the task if there is something to search for, let all tasks have the slices of the tick, and count."""
+        self._tick, self.expansions = tick, 0
+        if self._planner.waiting and self.name not in self._tasks:
+            self._tasks.add(self.name, self._slice, due=tick.number)
+        spent = budget.spend(tick.number)
+        tick.counts["expansions"] = self.expansions
+        tick.counts["expansions_granted"] = spent.granted
+        tick.counts["slices"] = spent.slices
+        tick.counts["requests_open"] = self._planner.waiting
+        tick.counts["oldest_request_ticks"] = tick.number - self._planner.oldest_tick(tick.number)
+
+    def _slice(self, most: int) -> Progress:
+        assert self._tick is not None
+        answers, expansions = self._planner.advance(most, self._tick.team)
+        self.expansions += expansions
+        if len(answers.entity):
+            self._take(self._tick, answers)
+        if not self._planner.waiting:
+            return Progress(expansions, Wish.DONE)
+        return Progress(expansions, Wish.GO_ON if expansions or len(answers.entity) else Wish.NEXT_TICK)
+
+    def restored(self, tick: int) -> None:
+        """Register the task, or take it off, as the requests of a planner that was restored want it."""
+        self._tasks.remove(self.name)
+        if self._planner.waiting:
+            self._tasks.add(self.name, self._slice, due=tick)
