@@ -95,6 +95,44 @@ def _is_hidden(start, end, zone_wall, first, last, x, y, px, py):
     return False
 
 
+@inlined_kernel
+def _density_at(cells, wall_start, wall_end, zone_wall, first_wall, last_wall, slot, ux, uy, radius, ahead):
+    """Return the density in the disc whose centre lies `ahead` of an agent in the direction (ux, uy); see `slow_down`."""
+    cells_x, cells_y, cells_start = cells.x, cells.y, cells.start
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
+    has_heights = z.size > 0
+    square = radius * radius
+    x, y = cells_x[slot], cells_y[slot]
+    centre_x, centre_y = x + ahead * ux, y + ahead * uy
+    total = np.int64(0)
+    plane = plane_numbers(cells.origin, cells.shape, cells.plane[slot])
+    first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, cells.per_metre, centre_x, centre_y, radius)
+    while columns > 0:
+        for line in range(first_line, first_line + lines):
+            cell = first_cell + (line & row_mask) * table_columns + first_column
+            for other in range(np.int64(cells_start[cell]), np.int64(cells_start[cell + columns])):
+                dx, dy = cells_x[other] - centre_x, cells_y[other] - centre_y
+                away = dx * dx + dy * dy
+                if other == slot or away >= square:
+                    continue
+                if has_heights and not share_ground(z, slope_x, slope_y, step, slot, other, cells_x[other] - x, cells_y[other] - y):
+                    continue
+                if not _is_hidden(wall_start, wall_end, zone_wall, first_wall, last_wall, x, y, cells_x[other], cells_y[other]):
+                    total = total + np.int64((1.0 - away / square) * _FIXED)
+        first_column, columns, wrapped = 0, wrapped, 0
+    density = 0.0
+    if total > 0:
+        weight = total / _FIXED
+        seen = len(PLACES)
+        if first_wall < last_wall:
+            for place_x, place_y in PLACES:
+                px, py = centre_x + radius * (place_x * ux - place_y * uy), centre_y + radius * (place_x * uy + place_y * ux)
+                seen -= _is_hidden(wall_start, wall_end, zone_wall, first_wall, last_wall, x, y, px, py)
+        own = max(0.0, 1.0 - ahead * ahead / square)
+        density = (weight + own * min(1.0, weight)) * len(PLACES) / (_HALF_PI * square * max(seen, _LEAST_SEEN))
+    return density
+
+
 @kernel
 def slow_down(start, stop, cells, walls, zone, wanted, walking, numbers, out, density):
     """Lower the preferred speeds of agents by the density ahead of them.
@@ -112,8 +150,9 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, numbers, out, de
         Preferred velocities.
     walking : (n,) uint8
         0: the velocity stays as it is.
-    numbers : (5,) float64
-        Radius of the disc in which density is measured (m), how far ahead its centre lies (m), steepness, jam density (1/m^2), least share.
+    numbers : (9,) float64
+        Radius of the disc in which density is measured (m), how far ahead its centre lies (m), steepness, jam density (1/m^2), least share; radius and
+        centre of the disc of the press (m), the density from which it counts (1/m^2), and the share of what is more than that.
     out : (n, 2) float64, m/s
         Receives the preferred velocities; must not alias `wanted`.
     density : (n,) float64, 1/m^2
@@ -121,56 +160,35 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, numbers, out, de
 
     Notes
     -----
-    Density is the sum of 1 - r^2 / R^2 over everybody in the disc, over what that weight comes to on the ground in the disc, as far as the agent
+    Density is the sum of 1 - r^2 / R^2 over everybody in a disc, over what that weight comes to on the ground in the disc, as far as the agent
     sees both from where it is: walls neither thin a crowd out nor let the next room count. The agent itself counts as far as there are others, so
-    that nobody is slowed down by being there. Twin: `tests/reference/density_speed.py`.
+    that nobody is slowed down by being there. Two discs are looked at: one ahead, and, for the press right before an agent, a small one, of which
+    a share counts of what is more than both a bound and the density ahead. Twin: `tests/reference/density_speed.py`.
     """
-    radius, ahead, steepness, jam_density, least = numbers
     wall_start, wall_end, zone_start, zone_wall = walls
-    cells_x, cells_y, cells_row, cells_start, per_metre = cells.x, cells.y, cells.row, cells.start, cells.per_metre
-    cells_plane, origin, shape = cells.plane, cells.origin, cells.shape
-    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
-    has_heights = z.size > 0
-    square = radius * radius
-    own = max(0.0, 1.0 - ahead * ahead / square)
+    radius, ahead, steepness, jam_density, least, press_radius, press_ahead, press_from, press_share = numbers
     for slot in range(start, stop):
-        row = np.int64(cells_row[slot])
+        row = np.int64(cells.row[slot])
         wx, wy = wanted[row, 0], wanted[row, 1]
         out[row, 0], out[row, 1], density[row] = wx, wy, 0.0
         speed = np.sqrt(wx * wx + wy * wy)
         if walking[row] == 0 or not speed > 0.0:
             continue
-        x, y = cells_x[slot], cells_y[slot]
         ux, uy = wx / speed, wy / speed
-        centre_x, centre_y = x + ahead * ux, y + ahead * uy
         first_wall, last_wall = zone_start[zone[row]], zone_start[zone[row] + 1]
-        total = np.int64(0)
-        plane = plane_numbers(origin, shape, cells_plane[slot])
-        first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, per_metre, centre_x, centre_y, radius)
-        while columns > 0:
-            for line in range(first_line, first_line + lines):
-                cell = first_cell + (line & row_mask) * table_columns + first_column
-                for other in range(np.int64(cells_start[cell]), np.int64(cells_start[cell + columns])):
-                    dx, dy = cells_x[other] - centre_x, cells_y[other] - centre_y
-                    away = dx * dx + dy * dy
-                    if other == slot or away >= square:
-                        continue
-                    if has_heights and not share_ground(z, slope_x, slope_y, step, slot, other, cells_x[other] - x, cells_y[other] - y):
-                        continue
-                    if not _is_hidden(wall_start, wall_end, zone_wall, first_wall, last_wall, x, y, cells_x[other], cells_y[other]):
-                        total = total + np.int64((1.0 - away / square) * _FIXED)
-            first_column, columns, wrapped = 0, wrapped, 0
-        if total == 0:
-            continue
-        weight = total / _FIXED
-        seen = len(PLACES)
-        if first_wall < last_wall:
-            for place_x, place_y in PLACES:
-                px, py = centre_x + radius * (place_x * ux - place_y * uy), centre_y + radius * (place_x * uy + place_y * ux)
-                seen -= _is_hidden(wall_start, wall_end, zone_wall, first_wall, last_wall, x, y, px, py)
-        measured = (weight + own * min(1.0, weight)) * len(PLACES) / (_HALF_PI * square * max(seen, _LEAST_SEEN))
-        share = weidmann_share(measured, steepness, jam_density, least)
-        out[row, 0], out[row, 1], density[row] = wx * share, wy * share, measured
+        measured = 0.0
+        press = 0.0
+        for disc in range(2 if press_share > 0.0 else 1):  # one loop, so that the search is compiled once
+            reach, centre = (radius, ahead) if disc == 0 else (press_radius, press_ahead)
+            found = _density_at(cells, wall_start, wall_end, zone_wall, first_wall, last_wall, slot, ux, uy, reach, centre)
+            if disc == 0:
+                measured = found
+            else:
+                press = found
+        measured += press_share * max(0.0, press - max(measured, press_from))
+        if measured > 0.0:
+            share = weidmann_share(measured, steepness, jam_density, least)
+            out[row, 0], out[row, 1], density[row] = wx * share, wy * share, measured
 
 
 @dataclass(frozen=True)
@@ -199,6 +217,23 @@ class Weidmann:
         why="how far ahead that disc lies. With 2.1 m doors let as many through as people do; smaller counts those beside who wait too and chokes doors "
         "(0.4 to 1 persons a second and metre at 0.6 m), larger looks past the nearest",
     )  # fmt: skip
+    press_radius: float = param(
+        0.8, "m", above=0.0, high=10.0, source="ours",
+        why="radius of the small disc in which the press right before an agent is measured",
+    )  # fmt: skip
+    press_ahead: float = param(
+        0.4, "m", low=0.0, high=10.0, source="ours",
+        why="how far ahead the small disc lies",
+    )  # fmt: skip
+    press_from: float = param(
+        3.0, "1/m2", low=0.0, high=20.0, source="ours",
+        why="density there from which on the press slows people down; smaller slows crowds that are not pressed, too",
+    )  # fmt: skip
+    press_share: float = param(
+        0.3, "", low=0.0, high=1.0, source="ours",
+        why="share that counts of what is more. With 0.3 the specific flow rises with the width of a door, as that of people does; 0 leaves the press out, and it "
+        "stays the same from 1.2 m on",
+    )  # fmt: skip
     least: float = param(
         0.1, "", low=0.0, high=1.0, source="ours",
         why="share of the free speed that is left in any crowd; 0 lets jams stand for good, larger presses on in them",
@@ -219,7 +254,8 @@ class SpeedLaw:
     @property
     def reach(self) -> float:
         """How far from an agent walls matter, m."""
-        return self.parameters.radius + self.parameters.ahead
+        own = self.parameters
+        return max(own.radius + own.ahead, own.press_radius + own.press_ahead)
 
     def apply(
         self, cells: Cells, walls: Walls, zone: NDArray[np.int64], wanted: NDArray[np.float64], walking: NDArray[np.uint8], team: Team,
@@ -227,6 +263,6 @@ class SpeedLaw:
     ) -> None:  # fmt: skip
         """Write lowered preferred velocities and the densities that lowered them; see `slow_down`."""
         own = self.parameters
-        numbers = np.array([own.radius, own.ahead, own.steepness, own.jam_density, own.least])
+        numbers = np.array([own.radius, own.ahead, own.steepness, own.jam_density, own.least, own.press_radius, own.press_ahead, own.press_from, own.press_share])
         lists = (walls.start, walls.end, walls.zone_start, walls.zone_wall)
         team.run(slow_down, len(wanted), cells, lists, zone, wanted, walking, numbers, out, density)

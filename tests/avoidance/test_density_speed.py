@@ -62,10 +62,10 @@ def test_densities_agree_with_the_twin(seed, walled):
     layer = (np.arange(len(position)) % 3 == 0).astype(np.int32)
     walls = walls_from_rings([ROOM, BAR]) if walled else no_walls()
     ends = list(zip(walls.start.tolist(), walls.end.tolist()))
-    radius, ahead = (1.0, 1.5) if seed % 2 else (1.3, 0.4)
-    out, density = slowed(position, wanted, walls=walls, layer=layer, radius=radius, ahead=ahead)
+    parameters = {"radius": 1.0, "ahead": 1.5} if seed % 2 else {"radius": 1.3, "ahead": 0.4, "press_radius": 0.6, "press_ahead": 0.5, "press_from": 1.0}
+    out, density = slowed(position, wanted, walls=walls, layer=layer, **parameters)
     for row in range(len(position)):
-        expected = twin.density_ahead(row, position.tolist(), layer, wanted.tolist(), ends, radius, ahead)
+        expected = twin.felt_density(row, position.tolist(), layer, wanted.tolist(), ends, Weidmann(**parameters))
         assert density[row] == pytest.approx(expected, rel=1e-7, abs=1e-8)
         assert np.allclose(out[row], wanted[row] * twin.weidmann_share(expected), rtol=1e-6)
 
@@ -78,6 +78,19 @@ def test_an_even_crowd_has_its_density_and_the_walls_of_a_corridor_do_not_thin_i
     assert density[inside].mean() == pytest.approx(1.0 / spacing**2, rel=0.1)
     _, unwalled = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)))
     assert unwalled[inside].mean() < 0.85 / spacing**2
+
+
+def test_a_press_right_before_somebody_slows_him_down_where_the_ground_ahead_is_empty():
+    """As behind a narrow door: nobody stands 2 m ahead, four stand shoulder to shoulder within half a metre."""
+    position = np.array([[0.0, 0.0], [0.45, 0.1], [0.5, -0.3], [0.3, 0.4], [0.35, -0.45]])
+    wanted = np.tile([1.0, 0.0], (5, 1))
+    out, density = slowed(position, wanted)
+    assert density[0] > 0.2 and out[0, 0] < 1.0
+    assert density[0] == pytest.approx(0.3 / 0.6 * slowed(position, wanted, press_share=0.6)[1][0])
+    assert slowed(position, wanted, press_share=0.0)[1][0] == 0.0
+    assert slowed(position, wanted, press_from=12.0)[1][0] == 0.0
+    assert slowed(position, wanted, press_radius=0.3, press_ahead=0.0)[1][0] == 0.0
+    assert slowed(position, wanted, press_ahead=3.0)[1][0] == 0.0
 
 
 def test_the_crowd_in_the_next_room_does_not_count():

@@ -25,8 +25,15 @@ def crosses(a, b, p, q):
     return side(a, b, p) >= 0.0 > side(a, b, q) and (side(p, q, a) >= 0.0) != (side(p, q, b) >= 0.0)
 
 
+def felt_density(row, position, layer, wanted, walls, law):
+    """Return the density that slows one agent down, 1/m^2: that ahead of it, and a share of what the press right before it has more than that."""
+    far = density_ahead(row, position, layer, wanted, walls, law.radius, law.ahead)
+    press = density_ahead(row, position, layer, wanted, walls, law.press_radius, law.press_ahead)
+    return far + law.press_share * max(0.0, press - max(far, law.press_from))
+
+
 def density_ahead(row, position, layer, wanted, walls, radius, ahead):
-    """Return the density that one agent sees ahead, 1/m^2; `walls` are pairs of points."""
+    """Return the density in a disc ahead of one agent, 1/m^2; `walls` are pairs of points."""
     x, y = position[row]
     speed = math.hypot(*wanted[row])
     ux, uy = wanted[row][0] / speed, wanted[row][1] / speed
