@@ -171,7 +171,9 @@ def mesh_from_polygons(
     def is_exit(start: NDArray[np.int32], end: NDArray[np.int32], edge: NDArray[np.int64]) -> NDArray[np.bool_]:
         return _open_edges(points, start, end, np.repeat(layer, sizes)[edge], openings)
 
-    mesh, walls = mesh_of_arrays(points, polygon_start, edge_vertex, layer, is_exit, paces=paces, joined=joined, clearance=clearance, slopes=slopes, heights=heights)
+    mesh, walls = mesh_of_arrays(
+        points, polygon_start, edge_vertex, layer, is_exit, paces=paces, joined=joined, clearance=clearance, slopes=slopes, heights=heights
+    )
     zone_start, zone_wall = flood_wall_lists(mesh, len(walls.start), float(wall_reach))
     return mesh, walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=float(wall_reach))
 
@@ -203,7 +205,11 @@ def mesh_of_arrays(
     layer : (np,) int32
     is_exit : callable
         Called with begins, ends and numbers of the edges that have no twin; returns which of them are no walls.
-    paces, joined, clearance, slopes, heights
+    paces : (np, 2) float64, optional
+    joined : pairs of layers, optional
+    clearance : float, m
+    slopes : (np, 2) float64, optional
+    heights : (np,) float64, m, optional
         See `mesh_from_polygons`.
     widest : (ne,) float64, m, optional
         Bodies that are wider than this cannot cross an edge, whatever its ends say; inf where there is no such bound.

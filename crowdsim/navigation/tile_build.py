@@ -55,7 +55,7 @@ class TileMesh(NamedTuple):
 
     def same_as(self, other: TileMesh) -> bool:
         """Return whether two tiles are equal to the last bit."""
-        return all(np.array_equal(mine, theirs) for mine, theirs in zip(self, other, strict=True))
+        return all(np.array_equal(getattr(self, field), getattr(other, field)) for field in self._fields)
 
 
 def build_tile(ground: TileGround, tile: int, *, most_sides: int) -> TileMesh | None:

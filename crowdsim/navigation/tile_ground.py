@@ -8,6 +8,7 @@ walls beyond the border.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,7 +161,7 @@ class _Cut:
             if lines is not None:
                 stops = lines.entered(a, b, stops)
             row = [tuple(a), *stops, tuple(b)]
-            parts = [(*p, *q) for p, q in zip(row[:-1], row[1:], strict=True) if p != q]
+            parts = [(*p, *q) for p, q in itertools.pairwise(row) if p != q]
             owner.append(np.full(len(parts), number))
             pieces.append(np.array(parts, dtype=np.float64).reshape(-1, 4))
         table, whose = np.concatenate(pieces), np.concatenate(owner)
@@ -238,7 +239,7 @@ class _Lines:
         for (axis, place), known in sorted(self.stops.items()):
             line = round(place / self.size)
             along = sorted(known.values())
-            for low, high in zip(along[:-1], along[1:], strict=True):
+            for low, high in itertools.pairwise(along):
                 tile = int(np.floor(0.5 * (low + high) / self.size))
                 if axis == 0:
                     rows.append((place, low, place, high))

@@ -153,7 +153,7 @@ class TiledMesh:
         Raises
         ------
         NavigationError
-            If a tile to remove is not there, or one to add is; nothing is changed then.
+            If a tile to remove is not there, or one to add is, or lies elsewhere; nothing is changed then.
         """
         gone = sorted(set(remove))
         added = dict(add) if isinstance(add, Mapping) else dict.fromkeys(add)
@@ -164,6 +164,7 @@ class TiledMesh:
         for tile in added:
             if self.is_there[tile] and tile not in gone:
                 raise NavigationError(f"tile {self.name_of(tile)} is there already; remove it first, or in the same change")
+            self._refuse_misplaced(tile, added[tile])
         for tile in gone:
             self._kept_flags[tile], self._kept_areas[tile] = self._own(self.flags, tile).copy(), self._own(self.areas, tile).copy()
         for tile in gone:
@@ -204,8 +205,8 @@ class TiledMesh:
         if stale.any():
             old = int(handle[stale][0])
             raise NavigationError(
-                f"{int(stale.sum())} of {len(handle)} handles are stale, the first names polygon {handles.polygon_of(old)} of tile {handles.tile_of(old)} with salt "
-                f"{handles.salt_of(old)}: its tile was removed. Look the polygons up anew"
+                f"{int(stale.sum())} of {len(handle)} handles are stale: the first names polygon {handles.polygon_of(old)} of tile {handles.tile_of(old)} "
+                f"with salt {handles.salt_of(old)}, and that was removed. Look the polygons up anew"
             )
         return self.polygons_of(handle)
 
@@ -214,6 +215,12 @@ class TiledMesh:
             if tile not in self._content:
                 first, last = self.first, (self.first[0] + self.shape[0] - 1, self.first[1] + self.shape[1] - 1)
                 raise NavigationError(f"there is no tile number {tile}: tiles go from {first} to {last} (column, row), and those without ground do not count")
+
+    def _refuse_misplaced(self, tile: int, content: TileMesh | None) -> None:
+        low = np.array(self.name_of(tile)) * self.size
+        if content is not None and ((content.vertex < low - 1e-3).any() or (content.vertex > low + self.size + 1e-3).any()):
+            (ax, ay), (bx, by) = content.vertex.min(axis=0), content.vertex.max(axis=0)
+            raise NavigationError(f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to tile {self.name_of(tile)}")
 
     def _own(self, values: NDArray[Any], tile: int) -> NDArray[Any]:
         return values[self.first_polygon[tile] : self.first_polygon[tile + 1]]
@@ -265,7 +272,8 @@ class TiledMesh:
         """
         reference = state["reference"]
         if self.is_stale(reference)[0]:
-            raise NavigationError(f"the state is of tile {int(handles.tile_of(reference[0]))} with salt {int(handles.salt_of(reference[0]))}, which was removed since")
+            tile, salt = int(handles.tile_of(reference[0])), int(handles.salt_of(reference[0]))
+            raise NavigationError(f"the state is of tile {tile} with salt {salt}, which was removed since")
         tile = int(handles.tile_of(reference[0]))
         flags, areas = self._own(self.flags, tile), self._own(self.areas, tile)
         if len(state["flags"]) != len(flags) or len(state["areas"]) != len(areas):
@@ -292,6 +300,7 @@ class TiledMesh:
             "flags": np.concatenate([self._kept_flags[tile] for tile in known]),
             "areas": np.concatenate([self._kept_areas[tile] for tile in known]),
             "place": np.array([self.size, *self.first, *self.shape, self.wall_reach]),
+            "cells": np.array([*self._cells.origin, self._cells.size, *self._cells.shape]),
             **pack_tiles({tile: self._content[tile] for tile in other}),
         }
 
@@ -299,6 +308,8 @@ class TiledMesh:
         """Take back what `state()` of a mesh that was built alike gave; handles that were valid then are valid again."""
         if len(state["salt"]) != self.tile_count:
             raise NavigationError(f"the state is of a mesh of {len(state['salt'])} tiles, this one has {self.tile_count}")
+        x, y, size, columns, rows = state["cells"].tolist()
+        self._cells = Cells(np.array([x, y]), size, np.array([columns, rows], dtype=np.int64))
         self._content = dict(self._built) | unpack_tiles(state)
         self.salt, self.is_there = state["salt"].copy(), state["is_there"].astype(np.bool_)
         known = sorted(self._content)
@@ -311,7 +322,10 @@ class TiledMesh:
     def from_state(cls, state: Mapping[str, NDArray[Any]]) -> TiledMesh:
         """Return the mesh whose ``state(whole=True)`` this is (S1, "Save Games"): nothing of the ground is needed."""
         size, column, row, columns, rows, reach = state["place"].tolist()
-        mesh = cls(unpack_tiles(state), size, (int(column), int(row)), (int(columns), int(rows)), reach)
+        tiles = unpack_tiles(state)
+        # Tiles that were taken out may not fit to those that are there: all come together only in `restore`.
+        mesh = cls(dict(list(tiles.items())[:1]), size, (int(column), int(row)), (int(columns), int(rows)), reach)
+        mesh._built = tiles
         mesh.restore(state)
         return mesh
 
@@ -349,7 +363,9 @@ def build_tiles(
         Valid.
     size : float, m
         Side of a tile.
-    openings, parameters, wall_reach
+    openings : shapely geometry, optional
+    parameters : MeshParameters, optional
+    wall_reach : float, m
         See `crowdsim.navigation.build.build_mesh`.
 
     Returns
