@@ -70,7 +70,7 @@ def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Tria
     collection = shapely.constrained_delaunay_triangles(ground)
     corners = shapely.get_coordinates(collection).reshape(-1, 4, 2)[:, :3]
     vertices, index = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
-    triangles = _in_fixed_order(vertices, index.reshape(-1, 3).astype(np.int32))
+    triangles = in_fixed_order(vertices, index.reshape(-1, 3).astype(np.int32))
     _check_cover(vertices, triangles, ground)
     neighbours = neighbours_of(triangles)
     make_delaunay(vertices, triangles, neighbours)
@@ -79,7 +79,7 @@ def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Tria
     return Triangulation(vertices, triangles, neighbours)
 
 
-def _in_fixed_order(vertices: NDArray[np.float64], triangles: NDArray[np.int32]) -> NDArray[np.int32]:
+def in_fixed_order(vertices: NDArray[np.float64], triangles: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the triangles counter-clockwise, each from its lowest vertex on, sorted: the library's order is not part of its contract."""
     a, b, c = (vertices[triangles[:, i]] for i in range(3))
     area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])

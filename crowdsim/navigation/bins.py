@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from crowdsim.kernels import inlined_kernel, kernel
 from crowdsim.navigation.mesh import LOCATE_TOLERANCE_M
 
+Bins = tuple[NDArray[np.float64], float, NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]  # origin, size, shape, start, polygon as in `NavMesh`
 
-def make_bins(
-    points: NDArray[np.float64], polygon_start: NDArray[np.int32], edge_vertex: NDArray[np.int32], edge_end: NDArray[np.int32]
-) -> tuple[NDArray[np.float64], float, NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+
+def make_bins(points: NDArray[np.float64], polygon_start: NDArray[np.int32], edge_vertex: NDArray[np.int32], edge_end: NDArray[np.int32]) -> Bins:
     """Return a uniform grid of cells with the polygons that come near them; some two cells a polygon, whatever the extent."""
     corner = points[edge_vertex, :2]
     origin, extent = corner.min(axis=0), np.ptp(corner, axis=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.geometry.triangulation import is_open, triangulate
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import kernel
-from crowdsim.navigation.bins import make_bins
+from crowdsim.navigation.bins import Bins, make_bins
 from crowdsim.navigation.merge import merge_to_convex
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.wall_lists import flood_wall_lists, make_walls
@@ -166,35 +166,97 @@ def mesh_from_polygons(
     sizes = np.array([len(corners) for corners in polygons], dtype=np.int64)
     polygon_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     edge_vertex = np.array([v for corners in polygons for v in corners], dtype=np.int32)
-    edge_end = np.array([v for corners in polygons for v in corners[1:] + corners[:1]], dtype=np.int32)
-    edge_polygon = np.repeat(np.arange(len(polygons), dtype=np.int32), sizes)
-    edge_twin = _twins(edge_vertex, edge_end, len(points))
     layer = np.zeros(len(polygons), dtype=np.int32) if layers is None else layers.astype(np.int32)
+
+    def is_exit(start: NDArray[np.int32], end: NDArray[np.int32], edge: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return _open_edges(points, start, end, np.repeat(layer, sizes)[edge], openings)
+
+    mesh, walls = mesh_of_arrays(
+        points, polygon_start, edge_vertex, layer, is_exit, paces=paces, joined=joined, clearance=clearance, slopes=slopes, heights=heights
+    )
+    zone_start, zone_wall = flood_wall_lists(mesh, len(walls.start), float(wall_reach))
+    return mesh, walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=float(wall_reach))
+
+
+def mesh_of_arrays(
+    points: NDArray[np.float64],
+    polygon_start: NDArray[np.int32],
+    edge_vertex: NDArray[np.int32],
+    layer: NDArray[np.int32],
+    is_exit: Callable[[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]], NDArray[np.bool_]],
+    *,
+    paces: NDArray[np.float64] | None = None,
+    joined: Iterable[tuple[int, int]] | None = None,
+    clearance: float = CLEARANCE_M,
+    slopes: NDArray[np.float64] | None = None,
+    heights: NDArray[np.float64] | None = None,
+    widest: NDArray[np.float64] | None = None,
+    parted: NDArray[np.bool_] | None = None,
+    bins: Bins | None = None,
+) -> tuple[NavMesh, Walls]:
+    """Return a mesh of polygons that are given as arrays, and its walls without lists of those near each polygon.
+
+    Parameters
+    ----------
+    points : (nv, 3) float64, m
+    polygon_start : (np + 1,) int32
+    edge_vertex : (ne,) int32
+        See `NavMesh`.
+    layer : (np,) int32
+    is_exit : callable
+        Called with begins, ends and numbers of the edges that have no twin; returns which of them are no walls.
+    paces : (np, 2) float64, optional
+    joined : pairs of layers, optional
+    clearance : float, m
+    slopes : (np, 2) float64, optional
+    heights : (np,) float64, m, optional
+        See `mesh_from_polygons`.
+    widest : (ne,) float64, m, optional
+        Bodies that are wider than this cannot cross an edge, whatever its ends say; inf where there is no such bound.
+    parted : (ne,) bool, optional
+        Nobody crosses edges one side of which is parted and the other is not; they are no walls.
+    bins : Bins, optional
+        Cells to locate points with; by default some of about the size of a polygon.
+
+    Raises
+    ------
+    NavigationError
+        If two polygons have the same side of an edge.
+    """
+    sizes = np.diff(polygon_start).astype(np.int64)
+    edge_end = np.empty_like(edge_vertex)
+    edge_end[:-1] = edge_vertex[1:]
+    edge_end[polygon_start[1:] - 1] = edge_vertex[polygon_start[:-1]]
+    edge_polygon = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    edge_twin = _twins(edge_vertex, edge_end, len(points))
     if joined is not None:
         _part_floors(edge_twin, layer[edge_polygon], joined)
     boundary = np.flatnonzero(edge_twin < 0)
-    wall_edges = boundary[~_open_edges(points, edge_vertex[boundary], edge_end[boundary], layer[edge_polygon[boundary]], openings)]
+    if parted is not None:
+        edge_twin[(edge_twin >= 0) & (parted != parted[edge_twin])] = -1
+    wall_edges = boundary[~is_exit(edge_vertex[boundary], edge_end[boundary], boundary)]
     is_wall_vertex = np.zeros(len(points), dtype=np.uint8)
     is_wall_vertex[edge_vertex[wall_edges]] = 1
     is_wall_vertex[edge_end[wall_edges]] = 1
     span = points[edge_end, :2] - points[edge_vertex, :2]
     both_walls = (is_wall_vertex[edge_vertex] & is_wall_vertex[edge_end]).astype(bool)
     edge_width = np.where(edge_twin < 0, 0.0, np.where(both_walls, np.hypot(span[:, 0], span[:, 1]), np.inf))
+    if widest is not None:
+        edge_width = np.minimum(edge_width, widest)
     pair_start = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
     pair_width = np.empty(int(pair_start[-1]))
     measure_pairs(points, is_wall_vertex, polygon_start, edge_vertex, pair_start, pair_width)
-    origin, size, shape, bin_start, bin_polygon = make_bins(points, polygon_start, edge_vertex, edge_end)
+    origin, size, shape, bin_start, bin_polygon = make_bins(points, polygon_start, edge_vertex, edge_end) if bins is None else bins
     edge_wall, walls = make_walls(points, polygon_start, edge_vertex, edge_end, edge_polygon, edge_twin, wall_edges, layer)
     mesh = NavMesh(
         points, is_wall_vertex, polygon_start, layer, edge_vertex, edge_end, edge_polygon, edge_twin, edge_wall, edge_width,
         pair_start, pair_width, 0.5 * (points[edge_vertex, :2] + points[edge_end, :2]), origin, size, shape, bin_start, bin_polygon,
         points[edge_vertex[polygon_start[:-1]], 2] if heights is None else np.array(heights, dtype=np.float64),
         _slopes(points, polygon_start, edge_vertex) if slopes is None else np.array(slopes, dtype=np.float64),
-        np.ones((len(polygons), 2)) if paces is None else np.array(paces, dtype=np.float64),
-        _parts(edge_polygon, edge_twin, len(polygons)), STEP_OF_CLEARANCE * clearance,
+        np.ones((len(sizes), 2)) if paces is None else np.array(paces, dtype=np.float64),
+        _parts(edge_polygon, edge_twin, len(sizes)), STEP_OF_CLEARANCE * clearance,
     )
-    zone_start, zone_wall = flood_wall_lists(mesh, len(walls.start), float(wall_reach))
-    return mesh, walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=float(wall_reach))
+    return mesh, walls
 
 
 def _open_edges(

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 POLYGON_BITS = 28  # 268 million polygons a tile
 TILE_BITS = 20  # a million tiles; 15 bits are left for the salt, the sign bit stays clear
+SALT_BITS = 63 - TILE_BITS - POLYGON_BITS
 NULL = 0
+FIRST_SALT = 1
 _POLYGON_MASK = (1 << POLYGON_BITS) - 1
 _TILE_MASK = (1 << TILE_BITS) - 1
+_LAST_SALT = (1 << SALT_BITS) - 1
 
 
 def pack(salt: Any, tile: Any, polygon: Any) -> Any:
@@ -33,3 +39,33 @@ def tile_of(handle: Any) -> Any:
 def polygon_of(handle: Any) -> Any:
     """Return the polygon's index in its tile."""
     return handle & _POLYGON_MASK
+
+
+def next_salt(salt: int) -> int:
+    """Return the salt of a tile once it was removed; after the last (32,767) the first comes again, never 0."""
+    return salt + 1 if salt < _LAST_SALT else FIRST_SALT
+
+
+def find_polygons(handle: NDArray[np.int64], salt: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the polygons that handles name.
+
+    Parameters
+    ----------
+    handle : (n,) int64
+        Of whatever age.
+    salt : (tiles,) int64
+        Salts that tiles have now.
+    first : (tiles + 1,) int64
+        First polygon of each tile among those of all; a tile that is not there has none.
+
+    Returns
+    -------
+    (n,) int64
+        -1 for stale handles: null, of a tile that was removed or replaced since, or of one that never was. Twin: `tests/reference/handles.py`.
+    """
+    tile, polygon = tile_of(handle), polygon_of(handle)
+    known = tile < len(salt)
+    tile = np.where(known, tile, 0)
+    is_fresh = known & (handle > NULL) & (salt_of(handle) == salt[tile]) & (polygon < first[tile + 1] - first[tile])
+    found: NDArray[np.int64] = np.where(is_fresh, first[tile] + polygon, -1)
+    return found

@@ -1,0 +1,314 @@
+"""Ground cut into square tiles: which bits of wall, of tile border and of gaps each tile has (SYSTEMS M8).
+
+Tiles are meshed one by one, and yet their meshes have to fit together to the last bit and answer for every radius. Both follow from what is cut here, once,
+for all tiles. Lines of tiles run at whole multiples of the tile size. Where a wall or a gap (`crowdsim.geometry.triangulation`) crosses one, there is a *stop*,
+and both tiles get the same one as a vertex. A gap that a border cuts is an edge in each of its tiles, and keeps the width of the whole: so a body sees
+walls beyond the border.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.geometry.triangulation import EMPTY_DISC_SLACK, Triangulation, is_open, triangulate
+
+SNAP_M = 1e-6  # Walls that end this near to a line of tiles end on it, and stops this near to each other are one: as near as feet of gaps may come.
+
+
+@dataclass(frozen=True, eq=False)
+class TileGround:
+    """Ground cut along the lines of tiles.
+
+    Attributes
+    ----------
+    size : float, m
+        Side of a tile.
+    first : (int, int)
+        Column and row of the tile in the lower left: tile (i, j) covers ``i * size .. (i + 1) * size`` in x, likewise j in y.
+    shape : (int, int)
+        Columns and rows. The tile in column i and row j has the number ``(j - first[1]) * shape[0] + i - first[0]``.
+    points : (n, 2) float64, m
+    wall : (k, 2) int32
+        Ends of bits of the ground's boundary, ground on the left; each in one tile.
+    wall_open : (k,) bool
+        Part of an exit.
+    wall_tile : (k,) int32
+    border : (b, 2) int32
+        Bits of the lines of tiles inside the ground, from one stop to the next, upwards or to the right.
+    border_tile : (b, 2) int32
+        Tiles on the left and on the right.
+    gap : (g, 2) int32
+        Parts of gaps.
+    gap_tile : (g,) int32
+        One of the tiles with that part; -1 for parts on a border, which both tiles have anyway.
+    gap_width : (g,) float64, m
+        Width of the whole gap.
+    gap_of : (g,) int32
+        Which gap it is a part of.
+    gap_tiles : list of tuples of int
+        For each gap the tiles without which it is none.
+    ground : shapely geometry
+    """
+
+    size: float
+    first: tuple[int, int]
+    shape: tuple[int, int]
+    points: NDArray[np.float64]
+    wall: NDArray[np.int32]
+    wall_open: NDArray[np.bool_]
+    wall_tile: NDArray[np.int32]
+    border: NDArray[np.int32]
+    border_tile: NDArray[np.int32]
+    gap: NDArray[np.int32]
+    gap_tile: NDArray[np.int32]
+    gap_width: NDArray[np.float64]
+    gap_of: NDArray[np.int32]
+    gap_tiles: list[tuple[int, ...]]
+    ground: Any
+
+    @property
+    def tile_count(self) -> int:
+        """Number of tiles, those without ground included."""
+        return self.shape[0] * self.shape[1]
+
+
+def cut_ground(ground: Any, size: float, *, openings: Any = None, widest_gap: float) -> TileGround:
+    """Cut ground into tiles.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+        Valid; already cut at the outlines of openings.
+    size : float, m, > 0
+    openings : shapely geometry, optional
+    widest_gap : float, m
+        Gaps up to this width are kept: twice the largest radius that will ask.
+
+    Raises
+    ------
+    NavigationError
+        If the ground cannot be triangulated.
+    """
+    whole = triangulate(ground, openings=openings, widest_gap=widest_gap)
+    points = _snapped(whole.vertices, size)
+    owner, side = np.nonzero(whole.neighbours < 0)
+    start, end = whole.triangles[owner, side], whole.triangles[owner, (side + 1) % 3]
+    opened = is_open(whole.vertices[start], whole.vertices[end], openings)
+    gap_start, gap_end = _gaps(whole, np.unique(np.concatenate([start[~opened], end[~opened]])), widest_gap)
+    cut = _Cut(size)
+    walls = cut.segments(points[start], points[end])
+    lines = _Lines(size, np.concatenate([walls.start, walls.end]))
+    gaps = cut.segments(points[gap_start], points[gap_end], lines)
+    border, border_keys = lines.borders(ground, {(*a, *b) for a, b in zip(walls.start.tolist(), walls.end.tolist(), strict=True)})
+    return _numbered(size, walls, opened, gaps, np.hypot(*(whole.vertices[gap_end] - whole.vertices[gap_start]).T), border, border_keys, ground)
+
+
+def _snapped(points: NDArray[np.float64], size: float) -> NDArray[np.float64]:
+    """Return points of which those near a line of tiles lie on it."""
+    near = np.round(points / size) * size
+    return np.where(np.abs(points - near) <= SNAP_M, near, points)
+
+
+def _gaps(whole: Triangulation, wall_vertices: NDArray[np.int32], widest_gap: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the ends of the edges that may be gaps: between walls, not too wide, and without a corner of their triangles in the circle over them."""
+    at_wall = np.zeros(len(whole.vertices), dtype=np.bool_)
+    at_wall[wall_vertices] = True
+    t, i = np.nonzero(whole.neighbours > np.arange(len(whole.triangles))[:, None])
+    a, b, apex = (whole.triangles[t, (i + k) % 3] for k in range(3))
+    other = whole.neighbours[t, i]
+    far = whole.triangles[other].sum(axis=1) - a - b
+    place = whole.vertices
+    span = place[b] - place[a]
+    length2 = (span * span).sum(axis=1)
+    is_gap = at_wall[a] & at_wall[b] & (length2 <= widest_gap * widest_gap)
+    for corner in (apex, far):
+        inside = ((place[a] - place[corner]) * (place[b] - place[corner])).sum(axis=1)
+        is_gap &= inside > -4.0 * EMPTY_DISC_SLACK * length2 - SNAP_M * SNAP_M
+    return a[is_gap], b[is_gap]
+
+
+@dataclass(frozen=True, eq=False)
+class _Pieces:
+    """Segments cut at lines of tiles: start and end of each piece, (n, 2) m, and which segment it is of."""
+
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    owner: NDArray[np.int64]
+
+
+class _Cut:
+    """Cuts segments at the lines of tiles."""
+
+    def __init__(self, size: float) -> None:
+        self.size = size
+
+    def segments(self, start: NDArray[np.float64], end: NDArray[np.float64], lines: _Lines | None = None) -> _Pieces:
+        """Return the pieces of segments; with `lines`, the stops are entered there, and those that are there already are taken."""
+        low, high = np.minimum(start, end), np.maximum(start, end)
+        crosses = ((np.floor(low / self.size) + 1.0) * self.size < high).any(axis=1)
+        if lines is not None:
+            crosses |= self._on_line(start, end).any(axis=1)
+        owner, pieces = [np.flatnonzero(~crosses)], [np.hstack([start[~crosses], end[~crosses]])]
+        for number in np.flatnonzero(crosses).tolist():
+            a, b = start[number].tolist(), end[number].tolist()
+            stops = self._stops(a, b)
+            if lines is not None:
+                stops = lines.entered(a, b, stops)
+            row = [tuple(a), *stops, tuple(b)]
+            parts = [(*p, *q) for p, q in itertools.pairwise(row) if p != q]
+            owner.append(np.full(len(parts), number))
+            pieces.append(np.array(parts, dtype=np.float64).reshape(-1, 4))
+        table, whose = np.concatenate(pieces), np.concatenate(owner)
+        kept = (table[:, 0] != table[:, 2]) | (table[:, 1] != table[:, 3])
+        order = np.argsort(whose[kept], kind="stable")
+        table, whose = table[kept][order], whose[kept][order]
+        return _Pieces(np.ascontiguousarray(table[:, :2]), np.ascontiguousarray(table[:, 2:]), whose)
+
+    def _on_line(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return (start == end) & (np.round(start / self.size) * self.size == start)
+
+    def _stops(self, a: list[float], b: list[float]) -> list[tuple[float, float]]:
+        """Return where a segment crosses lines of tiles strictly between its ends, in order; a crossing of two lines is met exactly."""
+        found = []
+        for axis in range(2):
+            low, high = min(a[axis], b[axis]), max(a[axis], b[axis])
+            for k in range(int(np.floor(low / self.size)), int(np.ceil(high / self.size)) + 1):
+                at = k * self.size
+                if low < at < high:
+                    t = (at - a[axis]) / (b[axis] - a[axis])
+                    cross = a[1 - axis] + t * (b[1 - axis] - a[1 - axis])
+                    near = np.round(cross / self.size) * self.size
+                    cross = float(near if abs(cross - near) <= SNAP_M else cross)
+                    found.append((t, (at, cross) if axis == 0 else (cross, at)))
+        stops: list[tuple[float, float]] = []
+        for _, stop in sorted(found):
+            if stop not in stops:
+                stops.append(stop)
+        return stops
+
+
+class _Lines:
+    """The stops on all lines of tiles: of walls first; those of gaps are added."""
+
+    def __init__(self, size: float, points: NDArray[np.float64]) -> None:
+        self.size = size
+        self.low = np.floor(points.min(axis=0) / size).astype(int)
+        self.high = np.maximum(np.ceil(points.max(axis=0) / size).astype(int), self.low + 1)
+        self.stops: dict[tuple[int, float], dict[float, float]] = {}  # (axis, coordinate) -> stops along the line
+        on = np.round(points / size) * size == points
+        for axis in range(2):
+            corners = [k * size for k in range(self.low[1 - axis], self.high[1 - axis] + 1)]
+            for k in range(self.low[axis], self.high[axis] + 1):
+                self.stops[axis, k * size] = {corner: corner for corner in corners}
+            for place, along in np.unique(points[on[:, axis]][:, [axis, 1 - axis]], axis=0).tolist():
+                self.stops[axis, place][along] = along
+        self._sorted: dict[tuple[int, float], list[float]] = {}
+
+    def entered(self, a: list[float], b: list[float], stops: list[tuple[float, float]]) -> list[tuple[float, float]]:
+        """Enter the stops of a gap; return them with those taken that were there. A gap on a line stops wherever anything does."""
+        for axis in range(2):
+            if a[axis] == b[axis] and (axis, a[axis]) in self.stops:
+                low, high = sorted((a[1 - axis], b[1 - axis]))
+                inner = sorted(each for each in self.stops[axis, a[axis]].values() if low < each < high)
+                if a[1 - axis] > b[1 - axis]:
+                    inner.reverse()
+                return [(a[0], each) if axis == 0 else (each, a[1]) for each in inner]
+        return [self._entered_one(stop) for stop in stops]
+
+    def _entered_one(self, stop: tuple[float, float]) -> tuple[float, float]:
+        on = [axis for axis in range(2) if (axis, stop[axis]) in self.stops]
+        if len(on) == 2:
+            return stop
+        axis = on[0]
+        known = self.stops[axis, stop[axis]]
+        along = stop[1 - axis]
+        near = [each for each in known.values() if abs(each - along) <= SNAP_M] if along not in known else [along]
+        along = min(near, key=lambda each: (abs(each - along), each)) if near else along
+        known[along] = along
+        return (stop[0], along) if axis == 0 else (along, stop[1])
+
+    def borders(self, ground: Any, walls: set[tuple[float, ...]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the bits of lines inside the ground, (b, 4) m, with columns and rows of the tiles on their left and right, (b, 4)."""
+        rows, keys = [], []
+        for (axis, place), known in sorted(self.stops.items()):
+            line = round(place / self.size)
+            along = sorted(known.values())
+            for low, high in itertools.pairwise(along):
+                tile = int(np.floor(0.5 * (low + high) / self.size))
+                if axis == 0:
+                    rows.append((place, low, place, high))
+                    keys.append((line - 1, tile, line, tile))
+                else:
+                    rows.append((low, place, high, place))
+                    keys.append((tile, line, tile, line - 1))
+        table, tiles = np.array(rows), np.array(keys, dtype=np.int64)
+        shapely.prepare(ground)
+        inside = shapely.contains_xy(ground, 0.5 * (table[:, 0] + table[:, 2]), 0.5 * (table[:, 1] + table[:, 3]))
+        free = np.array([row not in walls and (*row[2:], *row[:2]) not in walls for row in rows], dtype=np.bool_)
+        return table[inside & free], tiles[inside & free]
+
+
+def _left_tile(start: NDArray[np.float64], end: NDArray[np.float64], size: float) -> NDArray[np.int64]:
+    """Return column and row of the tile of each piece, (n, 2); of one on a line, the tile on its left."""
+    middle = 0.5 * (start + end)
+    tile = np.floor(middle / size).astype(np.int64)
+    for axis in range(2):
+        line = np.round(start[:, axis] / size)
+        on = (start[:, axis] == end[:, axis]) & (line * size == start[:, axis])
+        upwards = end[:, 1 - axis] > start[:, 1 - axis]
+        left_is_before = upwards if axis == 0 else ~upwards
+        tile[on, axis] = (line[on] - left_is_before[on]).astype(np.int64)
+    return tile
+
+
+def _numbered(
+    size: float, walls: _Pieces, opened: NDArray[np.bool_], gaps: _Pieces, width: NDArray[np.float64], border: NDArray[np.float64],
+    border_keys: NDArray[np.int64], ground: Any,
+) -> TileGround:  # fmt: skip
+    """Number points and tiles."""
+    corners = np.concatenate([walls.start, walls.end, gaps.start, gaps.end, border[:, :2], border[:, 2:]]) + 0.0
+    points, index = np.unique(corners, axis=0, return_inverse=True)
+    ends = np.split(index.reshape(-1).astype(np.int32), np.cumsum([len(walls.owner)] * 2 + [len(gaps.owner)] * 2 + [len(border)]))
+    wall_key, gap_key = _left_tile(walls.start, walls.end, size), _left_tile(gaps.start, gaps.end, size)
+    keys = np.concatenate([wall_key, border_keys[:, :2], border_keys[:, 2:]])
+    first, last = keys.min(axis=0), keys.max(axis=0)
+    columns, rows = (last - first + 1).tolist()
+
+    def number(key: NDArray[np.int64]) -> NDArray[np.int32]:
+        return ((key[:, 1] - first[1]) * columns + key[:, 0] - first[0]).astype(np.int32)
+
+    wall_tile = number(wall_key)
+    on_line = np.zeros(len(gaps.owner), dtype=np.bool_)
+    for axis in range(2):
+        on_line |= (gaps.start[:, axis] == gaps.end[:, axis]) & (np.round(gaps.start[:, axis] / size) * size == gaps.start[:, axis])
+    other_key = _left_tile(gaps.end, gaps.start, size)
+    gap_tiles = _tiles_of_gaps(len(width), gaps, ends[2], ends[3], number(gap_key), number(other_key), ends[0], ends[1], wall_tile)
+    return TileGround(
+        size, (int(first[0]), int(first[1])), (columns, rows), points, np.column_stack(ends[0:2]), opened[walls.owner], wall_tile,
+        np.column_stack(ends[4:6]), np.column_stack([number(border_keys[:, :2]), number(border_keys[:, 2:])]),
+        np.column_stack(ends[2:4]), np.where(on_line, -1, number(gap_key)).astype(np.int32), width[gaps.owner], gaps.owner.astype(np.int32), gap_tiles, ground,
+    )  # fmt: skip
+
+
+def _tiles_of_gaps(
+    count: int, gaps: _Pieces, start: NDArray[np.int32], end: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32],
+    wall_start: NDArray[np.int32], wall_end: NDArray[np.int32], wall_tile: NDArray[np.int32],
+) -> list[tuple[int, ...]]:  # fmt: skip
+    """Return for each gap the tiles that it runs through, and those that alone have the wall at one of its ends."""
+    at_point: dict[int, set[int]] = {}
+    for a, b, tile in zip(wall_start.tolist(), wall_end.tolist(), wall_tile.tolist(), strict=True):
+        at_point.setdefault(a, set()).add(tile)
+        at_point.setdefault(b, set()).add(tile)
+    found: list[set[int]] = [set() for _ in range(count)]
+    for gap, a, b, one, other in zip(gaps.owner.tolist(), start.tolist(), end.tolist(), left.tolist(), right.tolist(), strict=True):
+        found[gap] |= {one, other}
+        for point in (a, b):
+            if len(at_point.get(point, ())) == 1:
+                found[gap] |= at_point[point]
+    return [tuple(sorted(each)) for each in found]

@@ -1,0 +1,392 @@
+"""A mesh in tiles that can be taken out, put back and replaced while bodies walk on it (SYSTEMS M8).
+
+Kernels see one `NavMesh`. When tiles change it is joined anew from those that are there, so that it depends on them only, and not on what was before; what
+keeps numbers of polygons or half-edges is told their new ones. What outlives changes are handles (`crowdsim.navigation.handles`): a tile that is removed gets
+a new salt, and all handles of its polygons are stale from then on, also after the same tile has been put back.
+
+Source: S1, "Save Games and All That", "Detour Serialization API", "Delta State".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import NavigationError
+from crowdsim.geometry.walls import Walls
+from crowdsim.navigation import handles
+from crowdsim.navigation.build import MeshParameters, cut_at_openings
+from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.tile_build import TileMesh, build_tile
+from crowdsim.navigation.tile_ground import TileGround, cut_ground
+from crowdsim.navigation.tile_join import Cells, Joined, join_tiles, make_cells
+from crowdsim.navigation.tile_state import pack_tiles, unpack_tiles
+from crowdsim.navigation.wall_lists import flood_wall_lists
+
+CLOSED = 1  # Flag of a polygon that nobody may enter or leave; the other bits of the flags are free for users.
+MOST_TILES = 1 << handles.TILE_BITS
+
+
+class Renumbered(NamedTuple):
+    """What became of the polygons and half-edges of a mesh.
+
+    Attributes
+    ----------
+    polygon : (old np,) int32
+        New numbers; -1 for those that are gone.
+    edge : (old ne,) int32
+        Likewise; -1 also for portals that lead nowhere any more.
+    is_narrower : (old np,) bool
+        Polygons that stayed, but where some body does not fit any more that did.
+    """
+
+    polygon: NDArray[np.int32]
+    edge: NDArray[np.int32]
+    is_narrower: NDArray[np.bool_]
+
+
+class TiledMesh:
+    """A mesh of tiles with salted handles.
+
+    Parameters
+    ----------
+    tiles : mapping of int to TileMesh
+        All there are, by number.
+    size : float, m
+    first : (int, int)
+        Column and row of tile 0; tile (i, j) covers ``i * size .. (i + 1) * size`` in x, likewise j in y.
+    shape : (int, int)
+        Columns and rows.
+    wall_reach : float, m
+        How far the wall lists of the polygons reach.
+
+    Attributes
+    ----------
+    mesh : NavMesh
+        Joined from the tiles that are there, plus one polygon, the last, that stands for no ground.
+    walls : Walls
+    salt : (tiles,) int64
+    flags : (np,) uint16
+        See `set_flags`.
+    areas : (np,) uint8
+        See `set_areas`.
+    """
+
+    def __init__(self, tiles: Mapping[int, TileMesh], size: float, first: tuple[int, int], shape: tuple[int, int], wall_reach: float) -> None:
+        self.size, self.first, self.shape, self.wall_reach = size, first, shape, float(wall_reach)
+        self._built = dict(tiles)  # as they were at the beginning
+        self._content = dict(tiles)  # as they are; of a tile that is not there, as it was
+        self._kept_flags = {tile: np.zeros(content.polygon_count, dtype=np.uint16) for tile, content in tiles.items()}
+        self._kept_areas = {tile: np.zeros(content.polygon_count, dtype=np.uint8) for tile, content in tiles.items()}
+        self.is_there = np.zeros(shape[0] * shape[1], dtype=np.bool_)
+        self.is_there[list(tiles)] = True
+        self.salt = np.full(len(self.is_there), handles.FIRST_SALT, dtype=np.int64)
+        self._cells: Cells = make_cells(tiles)
+        self._join()
+
+    @property
+    def tile_count(self) -> int:
+        """Number of tiles, those without ground included."""
+        return len(self.salt)
+
+    @property
+    def nowhere(self) -> int:
+        """The polygon that stands for no ground."""
+        return self.mesh.polygon_count - 1
+
+    def tile_at(self, x: float, y: float) -> int:
+        """Return the number of the tile over a point (m); -1 if none was ever there."""
+        return self.tile_named(int(np.floor(x / self.size)), int(np.floor(y / self.size)))
+
+    def tile_named(self, column: int, row: int) -> int:
+        """Return the number of the tile in a column and row; -1 if none was ever there."""
+        i, j = column - self.first[0], row - self.first[1]
+        tile = j * self.shape[0] + i
+        return tile if 0 <= i < self.shape[0] and 0 <= j < self.shape[1] and tile in self._content else -1
+
+    def name_of(self, tile: int) -> tuple[int, int]:
+        """Return the column and row of a tile."""
+        return tile % self.shape[0] + self.first[0], tile // self.shape[0] + self.first[1]
+
+    def tiles(self) -> list[int]:
+        """Return the numbers of the tiles that are there, ascending."""
+        return [int(tile) for tile in np.flatnonzero(self.is_there)]
+
+    def content(self, tile: int) -> TileMesh:
+        """Return the polygons of a tile; of one that is not there, those that it had."""
+        self._refuse_unknown([tile])
+        return self._content[tile]
+
+    def tile_of_polygon(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the tile of each polygon; the number of tiles for the one that stands for no ground."""
+        return np.searchsorted(self.first_polygon, polygon, side="right") - 1
+
+    def handles_of(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the handles of polygons, shape (n,); the null handle where there is no ground."""
+        return self._handle[polygon]
+
+    def polygons_of(self, handle: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the polygons that handles name, shape (n,); `nowhere` for stale ones."""
+        found = handles.find_polygons(handle, self.salt, self.first_polygon)
+        return np.where(found < 0, self.nowhere, found)
+
+    def is_stale(self, handle: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which handles name nothing any more, shape (n,)."""
+        return handles.find_polygons(handle, self.salt, self.first_polygon) < 0
+
+    def change(self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()) -> Renumbered:
+        """Take tiles out and put tiles in, at once.
+
+        Parameters
+        ----------
+        remove : iterable of int
+        add : mapping of int to (TileMesh or None), or iterable of int
+            None is the tile as it was when it was taken out, flags and areas included. A tile that is removed and added is replaced.
+
+        Returns
+        -------
+        Renumbered
+
+        Raises
+        ------
+        NavigationError
+            If a tile to remove is not there, or one to add is, or lies elsewhere; nothing is changed then.
+        """
+        gone = sorted(set(remove))
+        added = dict(add) if isinstance(add, Mapping) else dict.fromkeys(add)
+        self._refuse_unknown([*gone, *added])
+        for tile in gone:
+            if not self.is_there[tile]:
+                raise NavigationError(f"tile {self.name_of(tile)} is not there, so it cannot be removed")
+        for tile in added:
+            if self.is_there[tile] and tile not in gone:
+                raise NavigationError(f"tile {self.name_of(tile)} is there already; remove it first, or in the same change")
+            self._refuse_misplaced(tile, added[tile])
+        for tile in gone:
+            self._kept_flags[tile], self._kept_areas[tile] = self._own(self.flags, tile).copy(), self._own(self.areas, tile).copy()
+        for tile in gone:
+            self.is_there[tile] = False
+            self.salt[tile] = handles.next_salt(int(self.salt[tile]))
+        for tile, content in added.items():
+            self.is_there[tile] = True
+            if content is not None:
+                self._content[tile] = content
+                self._kept_flags[tile] = np.zeros(content.polygon_count, dtype=np.uint16)
+                self._kept_areas[tile] = np.zeros(content.polygon_count, dtype=np.uint8)
+        return self._rejoin(set(gone) | set(added))
+
+    def set_flags(self, handle: NDArray[np.int64], flags: int) -> Renumbered:
+        """Set the flags of polygons. CLOSED ones can be neither entered nor left; what the other bits mean is the caller's.
+
+        Raises
+        ------
+        NavigationError
+            If a handle is stale.
+        """
+        self.flags[self._fresh(handle)] = flags
+        return self._rejoin(set())
+
+    def set_areas(self, handle: NDArray[np.int64], area: int) -> None:
+        """Set the area type of polygons, 0 to 255; what it means is the caller's.
+
+        Raises
+        ------
+        NavigationError
+            If a handle is stale.
+        """
+        self.areas[self._fresh(handle)] = area
+
+    def _fresh(self, handle: NDArray[np.int64]) -> NDArray[np.int64]:
+        handle = np.atleast_1d(handle)
+        stale = self.is_stale(handle)
+        if stale.any():
+            old = int(handle[stale][0])
+            raise NavigationError(
+                f"{int(stale.sum())} of {len(handle)} handles are stale: the first names polygon {handles.polygon_of(old)} of tile {handles.tile_of(old)} "
+                f"with salt {handles.salt_of(old)}, and that was removed. Look the polygons up anew"
+            )
+        return self.polygons_of(handle)
+
+    def _refuse_unknown(self, tiles: Iterable[int]) -> None:
+        for tile in tiles:
+            if tile not in self._content:
+                first, last = self.first, (self.first[0] + self.shape[0] - 1, self.first[1] + self.shape[1] - 1)
+                raise NavigationError(f"there is no tile number {tile}: tiles go from {first} to {last} (column, row), and those without ground do not count")
+
+    def _refuse_misplaced(self, tile: int, content: TileMesh | None) -> None:
+        low = np.array(self.name_of(tile)) * self.size
+        if content is not None and ((content.vertex < low - 1e-3).any() or (content.vertex > low + self.size + 1e-3).any()):
+            (ax, ay), (bx, by) = content.vertex.min(axis=0), content.vertex.max(axis=0)
+            raise NavigationError(f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to tile {self.name_of(tile)}")
+
+    def _own(self, values: NDArray[Any], tile: int) -> NDArray[Any]:
+        return values[self.first_polygon[tile] : self.first_polygon[tile + 1]]
+
+    def _rejoin(self, changed: set[int]) -> Renumbered:
+        """Join the tiles anew; return what became of the polygons of those that have not changed."""
+        before = Joined(self.mesh, self.walls, self.first_polygon, self.first_edge)
+        for tile in range(self.tile_count):
+            if len(own := self._own(self.flags, tile)) and tile not in changed:
+                self._kept_flags[tile], self._kept_areas[tile] = own.copy(), self._own(self.areas, tile).copy()
+        self._join()
+        return renumber(before, Joined(self.mesh, self.walls, self.first_polygon, self.first_edge), changed)
+
+    def _join(self) -> None:
+        there = self.tiles()
+        closed = {tile: closed for tile in there if (closed := self._kept_flags[tile] & CLOSED != 0).any()}
+        joined = join_tiles({tile: self._content[tile] for tile in there}, self.tile_count, self._cells, closed)
+        self.first_polygon, self.first_edge = joined.first_polygon, joined.first_edge
+        self.mesh: NavMesh = joined.mesh
+        start, wall = flood_wall_lists(joined.mesh, len(joined.walls.start), self.wall_reach)
+        self.walls: Walls = joined.walls._replace(zone_start=start, zone_wall=wall, reach=self.wall_reach)
+        self.flags = np.concatenate([*(self._kept_flags[tile] for tile in there), np.zeros(1, dtype=np.uint16)])
+        self.areas = np.concatenate([*(self._kept_areas[tile] for tile in there), np.zeros(1, dtype=np.uint8)])
+        tile = np.repeat(np.arange(self.tile_count), np.diff(self.first_polygon))
+        handle = handles.pack(self.salt[tile], tile, np.arange(len(tile)) - self.first_polygon[tile])
+        self._handle: NDArray[np.int64] = np.append(handle, handles.NULL).astype(np.int64)
+
+    def tile_state(self, tile: int) -> dict[str, NDArray[Any]]:
+        """Return the flags and areas of a tile that is there as named arrays, with the reference that they are valid for (S1, "Delta State").
+
+        Raises
+        ------
+        NavigationError
+            If the tile is not there.
+        """
+        self._refuse_unknown([tile])
+        if not self.is_there[tile]:
+            raise NavigationError(f"tile {self.name_of(tile)} is not there, so it has no state to save")
+        reference = np.array([handles.pack(int(self.salt[tile]), tile, 0)], dtype=np.int64)
+        return {"reference": reference, "flags": self._own(self.flags, tile).copy(), "areas": self._own(self.areas, tile).copy()}
+
+    def restore_tile_state(self, state: Mapping[str, NDArray[Any]]) -> Renumbered:
+        """Take back what `tile_state` gave for the same version of the tile.
+
+        Raises
+        ------
+        NavigationError
+            If the tile was removed since, or has another number of polygons.
+        """
+        reference = state["reference"]
+        if self.is_stale(reference)[0]:
+            tile, salt = int(handles.tile_of(reference[0])), int(handles.salt_of(reference[0]))
+            raise NavigationError(f"the state is of tile {tile} with salt {salt}, which was removed since")
+        tile = int(handles.tile_of(reference[0]))
+        flags, areas = self._own(self.flags, tile), self._own(self.areas, tile)
+        if len(state["flags"]) != len(flags) or len(state["areas"]) != len(areas):
+            raise NavigationError(f"the state has {len(state['flags'])} polygons, but tile {self.name_of(tile)} has {len(flags)}")
+        flags[:], areas[:] = state["flags"], state["areas"]
+        return self._rejoin(set())
+
+    def state(self, *, whole: bool = False) -> dict[str, NDArray[Any]]:
+        """Return everything that lives as named arrays.
+
+        Parameters
+        ----------
+        whole : bool
+            Also the tiles that are as they were built: `from_state` then needs nothing else. Otherwise `restore` takes them from a mesh that was built alike.
+        """
+        there = self.tiles()
+        for tile in there:
+            self._kept_flags[tile], self._kept_areas[tile] = self._own(self.flags, tile).copy(), self._own(self.areas, tile).copy()
+        known = sorted(self._content)
+        other = known if whole else [tile for tile in known if self._content[tile] is not self._built.get(tile)]
+        return {
+            "salt": self.salt.copy(),
+            "is_there": self.is_there.astype(np.uint8),
+            "flags": np.concatenate([self._kept_flags[tile] for tile in known]),
+            "areas": np.concatenate([self._kept_areas[tile] for tile in known]),
+            "place": np.array([self.size, *self.first, *self.shape, self.wall_reach]),
+            "cells": np.array([*self._cells.origin, self._cells.size, *self._cells.shape]),
+            **pack_tiles({tile: self._content[tile] for tile in other}),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` of a mesh that was built alike gave; handles that were valid then are valid again."""
+        if len(state["salt"]) != self.tile_count:
+            raise NavigationError(f"the state is of a mesh of {len(state['salt'])} tiles, this one has {self.tile_count}")
+        x, y, size, columns, rows = state["cells"].tolist()
+        self._cells = Cells(np.array([x, y]), size, np.array([columns, rows], dtype=np.int64))
+        self._content = dict(self._built) | unpack_tiles(state)
+        self.salt, self.is_there = state["salt"].copy(), state["is_there"].astype(np.bool_)
+        known = sorted(self._content)
+        ends = np.cumsum([self._content[tile].polygon_count for tile in known])[:-1]
+        self._kept_flags = dict(zip(known, np.split(state["flags"].copy(), ends), strict=True))
+        self._kept_areas = dict(zip(known, np.split(state["areas"].copy(), ends), strict=True))
+        self._join()
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, NDArray[Any]]) -> TiledMesh:
+        """Return the mesh whose ``state(whole=True)`` this is (S1, "Save Games"): nothing of the ground is needed."""
+        size, column, row, columns, rows, reach = state["place"].tolist()
+        tiles = unpack_tiles(state)
+        # Tiles that were taken out may not fit to those that are there: all come together only in `restore`.
+        mesh = cls(dict(list(tiles.items())[:1]), size, (int(column), int(row)), (int(columns), int(rows)), reach)
+        mesh._built = tiles
+        mesh.restore(state)
+        return mesh
+
+
+def renumber(before: Joined, after: Joined, changed: set[int]) -> Renumbered:
+    """Return what became of polygons and half-edges as tiles changed; those of the tiles in `changed` are gone."""
+    polygon = np.full(before.mesh.polygon_count, -1, dtype=np.int32)
+    edge = np.full(before.mesh.edge_count, -1, dtype=np.int32)
+    is_narrower = np.zeros(before.mesh.polygon_count, dtype=np.bool_)
+    for tile in np.flatnonzero(np.diff(before.first_polygon)).tolist():
+        if tile in changed:
+            continue
+        old, new = (slice(int(each.first_polygon[tile]), int(each.first_polygon[tile + 1])) for each in (before, after))
+        polygon[old] = np.arange(new.start, new.stop)
+        old_edge, new_edge = (slice(int(each.first_edge[tile]), int(each.first_edge[tile + 1])) for each in (before, after))
+        edge[old_edge] = np.arange(new_edge.start, new_edge.stop)
+        old_pair, new_pair = (slice(int(m.pair_start[s.start]), int(m.pair_start[s.stop])) for m, s in ((before.mesh, old), (after.mesh, new)))
+        narrower_edge = after.mesh.edge_width[new_edge] < before.mesh.edge_width[old_edge]
+        narrower_pair = after.mesh.pair_width[new_pair] < before.mesh.pair_width[old_pair]
+        starts = before.mesh.polygon_start[old] - before.mesh.polygon_start[old.start]
+        pair_starts = before.mesh.pair_start[old] - before.mesh.pair_start[old.start]
+        is_narrower[old] = np.logical_or.reduceat(narrower_edge, starts) | np.logical_or.reduceat(narrower_pair, pair_starts)
+    edge[(edge >= 0) & (before.mesh.edge_twin >= 0) & (after.mesh.edge_twin[edge] < 0)] = -1
+    return Renumbered(polygon, edge, is_narrower)
+
+
+def build_tiles(
+    ground: Any, size: float, *, openings: Any = None, parameters: MeshParameters | None = None, wall_reach: float = 5.0
+) -> tuple[TiledMesh, TileGround]:
+    """Build the tiled mesh of walkable ground.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+        Valid.
+    size : float, m
+        Side of a tile.
+    openings : shapely geometry, optional
+    parameters : MeshParameters, optional
+    wall_reach : float, m
+        See `crowdsim.navigation.build.build_mesh`.
+
+    Returns
+    -------
+    TiledMesh
+    TileGround
+        With which `crowdsim.navigation.tile_build.tile_steps` makes tiles anew.
+
+    Raises
+    ------
+    NavigationError
+        If no mesh can be made, or the tiles are too many.
+    """
+    parameters = parameters or MeshParameters()
+    low_x, low_y, high_x, high_y = ground.bounds if not ground.is_empty else (0.0, 0.0, 0.0, 0.0)
+    wanted = ((high_x - low_x) / size + 1.0) * ((high_y - low_y) / size + 1.0)
+    if wanted > MOST_TILES:
+        raise NavigationError(f"tiles of {size:g} m make {wanted:,.0f} tiles of this ground, at most {MOST_TILES:,} are possible; make them larger")
+    if openings is not None and not openings.is_empty:
+        ground = cut_at_openings(ground, openings)
+    cut = cut_ground(ground, size, openings=openings, widest_gap=2.0 * parameters.widest_body)
+    sides = 3 if parameters.cells == "triangles" else parameters.most_sides
+    tiles = {tile: content for tile in range(cut.tile_count) if (content := build_tile(cut, tile, most_sides=sides)) is not None}
+    return TiledMesh(tiles, size, cut.first, cut.shape, wall_reach), cut
