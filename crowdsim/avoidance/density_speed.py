@@ -231,8 +231,8 @@ class Weidmann:
     )  # fmt: skip
     press_share: float = param(
         0.3, "", low=0.0, high=1.0, source="ours",
-        why="share that counts of what is more. With 0.3 the specific flow rises with the width of a door, as that of people does; 0 leaves the press out, and it "
-        "stays the same from 1.2 m on",
+        why="share that counts of what is more. With 0.3 the specific flow rises with the width of a door, as that of people does; 0 leaves the press "
+        "out, and it stays the same from 1.2 m on",
     )  # fmt: skip
     least: float = param(
         0.1, "", low=0.0, high=1.0, source="ours",
@@ -263,6 +263,7 @@ class SpeedLaw:
     ) -> None:  # fmt: skip
         """Write lowered preferred velocities and the densities that lowered them; see `slow_down`."""
         own = self.parameters
-        numbers = np.array([own.radius, own.ahead, own.steepness, own.jam_density, own.least, own.press_radius, own.press_ahead, own.press_from, own.press_share])
+        press = (own.press_radius, own.press_ahead, own.press_from, own.press_share)
+        numbers = np.array([own.radius, own.ahead, own.steepness, own.jam_density, own.least, *press])
         lists = (walls.start, walls.end, walls.zone_start, walls.zone_wall)
         team.run(slow_down, len(wanted), cells, lists, zone, wanted, walking, numbers, out, density)
