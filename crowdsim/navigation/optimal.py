@@ -28,7 +28,7 @@ from crowdsim.navigation.optimal_cones import (
     post_side,
     way_to_disc,
 )
-from crowdsim.navigation.optimal_goal import faces, is_ahead, is_too_tight, leaves_goal, outward, room_to_seed, stands_on
+from crowdsim.navigation.optimal_goal import faces, is_in_front, is_too_tight, leaves_goal, outward, room_to_seed, stands_on
 from crowdsim.navigation.optimal_slots import (
     BEST_NODE,
     BEST_TOTAL,
@@ -226,12 +226,11 @@ def _spread(
             if (ux != 0.0 or uy != 0.0) and ux * vy - uy * vx >= -IN_LINE * (abs(vx) + abs(vy)) * (abs(ux) + abs(uy)):
                 vx, vy, l_post = ux, uy, b
             is_seen = wx * vy - wy * vx > 0.0 or (vx == 0.0 and vy == 0.0) or (wx == 0.0 and wy == 0.0)
-            if entry < 0:
-                if not is_seen and wx * vx + wy * vy < 0.0:
-                    is_seen = stands_on(mesh, a, b, x, y)
-                # From a corner of the goal ways run between the outward normals of its two sides only; an edge behind its back sets no limit.
-                is_open = rx == 0.0 and ry == 0.0
-                is_seen = is_seen and (is_open or l_post == b or r_post == a or is_ahead(mesh, a, b, x, y, rx, ry))
+            if is_seen and l_post != b and r_post != a:
+                # Neither end of the edge cuts the cone: either the cone passes between them, or the edge is behind its root.
+                is_seen = is_in_front(mesh, a, b, x, y, wx, wy, vx, vy)
+            elif entry < 0 and not is_seen and wx * vx + wy * vy < 0.0:
+                is_seen = stands_on(mesh, a, b, x, y)
         if not is_seen and (l_post != b or r_post != a or (entry >= 0 and (a == mesh.edge_end[entry] or b == mesh.edge_vertex[entry]))):
             continue
         if not is_seen and piece >= 0 and not faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):

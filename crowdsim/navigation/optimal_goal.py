@@ -40,10 +40,19 @@ def leaves_goal(mesh, goals, piece, edge, x, y, width):
 
 
 @inlined_kernel
-def is_ahead(mesh, a, b, x, y, ux, uy):
-    """Return whether an edge is crossed in direction u by a ray from a point inside its polygon."""
+def is_in_front(mesh, a, b, x, y, rx, ry, lx, ly):
+    """Return whether directions between a right limit and a left one cross an edge, neither end of which is between them.
+
+    A limit that is (0, 0) is open. Where the root is an end of the edge, all directions to the far side of the edge cross it.
+    """
+    if (lx == 0.0 and ly == 0.0) or (rx == 0.0 and ry == 0.0):
+        return True
     ax, ay, bx, by = mesh.vertex[a, 0] - x, mesh.vertex[a, 1] - y, mesh.vertex[b, 0] - x, mesh.vertex[b, 1] - y
-    return ax * uy - ay * ux >= 0.0 and ux * by - uy * bx >= 0.0
+    if bx == 0.0 and by == 0.0:
+        return ax * ly - ay * lx > 0.0 or ax * ry - ay * rx > 0.0
+    if ax == 0.0 and ay == 0.0:
+        return rx * by - ry * bx > 0.0 or lx * by - ly * bx > 0.0
+    return rx * by - ry * bx > 0.0 and ax * ly - ay * lx > 0.0
 
 
 @inlined_kernel
