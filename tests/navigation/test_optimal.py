@@ -213,8 +213,11 @@ def test_a_tree_for_nobody_ends_when_it_has_looked_at_the_whole_ground(area, rad
     world = Optimal(None, room=1 << 15, mesh=mesh)
     goals = cut_goals(mesh, [GoalShape(exit_area)])
     for is_shared in (0, 1):
-        assert world.search((90.5, 0.5), goals, radius, is_shared=is_shared, slice_size=1000)[0] == UNREACHABLE
-        assert world.slots.header[is_shared, EXPANSIONS] < 25 * mesh.edge_count
+        assert world.search((90.5, 0.5), goals, radius, is_shared=is_shared) == (UNREACHABLE, np.inf)
+        assert world.slots.header[is_shared, EXPANSIONS] == 0  # it is told at once that there is no way ...
+        world.slots.header[is_shared, STATUS] = PENDING  # ... and if it looked all the same
+        advance_optimal(world.slots, is_shared, mesh, goals, 25 * mesh.edge_count)
+        assert world.slots.header[is_shared, STATUS] == UNREACHABLE
 
 
 @pytest.mark.parametrize("goal", [(3.0, 2.0), (2.0, 2.0), (4.0, 1.0), (4.0, 3.0), (6.0, 2.0)])
