@@ -433,7 +433,7 @@ def advance_optimal(slots, slot, mesh, goals, grant):
     """
     header, measure = slots.header, slots.measure
     capacity = slots.first[slot + 1] - slots.first[slot]
-    if header[slot, IS_SEEDED] == 0:
+    if header[slot, STATUS] == PENDING and header[slot, IS_SEEDED] == 0:
         if room_to_seed(mesh, goals, header[slot, GOAL]) > capacity:
             header[slot, IS_FULL] = 1
             return 0

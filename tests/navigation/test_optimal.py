@@ -11,7 +11,18 @@ from crowdsim.navigation.build import MeshParameters, build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal, copy_optimal, optimal_size
-from crowdsim.navigation.optimal_slots import BEST_TOTAL, EXPANSIONS, HEADER_SIZE, IS_FULL, STATUS, make_interval_slots, packed, unpacked, with_room
+from crowdsim.navigation.optimal_slots import (
+    BEST_TOTAL,
+    CONE_COUNT,
+    EXPANSIONS,
+    HEADER_SIZE,
+    IS_FULL,
+    STATUS,
+    make_interval_slots,
+    packed,
+    unpacked,
+    with_room,
+)
 from crowdsim.navigation.search import FOUND, PENDING, UNREACHABLE
 from tests.navigation.worlds import UTM, OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
 from tests.reference import funnel
@@ -214,7 +225,7 @@ def test_a_tree_for_nobody_ends_when_it_has_looked_at_the_whole_ground(area, rad
     goals = cut_goals(mesh, [GoalShape(exit_area)])
     for is_shared in (0, 1):
         assert world.search((90.5, 0.5), goals, radius, is_shared=is_shared) == (UNREACHABLE, np.inf)
-        assert world.slots.header[is_shared, EXPANSIONS] == 0  # it is told at once that there is no way ...
+        assert world.slots.header[is_shared, EXPANSIONS] == world.slots.header[is_shared, CONE_COUNT] == 0  # it is told at once that there is no way ...
         world.slots.header[is_shared, STATUS] = PENDING  # ... and if it looked all the same
         advance_optimal(world.slots, is_shared, mesh, goals, 25 * mesh.edge_count)
         assert world.slots.header[is_shared, STATUS] == UNREACHABLE
