@@ -26,9 +26,10 @@ from crowdsim.navigation.optimal_cones import (
     limit_on_edge,
     mirrored,
     post_side,
+    runs_into_wall,
     way_to_disc,
 )
-from crowdsim.navigation.optimal_goal import faces, is_ahead, is_too_tight, leaves_goal, outward, room_to_seed, stands_on
+from crowdsim.navigation.optimal_goal import can_arrive, faces, is_in_front, is_too_tight, leaves_goal, outward, room_to_seed, stands_on
 from crowdsim.navigation.optimal_slots import (
     BEST_NODE,
     BEST_TOTAL,
@@ -65,7 +66,6 @@ from crowdsim.navigation.optimal_slots import (
     START_X,
     START_Y,
     STATUS,
-    STRAIGHT,
     WAVE_ROOT,
     WIDTH,
     least_bound,
@@ -74,6 +74,7 @@ from crowdsim.navigation.optimal_slots import (
 )
 from crowdsim.navigation.search import FOUND, OUT_OF_NODES, PENDING, TIE_SLACK, UNREACHABLE, best_piece_here
 
+LEAST_SLACK_M = 1e-9  # What rounding may add to a lower bound at map coordinates.
 IN_LINE = 1e-10  # Sine of the angle within which a post further on sets the limit instead of one in line with it: ways bend at the last post of a wall.
 
 
@@ -120,9 +121,21 @@ def _total(slots, slot, mesh, node):
 
 
 @inlined_kernel
+def _least_total(slots, slot, node):
+    """Return a lower bound (m) of what `_total` returns that costs little: straight from the root, wherever the cone leads."""
+    row = slots.first[slot] + node
+    ux, uy = slots.measure[slot, START_X] - slots.real[row, ROOT_X], slots.measure[slot, START_Y] - slots.real[row, ROOT_Y]
+    if slots.whole[row, ROOT] == WAVE_ROOT:
+        return slots.real[row, COST] + slots.real[row, IN_X] * ux + slots.real[row, IN_Y] * uy - LEAST_SLACK_M
+    return slots.real[row, COST] + np.sqrt(max(0.0, ux * ux + uy * uy - slots.real[row, SIDE] ** 2)) - LEAST_SLACK_M
+
+
+@inlined_kernel
 def _consider(slots, slot, mesh, node):
     """Take a cone that enters the start's polygon as the end of the way if that is the shortest so far."""
     header, measure = slots.header, slots.measure
+    if _least_total(slots, slot, node) > measure[slot, BEST_TOTAL]:
+        return
     total = _total(slots, slot, mesh, node)
     if total > measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]):
         return
@@ -130,6 +143,24 @@ def _consider(slots, slot, mesh, node):
     if separating_width(mesh, header[slot, START_POLYGON], edge, measure[slot, START_X], measure[slot, START_Y]) >= measure[slot, WIDTH]:
         measure[slot, BEST_TOTAL] = total
         header[slot, BEST_NODE] = node
+
+
+@inlined_kernel
+def _consider_known(slots, slot, mesh, polygon):
+    """Take the best of the cones that a tree already has in the start's polygon: the most promising first, so that most others need no closer look."""
+    newest = np.int64(slots.newest[slot, polygon])
+    node, promising, least = newest, newest, np.inf
+    while node != NOBODY:
+        total = _least_total(slots, slot, node)
+        if total < least:
+            promising, least = node, total
+        node = np.int64(slots.whole[slots.first[slot] + node, NEXT])
+    _consider(slots, slot, mesh, promising)
+    node = newest
+    while node != NOBODY:
+        if node != promising:
+            _consider(slots, slot, mesh, node)
+        node = np.int64(slots.whole[slots.first[slot] + node, NEXT])
 
 
 @inlined_kernel
@@ -226,12 +257,11 @@ def _spread(
             if (ux != 0.0 or uy != 0.0) and ux * vy - uy * vx >= -IN_LINE * (abs(vx) + abs(vy)) * (abs(ux) + abs(uy)):
                 vx, vy, l_post = ux, uy, b
             is_seen = wx * vy - wy * vx > 0.0 or (vx == 0.0 and vy == 0.0) or (wx == 0.0 and wy == 0.0)
-            if entry < 0:
-                if not is_seen and wx * vx + wy * vy < 0.0:
-                    is_seen = stands_on(mesh, a, b, x, y)
-                # From a corner of the goal ways run between the outward normals of its two sides only; an edge behind its back sets no limit.
-                is_open = rx == 0.0 and ry == 0.0
-                is_seen = is_seen and (is_open or l_post == b or r_post == a or is_ahead(mesh, a, b, x, y, rx, ry))
+            if is_seen and l_post != b and r_post != a:
+                # Neither end of the edge cuts the cone: either the cone passes between them, or the edge is behind its root.
+                is_seen = is_in_front(mesh, a, b, x, y, wx, wy, vx, vy)
+            elif entry < 0 and not is_seen and wx * vx + wy * vy < 0.0:
+                is_seen = stands_on(mesh, a, b, x, y)
         if not is_seen and (l_post != b or r_post != a or (entry >= 0 and (a == mesh.edge_end[entry] or b == mesh.edge_vertex[entry]))):
             continue
         if not is_seen and piece >= 0 and not faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
@@ -271,24 +301,6 @@ def _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y
 
 
 @inlined_kernel
-def _runs_into_wall(mesh, edge, is_left, ux, uy):
-    """Return whether a way past an end of an edge, in direction u, meets the wall behind the end for sure: then nothing is to be found beside it."""
-    polygon = mesh.edge_polygon[edge]
-    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
-    if is_left:
-        side = edge - 1 if edge > first else last - 1
-        corner, other = mesh.edge_vertex[edge], mesh.edge_vertex[side]
-    else:
-        side = edge + 1 if edge + 1 < last else first
-        corner, other = mesh.edge_end[edge], mesh.edge_end[side]
-    if mesh.edge_twin[side] >= 0:
-        return False
-    vx, vy = mesh.vertex[other, 0] - mesh.vertex[corner, 0], mesh.vertex[other, 1] - mesh.vertex[corner, 1]
-    turn = ux * vy - uy * vx
-    return (turn if is_left else -turn) < -STRAIGHT * np.hypot(ux, uy) * np.hypot(vx, vy)
-
-
-@inlined_kernel
 def _expand(slots, slot, mesh, goals, node):
     """Carry a cone on through the polygon that it enters, and let ways bend at its limits."""
     row = slots.first[slot] + node
@@ -315,7 +327,7 @@ def _expand(slots, slot, mesh, goals, node):
             p_side = post_side(mesh, corner, part == 1, radius)
             way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
             part_root, part_cost = 2 * corner + part - 1, cost + way
-            if _runs_into_wall(mesh, edge, part == 1, ux, uy):
+            if runs_into_wall(mesh, edge, part == 1, ux, uy):
                 continue
             if not _bends(slots, slot, part_root, part_cost, p_side, ux, uy):
                 continue
@@ -391,11 +403,11 @@ def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_share
     total, piece = best_piece_here(mesh, goals, goal, width, x, y, polygon)
     measure[slot, BEST_TOTAL] = total
     header[slot, BEST_NODE] = -2 - piece
+    if piece < 0 and not can_arrive(mesh, goals, slots.passages, goal, measure[slot, WIDTH], x, y, polygon):
+        header[slot, STATUS] = UNREACHABLE
+        return
     if keep and slots.newest_stamp[slot, polygon] == header[slot, GENERATION]:
-        node = np.int64(slots.newest[slot, polygon])
-        while node != NOBODY:
-            _consider(slots, slot, mesh, node)
-            node = np.int64(slots.whole[slots.first[slot] + node, NEXT])
+        _consider_known(slots, slot, mesh, polygon)
 
 
 @lean_kernel
@@ -421,7 +433,7 @@ def advance_optimal(slots, slot, mesh, goals, grant):
     """
     header, measure = slots.header, slots.measure
     capacity = slots.first[slot + 1] - slots.first[slot]
-    if header[slot, IS_SEEDED] == 0:
+    if header[slot, STATUS] == PENDING and header[slot, IS_SEEDED] == 0:
         if room_to_seed(mesh, goals, header[slot, GOAL]) > capacity:
             header[slot, IS_FULL] = 1
             return 0

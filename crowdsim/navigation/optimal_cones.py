@@ -12,7 +12,7 @@ import numpy as np
 from crowdsim.geometry.plane import angle_between, distance_to_segment
 from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.funnel import tangent
-from crowdsim.navigation.optimal_slots import WAVE_ROOT
+from crowdsim.navigation.optimal_slots import STRAIGHT, WAVE_ROOT
 
 
 @inlined_kernel
@@ -126,3 +126,21 @@ def mirrored(mesh, edge, x, y):
         return x, y
     factor = 2.0 * area / (dx * dx + dy * dy)
     return x + factor * dy, y - factor * dx
+
+
+@inlined_kernel
+def runs_into_wall(mesh, edge, is_left, ux, uy):
+    """Return whether a way past an end of an edge, in direction u, meets the wall behind the end for sure: then nothing is to be found beside it."""
+    polygon = mesh.edge_polygon[edge]
+    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+    if is_left:
+        side = edge - 1 if edge > first else last - 1
+        corner, other = mesh.edge_vertex[edge], mesh.edge_vertex[side]
+    else:
+        side = edge + 1 if edge + 1 < last else first
+        corner, other = mesh.edge_end[edge], mesh.edge_end[side]
+    if mesh.edge_twin[side] >= 0:
+        return False
+    vx, vy = mesh.vertex[other, 0] - mesh.vertex[corner, 0], mesh.vertex[other, 1] - mesh.vertex[corner, 1]
+    turn = ux * vy - uy * vx
+    return (turn if is_left else -turn) < -STRAIGHT * np.hypot(ux, uy) * np.hypot(vx, vy)

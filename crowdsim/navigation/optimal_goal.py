@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import inlined_kernel
+from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh import LOCATE_TOLERANCE_M, separating_width
 from crowdsim.navigation.optimal_slots import WAVE_ROOT
+from crowdsim.navigation.passages import reach_of
 
 COVERED_M = 1e-9  # How near the side of a piece has to be to an edge of the mesh to lie on it: both are cut along the same line.
 
@@ -40,10 +41,19 @@ def leaves_goal(mesh, goals, piece, edge, x, y, width):
 
 
 @inlined_kernel
-def is_ahead(mesh, a, b, x, y, ux, uy):
-    """Return whether an edge is crossed in direction u by a ray from a point inside its polygon."""
+def is_in_front(mesh, a, b, x, y, rx, ry, lx, ly):
+    """Return whether directions between a right limit and a left one cross an edge, neither end of which is between them.
+
+    A limit that is (0, 0) is open. Where the root is an end of the edge, all directions to the far side of the edge cross it.
+    """
+    if (lx == 0.0 and ly == 0.0) or (rx == 0.0 and ry == 0.0):
+        return True
     ax, ay, bx, by = mesh.vertex[a, 0] - x, mesh.vertex[a, 1] - y, mesh.vertex[b, 0] - x, mesh.vertex[b, 1] - y
-    return ax * uy - ay * ux >= 0.0 and ux * by - uy * bx >= 0.0
+    if bx == 0.0 and by == 0.0:
+        return ax * ly - ay * lx > 0.0 or ax * ry - ay * rx > 0.0
+    if ax == 0.0 and ay == 0.0:
+        return rx * by - ry * bx > 0.0 or lx * by - ly * bx > 0.0
+    return rx * by - ry * bx > 0.0 and ax * ly - ay * lx > 0.0
 
 
 @inlined_kernel
@@ -68,6 +78,38 @@ def stands_on(mesh, a, b, x, y):
 def is_too_tight(goals, piece, width):
     """Return whether a body does not fit into a piece of a region; points are reached as they are."""
     return 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
+
+
+@lean_kernel
+def can_arrive(mesh, goals, passages, goal, width, x, y, polygon):
+    """Return whether a body can get to a goal from a point over portals.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    passages : Passages
+    goal : int
+    width : float, m
+        Diameter of the body.
+    x, y : float, m
+    polygon : int
+        Where the start is.
+    """
+    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width or separating_width(mesh, polygon, edge, x, y) < width:
+            continue
+        here = reach_of(passages, edge, width)
+        for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+            if is_too_tight(goals, piece, width):
+                continue
+            there = goals.piece_polygon[piece]
+            for other in range(mesh.polygon_start[there], mesh.polygon_start[there + 1]):
+                if mesh.edge_twin[other] < 0 or mesh.edge_width[other] < width or reach_of(passages, other, width) != here:
+                    continue
+                if separating_width(mesh, there, other, goals.pole[piece, 0], goals.pole[piece, 1]) >= width:
+                    return True
+    return False
 
 
 @inlined_kernel

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.passages import Passages, find_passages
 
 # Whole numbers of a slot; the first nine are those of `crowdsim.navigation.search`.
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, CONE_COUNT, NEXT_UP, IS_FULL = range(12)
@@ -68,6 +69,8 @@ class IntervalSlots(NamedTuple):
         1 for polygons with one portal only: no way leads through them.
     most_new : (1,) int64
         Most cones that one expansion can make.
+    passages : Passages
+        What each portal is joined with.
     """
 
     header: NDArray[np.int64]
@@ -85,11 +88,12 @@ class IntervalSlots(NamedTuple):
     is_corner: NDArray[np.uint8]
     is_blind: NDArray[np.uint8]
     most_new: NDArray[np.int64]
+    passages: Passages
 
 
 STRAIGHT = 1e-6  # Sine of the angle below which a wall is straight: rounding of a vertex by 1e-9 m, as at map coordinates, beside one 1 mm away.
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
-MESH_ARRAYS = ("is_corner", "is_blind", "most_new")
+MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "passages")
 MOST_CONES = 1 << 21  # Cones of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
 CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 
@@ -113,6 +117,7 @@ def make_interval_slots(slots: int, mesh: NavMesh, cones: int) -> IntervalSlots:
         find_corners(mesh),
         (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8),
         np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
+        find_passages(mesh),
     )
 
 
@@ -142,7 +147,7 @@ def with_room(slots: IntervalSlots) -> IntervalSlots:
     full = slots.header[:, IS_FULL] == 1
     sizes = np.diff(slots.first)
     first = np.concatenate([[0], np.cumsum(np.where(full, 2 * sizes, sizes))]).astype(np.int64)
-    grown = {}
+    grown: dict[str, Any] = {}
     for name in POOL_ARRAYS:
         old = getattr(slots, name)
         new = np.zeros((int(first[-1]), *old.shape[1:]), dtype=old.dtype)
@@ -167,9 +172,9 @@ def packed(slots: IntervalSlots) -> dict[str, NDArray[Any]]:
 
 def unpacked(slots: IntervalSlots, state: Mapping[str, NDArray[Any]]) -> IntervalSlots:
     """Return slots on the same mesh as `slots` with what `packed` gave."""
-    kept = {name: state[name].copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
+    kept: dict[str, Any] = {name: state[name].copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
     rows = int(kept["first"][-1])
-    pool = {name: np.zeros((rows, *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype) for name in POOL_ARRAYS}
+    pool: dict[str, Any] = {name: np.zeros((rows, *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype) for name in POOL_ARRAYS}
     restored = slots._replace(**kept, **pool)
     cones, waiting = _in_use(restored, restored.header[:, CONE_COUNT]), _in_use(restored, restored.header[:, HEAP_SIZE])
     restored.real[cones], restored.whole[cones] = state["real"], state["whole"]

@@ -15,12 +15,15 @@ from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal, copy_optimal, optimal_size
-from crowdsim.navigation.optimal_slots import CONE_BYTES, IS_FULL, IntervalSlots, make_interval_slots, packed, unpacked, with_room
+from crowdsim.navigation.optimal_slots import CONE_BYTES, IS_FULL, MOST_CONES, IntervalSlots, make_interval_slots, packed, unpacked, with_room
 from crowdsim.navigation.search import FOUND, IS_SEEDED, PENDING, STATUS, SearchSlots, advance_search, begin_search, copy_corridor, corridor_size, make_slots
 from crowdsim.threads import Team
 
 RADIUS_STEP_M = 1.0 / 32.0  # Bodies whose radii are nearer than this may share an optimal tree: the way of one is longer than its shortest by some per
 # cent of this for each corner, millimetres. Smaller makes more trees where radii are drawn from a distribution.
+TREE_CONES = 32  # Cones of a tree that has grown over a whole mesh, for each half-edge: 16 measured for bodies, 40 for points among pillars.
+EDGES_A_REQUEST = 4  # Optimal searches are shared from one request for so many half-edges on: those before, each on its own, then cost about what a tree
+# over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger shares sooner, which pays less where few ask.
 
 
 class Work(NamedTuple):
@@ -207,18 +210,15 @@ class MiddleSearches:
 class OptimalSearches:
     """Shortest ways of all (`crowdsim.navigation.optimal`)."""
 
-    # Never: a tree for bodies keeps every cone that is as good as another to rounding, and among pillars they multiply (in scenarios/concourse.yaml a request
-    # stayed open for 134 s). For points a tree over a whole plan costs what some 40 searches of their own cost, which head straight for the start.
-    share_at = 1 << 40
-
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         self._mesh, self._goals = mesh, goals
+        self.share_at = max(2, mesh.edge_count // EDGES_A_REQUEST) if TREE_CONES * mesh.edge_count < MOST_CONES else 1 << 40
         self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
-        """Return about how many bytes a slot takes on a mesh; a search that looks at more cones than there are half-edges takes more."""
-        return CONE_BYTES * mesh.edge_count + 64 * len(mesh.vertex) + 12 * mesh.polygon_count
+        """Return about how many bytes a slot takes on a mesh once a tree has grown over the whole of it; searches of their own take a tenth."""
+        return TREE_CONES * CONE_BYTES * mesh.edge_count + 64 * len(mesh.vertex) + 12 * mesh.polygon_count
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the number of whole steps in each radius (m): corners are rounded at the radius of the body that asked first."""

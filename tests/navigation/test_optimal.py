@@ -1,5 +1,7 @@
 """Optimal ways are the shortest of all: as short as in the visibility graph, never longer than those of A*, however they are searched for (SYSTEMS M5)."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import shapely
@@ -9,7 +11,18 @@ from crowdsim.navigation.build import MeshParameters, build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal, copy_optimal, optimal_size
-from crowdsim.navigation.optimal_slots import BEST_TOTAL, EXPANSIONS, HEADER_SIZE, IS_FULL, STATUS, make_interval_slots, packed, unpacked, with_room
+from crowdsim.navigation.optimal_slots import (
+    BEST_TOTAL,
+    CONE_COUNT,
+    EXPANSIONS,
+    HEADER_SIZE,
+    IS_FULL,
+    STATUS,
+    make_interval_slots,
+    packed,
+    unpacked,
+    with_room,
+)
 from crowdsim.navigation.search import FOUND, PENDING, UNREACHABLE
 from tests.navigation.worlds import UTM, OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
 from tests.reference import funnel
@@ -22,8 +35,8 @@ ALL = 1 << 40
 class Optimal:
     """A mesh with one slot for an optimal search and one for a shared one."""
 
-    def __init__(self, ground, cells="polygons", room=1 << 12):
-        self.mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh
+    def __init__(self, ground, cells="polygons", room=1 << 12, mesh=None):
+        self.mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh if mesh is None else mesh
         self.slots = make_interval_slots(2, self.mesh, room)
 
     def search(self, start, goals, radius, *, goal=0, is_shared=0, slice_size=ALL, polygon=None):
@@ -200,6 +213,22 @@ def test_the_way_to_a_region_is_the_way_to_its_nearest_point(is_shared):
                 assert nearest - inside.length / 200.0 - 1e-6 <= total <= nearest + 1e-9
                 checked += 1
     assert checked > 10
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.2])
+@pytest.mark.parametrize("area", [(30, 39, 50, 40), (79, 0, 80, 40), (10, 0, 30, 1), (30, 5, 35, 9)], ids=str)
+def test_a_tree_for_nobody_ends_when_it_has_looked_at_the_whole_ground(area, radius):
+    """From a corner of an exit in an outer wall ways lead off the ground; none of them comes in again over an edge behind the corner, to go round for ever."""
+    hall, exit_area = shapely.from_wkt(Path("scenarios/maps/concourse.wkt").read_text()), shapely.box(*area)
+    mesh = build_mesh(shapely.union_all([hall, shapely.box(90, 0, 91, 1)]), openings=exit_area).mesh
+    world = Optimal(None, room=1 << 15, mesh=mesh)
+    goals = cut_goals(mesh, [GoalShape(exit_area)])
+    for is_shared in (0, 1):
+        assert world.search((90.5, 0.5), goals, radius, is_shared=is_shared) == (UNREACHABLE, np.inf)
+        assert world.slots.header[is_shared, EXPANSIONS] == world.slots.header[is_shared, CONE_COUNT] == 0  # it is told at once that there is no way ...
+        world.slots.header[is_shared, STATUS] = PENDING  # ... and if it looked all the same
+        advance_optimal(world.slots, is_shared, mesh, goals, 25 * mesh.edge_count)
+        assert world.slots.header[is_shared, STATUS] == UNREACHABLE
 
 
 @pytest.mark.parametrize("goal", [(3.0, 2.0), (2.0, 2.0), (4.0, 1.0), (4.0, 3.0), (6.0, 2.0)])

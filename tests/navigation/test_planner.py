@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import shapely
 
+from crowdsim.navigation import slot_searches
 from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner, PlannerParameters
 from crowdsim.navigation.search import FOUND, UNREACHABLE
-from crowdsim.navigation.slot_searches import OptimalSearches
 from crowdsim.threads import Team
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 
@@ -24,7 +24,7 @@ SHARED_M = 5e-3  # Bodies whose radii are less than 1/32 m apart share a tree; i
 @pytest.fixture(autouse=True)
 def _trees_for_small_crowds(monkeypatch):
     """Let optimal searches be shared by as few agents as those of A*, so that the crowds here share some."""
-    monkeypatch.setattr(OptimalSearches, "share_at", 2)
+    monkeypatch.setattr(slot_searches, "EDGES_A_REQUEST", ALL)
 
 
 class Crowd:
