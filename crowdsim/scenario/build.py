@@ -29,6 +29,7 @@ from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.kept import kept_arrays
 from crowdsim.scenario.model import Goal, Scenario
+from crowdsim.scenario.parameters import Chosen
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
 
@@ -174,37 +175,67 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
 
 
-def make_planner(scenario: Scenario, world: World) -> Planner:
-    """Return the planner that the scenario asks for.
+def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None) -> Planner:
+    """Return a planner that finds corridors as the scenario says, or as `chosen`, one of `Scenario.navigations`, does.
 
     Raises
     ------
     ScenarioError
         If it cannot work on this ground.
     """
-    if scenario.navigation.name != "visibility":
-        return MeshPlanner(world.mesh, world.goals, scenario.navigation.parameters(PlannerParameters), scenario.navigation.name)
+    chosen = chosen or scenario.navigation
+    if chosen.name != "visibility":
+        return MeshPlanner(world.mesh, world.goals, chosen.parameters(PlannerParameters), chosen.name)
     from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 
     try:
-        return VisibilityPlanner(world.mesh, world.goals, scenario.navigation.parameters(VisibilityParameters))
+        return VisibilityPlanner(world.mesh, world.goals, chosen.parameters(VisibilityParameters))
     except NavigationError as error:
-        raise ScenarioError(Problem("navigation", str(error), file=scenario.file)) from None
+        raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
 
 
-def grid_of(scenario: Scenario, built: Built) -> Grid:
-    """Return the cells that a scenario's agents find ways on: its ground, less what its walls and the widest agent take."""
+def _about_navigation(scenario: Scenario, chosen: Chosen, message: str) -> Problem:
+    """Return a problem of a way to find ways, at the group that has it as its own, else at the scenario's navigation."""
+    for group in scenario.groups:
+        if group.navigation == chosen:
+            return Problem(f"{group.item}.navigation", message, "", *group.place)
+    return Problem("navigation", message, file=scenario.file)
+
+
+def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
+    """Return (n,) bool: which agents find their way as `chosen`, one of `Scenario.navigations`, says."""
+    groups = np.array([built.scenario.navigation_of(group) == chosen for group in built.scenario.groups], dtype=np.bool_)
+    return groups[built.agents.group]
+
+
+def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
+    """Return the cells that agents find ways on: the ground, less what walls and the widest of them take.
+
+    Parameters
+    ----------
+    built : Built
+    chosen : Chosen, optional
+        One of `Scenario.navigations`; by default the scenario's own.
+
+    Raises
+    ------
+    ScenarioError
+        If the ground is not one level floor, or too large.
+    """
+    scenario = built.scenario
+    chosen = chosen or scenario.navigation
     if not built.world.is_level or len(scenario.geometry.floor_names) > 1:
         where = f"this geometry has {len(scenario.geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
-        raise ScenarioError(Problem("navigation", f"a grid is of one level floor, and {where}; take navigation: mesh", file=scenario.file))
-    widest = float(built.agents.radius.max()) if len(built.agents) else 0.0
-    cells = scenario.navigation.parameters(CellParameters)
+        raise ScenarioError(_about_navigation(scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"))
+    radius = built.agents.radius[agents_of(built, chosen)]
+    widest = float(radius.max()) if len(radius) else 0.0
+    cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
     walls = np.hstack([built.mesh_build.walls.start, built.mesh_build.walls.end])
     try:
         return build_grid([Area("walkable", scenario.geometry.walkable)], (), parameters, np.ascontiguousarray(walls))
     except NavigationError as error:
-        raise ScenarioError(Problem("navigation", str(error), file=scenario.file)) from None
+        raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
 
 
 def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:

@@ -156,8 +156,18 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         "radius": group.radius.data(),
         "premovement": group.premovement.data(),
         "avoidance": {"model": group.avoidance.name, **group.avoidance.values} if group.avoidance is not None else None,
+        "navigation": _own_navigation(group),
     }
     return _without_none(data)
+
+
+def _own_navigation(group: Group) -> dict[str, Any] | None:
+    """Return how a group finds its way, without the numbers of the mesh, which are the scenario's."""
+    if group.navigation is None:
+        return None
+    section = next(section for section in SECTIONS if section.name == "navigation")
+    shared = section.shared_names()
+    return {"kind": group.navigation.name, **{key: value for key, value in group.navigation.values.items() if key not in shared}}
 
 
 def _agent(agent: ListedAgent, scenario: Scenario) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
     table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
-    resolver = GroupResolver(table, reader, problems, tick, sections.get("avoidance"))
+    resolver = GroupResolver(table, reader, problems, tick, sections)
     for index, shape in draft.groups.items():
         resolver.add(index, shape)
     resolver.check_tick()

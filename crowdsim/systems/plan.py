@@ -33,24 +33,35 @@ class Plan(System):
     planner : Planner
     budget : int
         Expansions a tick.
+    groups : (groups,) bool, optional
+        Whose agents it plans for; all by default.
     """
 
     reads = (
-        "entity", "activity", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length", "path_tick",
+        "entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length",
+        "path_tick",
     )
     writes = (
         "activity", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed", "corner_post",
     )
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
-    def __init__(self, world: World, planner: Planner, budget: int) -> None:
+    def __init__(self, world: World, planner: Planner, budget: int, groups: NDArray[np.bool_] | None = None) -> None:
         super().__init__(world)
-        self.planner, self.budget = planner, budget
+        self.planner, self.budget, self.groups = planner, budget, groups
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
+        self.ask(tick)
+        tick.counts["expansions"] = self.search(tick, self.budget)
+        tick.counts["requests_open"] = self.planner.waiting
+        tick.counts["oldest_request_ticks"] = tick.number - self.planner.oldest_tick(tick.number)
+
+    def ask(self, tick: Tick) -> None:
+        """Ask for the ways of those who have none."""
         world, agents = self.world, self.world.agents
-        wants = np.flatnonzero((agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0))
+        wants = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0)
+        wants = np.flatnonzero(wants & self.of_groups(self.groups))
         if len(wants):
             polygon = world.polygons()[wants]
             self.planner.submit(tick.number, agents.entity[wants], agents.position[wants], polygon, agents.goal[wants], agents.radius[wants])
@@ -60,12 +71,17 @@ class Plan(System):
             for row in wants.tolist():
                 self._make_room(row, 0)
             agents.corridor_length[wants] = 0
-        answers, expansions = self.planner.advance(self.budget, tick.team)
+
+    def search(self, tick: Tick, budget: int) -> int:
+        """Search for at most `budget` expansions, take over what was found; return the expansions made."""
+        answers, expansions = self.planner.advance(budget, tick.team)
         if len(answers.entity):
             self._apply(tick, answers)
-        tick.counts["expansions"] = expansions
-        tick.counts["requests_open"] = self.planner.waiting
-        tick.counts["oldest_request_ticks"] = tick.number - self.planner.oldest_tick(tick.number)
+        return expansions
+
+    def forget(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that changed their mind."""
+        self.planner.drop(entity)
 
     def _apply(self, tick: Tick, answers: Answers) -> None:
         world, agents = self.world, self.world.agents

@@ -77,29 +77,44 @@ class PlanWays(System):
     ways : Ways
     budget : int
         Expansions a tick.
+    groups : (groups,) bool, optional
+        Whose agents it plans for; all by default.
     """
 
-    reads = ("entity", "activity", "goal", "position", "radius", "path_status", "path_tick")
+    reads = ("entity", "group", "activity", "goal", "position", "radius", "path_status", "path_tick")
     writes = ("activity", "path_status", "path_tick", "goal_piece")
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
-    def __init__(self, world: World, planner: GridPlanner, ways: Ways, budget: int) -> None:
+    def __init__(self, world: World, planner: GridPlanner, ways: Ways, budget: int, groups: NDArray[np.bool_] | None = None) -> None:
         super().__init__(world)
-        self.planner, self.ways, self.budget = planner, ways, budget
+        self.planner, self.ways, self.budget, self.groups = planner, ways, budget, groups
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
-        agents = self.world.agents
-        self.ways.keep_up(self.world)
-        wants = np.flatnonzero((agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0))
-        if len(wants):
-            self._ask(tick, wants)
-        answers, expansions = self.planner.advance(self.budget, tick.team)
-        if len(answers.entity):
-            self._apply(tick, answers)
-        tick.counts["expansions"] = expansions
+        self.ask(tick)
+        tick.counts["expansions"] = self.search(tick, self.budget)
         tick.counts["requests_open"] = self.planner.waiting
         tick.counts["oldest_request_ticks"] = tick.number - self.planner.oldest_tick(tick.number)
+
+    def ask(self, tick: Tick) -> None:
+        """Ask for the ways of those who have none."""
+        agents = self.world.agents
+        self.ways.keep_up(self.world)
+        wants = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0)
+        wants = np.flatnonzero(wants & self.of_groups(self.groups))
+        if len(wants):
+            self._ask(tick, wants)
+
+    def search(self, tick: Tick, budget: int) -> int:
+        """Search for at most `budget` expansions, take over what was found; return the expansions made."""
+        answers, expansions = self.planner.advance(budget, tick.team)
+        if len(answers.entity):
+            self._apply(tick, answers)
+        return expansions
+
+    def forget(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that changed their mind."""
+        self.planner.drop(entity)
 
     def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask for ways to the pieces of the goals that are nearest as the crow flies, round those who stand now."""
@@ -170,21 +185,23 @@ class FollowWays(System):
     ----------
     world : World
     ways : Ways
+    groups : (groups,) bool, optional
+        Whom it leads; everybody by default.
     """
 
-    reads = ("entity", "activity", "path_status", "position", "desired_speed", "is_driven")
+    reads = ("entity", "group", "activity", "path_status", "position", "desired_speed", "is_driven")
     writes = ("activity", "preferred_velocity", "next_corner")
     counts = ("guessing",)
 
-    def __init__(self, world: World, ways: Ways) -> None:
+    def __init__(self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None) -> None:
         super().__init__(world)
-        self.ways = ways
+        self.ways, self.groups = ways, groups
 
     def process(self, tick: Tick) -> None:
         """Lead those who walk; who is as near to its goal as can be stands there."""
         agents, walkers = self.world.agents, self.ways.walkers
         velocity, arrived = walkers.follow(agents.position, agents.desired_speed, tick.length, tick.team)
-        free = agents.is_driven == 0
+        free = (agents.is_driven == 0) & self.of_groups(self.groups)
         walking = free & (agents.activity == AgentState.WALKING)
         agents.preferred_velocity[walking] = velocity[walking]
         agents.preferred_velocity[free & ~walking] = 0.0

@@ -97,8 +97,8 @@ class World:
 
     Attributes
     ----------
-    has_corridors : bool
-        Whether agents follow corridors on the mesh, which have to be kept with them as they walk; on a grid they follow waypoints.
+    corridor_groups : (groups,) bool, or None
+        Whose agents follow corridors on the mesh, which have to be kept with them as they walk, None is all; on a grid they follow waypoints.
     """
 
     def __init__(self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary]) -> None:
@@ -106,7 +106,7 @@ class World:
         self.is_level = mesh.is_level
         self.agents = AgentColumns()
         self.corridors = CorridorStore()
-        self.has_corridors = True
+        self.corridor_groups: NDArray[np.bool_] | None = None
         self.events = EventLog()
         self.tick = 0
         self.systems: list[Any] = []

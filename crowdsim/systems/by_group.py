@@ -1,0 +1,109 @@
+"""Plan and Follow where groups find their ways in different ways: each group has its planner, and all share the budget of the tick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.follow import Follow
+from crowdsim.systems.plan import Plan
+from crowdsim.systems.ways import FollowWays, PlanWays
+from crowdsim.world.world import World
+
+
+class PlanByGroup(System):
+    """Let several planners search, each for its own groups; the place of Plan in the tick.
+
+    Parameters
+    ----------
+    world : World
+    parts : sequence of Plan and PlanWays
+        For groups that are nobody else's. Each one's budget is its weight: an expansion of a grid is less work than one of a mesh, and more are needed.
+    budget : int
+        Expansions a tick for all of them.
+
+    Notes
+    -----
+    Of the budget, those with open requests get shares by their weights; what does not divide evenly goes to one after the other as the ticks go on, so
+    that nobody starves on less than an expansion, and what somebody does not need goes to the others. The answers do not depend on it, only their ticks.
+    """
+
+    reads = tuple(dict.fromkeys((*Plan.reads, *PlanWays.reads)))
+    writes = tuple(dict.fromkeys((*Plan.writes, *PlanWays.writes)))
+    counts = Plan.counts
+
+    def __init__(self, world: World, parts: Sequence[Plan | PlanWays], budget: int) -> None:
+        super().__init__(world)
+        self.parts, self.budget = tuple(parts), budget
+
+    def process(self, tick: Tick) -> None:
+        """Let all ask, then search."""
+        for part in self.parts:
+            part.ask(tick)
+        spent = 0
+        for part, share in zip(self.parts, self._shares(tick.number), strict=True):
+            spent += part.search(tick, share) if share else 0
+        for part in self.parts:
+            if spent < self.budget and part.planner.waiting:
+                spent += part.search(tick, self.budget - spent)
+        tick.counts["expansions"] = spent
+        tick.counts["requests_open"] = sum(part.planner.waiting for part in self.parts)
+        tick.counts["oldest_request_ticks"] = tick.number - min(part.planner.oldest_tick(tick.number) for part in self.parts)
+
+    def _shares(self, number: int) -> list[int]:
+        """Return the expansions that each part may make first in the tick of that number."""
+        weights = [part.budget if part.planner.waiting else 0 for part in self.parts]
+        total = sum(weights)
+        if not total:
+            return [0] * len(weights)
+        shares = [self.budget * weight // total for weight in weights]
+        busy = [place for place, weight in enumerate(weights) if weight]
+        for step in range(self.budget - sum(shares)):
+            shares[busy[(number + step) % len(busy)]] += 1
+        return shares
+
+    def forget(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that changed their mind."""
+        for part in self.parts:
+            part.forget(entity)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the searches, queues and walks of all parts."""
+        return {f"{place}/{name}": array for place, part in enumerate(self.parts) for name, array in part.state().items()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        for place, part in enumerate(self.parts):
+            prefix = f"{place}/"
+            part.restore({name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)})
+
+
+class FollowByGroup(System):
+    """Set preferred velocities, of each group as its ways are; the place of Follow in the tick.
+
+    Parameters
+    ----------
+    world : World
+    parts : sequence of Follow and FollowWays
+        For groups that are nobody else's.
+    """
+
+    reads = tuple(dict.fromkeys((*Follow.reads, *FollowWays.reads)))
+    writes = tuple(dict.fromkeys((*Follow.writes, *FollowWays.writes)))
+    counts = Follow.counts
+
+    def __init__(self, world: World, parts: Sequence[Follow | FollowWays]) -> None:
+        super().__init__(world)
+        self.parts = tuple(parts)
+
+    def process(self, tick: Tick) -> None:
+        """Let each lead its own."""
+        guessing = 0.0
+        for part in self.parts:
+            part.process(tick)
+            guessing += tick.counts["guessing"]
+        tick.counts["guessing"] = guessing
