@@ -21,7 +21,7 @@ from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
 from crowdsim.navigation.grid.parameters import CellParameters, GridParameters
 from crowdsim.navigation.mesh import NavMesh, locate_many
-from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
+from crowdsim.navigation.planner import CostParameters, MeshPlanner, PlannerParameters
 from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
@@ -30,6 +30,7 @@ from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.kept import kept_arrays
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.scenario.parameters import Chosen
+from crowdsim.scenario.tree import listed
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
 
@@ -127,6 +128,7 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> 
     parts += [repr(joins_of(geometry.floors)).encode(), repr([floor.flight for floor in geometry.floors]).encode()]
     parts += [repr((patch.plane, patch.sheet)).encode() + patch.ground.wkb for patch in geometry.patches]
     parts += [ground.wkb for ground in geometry.grounds]
+    parts += [repr((layer, each.speed)).encode() + each.area.wkb for layer, floor in enumerate(geometry.terrain) for each in floor]
     parts += [repr(layer).encode() + area.wkb for layer, area in exits.items()]
     fresh: list[MeshBuild] = []
 
@@ -149,11 +151,12 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> 
 def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParameters, reach: float) -> MeshBuild:
     """Build the mesh of one floor, of storeys, or of a surface; `exits` are their areas by floor, -1 where there is one floor only."""
     if not geometry.floors:
-        return build_mesh(geometry.walkable, openings=exits.get(-1), parameters=parameters, wall_reach=reach)
+        terrain = geometry.terrain[0] if geometry.terrain else ()
+        return build_mesh(geometry.walkable, openings=exits.get(-1), parameters=parameters, wall_reach=reach, terrain=terrain)
     if geometry.patches:
         layers = np.array(geometry.sheet_floors, dtype=np.int32)
         return build_surface(geometry.patches, layers, openings=exits, parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
-    floors = [floor.plan(exits.get(layer)) for layer, floor in enumerate(geometry.floors)]
+    floors = [floor.plan(exits.get(layer), geometry.terrain[layer] if geometry.terrain else ()) for layer, floor in enumerate(geometry.floors)]
     return build_floors(floors, joins_of(geometry.floors), parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
 
 
@@ -184,8 +187,10 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None)
         If it cannot work on this ground.
     """
     chosen = chosen or scenario.navigation
+    _refuse_terrain(scenario, chosen)
     if chosen.name != "visibility":
-        return MeshPlanner(world.mesh, world.goals, chosen.parameters(PlannerParameters), chosen.name)
+        costs = chosen.values.get("costs", CostParameters.costs)
+        return MeshPlanner(world.mesh, world.goals, chosen.parameters(PlannerParameters), chosen.name, costs)
     from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 
     try:
@@ -194,12 +199,23 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None)
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
 
 
-def _about_navigation(scenario: Scenario, chosen: Chosen, message: str) -> Problem:
+def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:
     """Return a problem of a way to find ways, at the group that has it as its own, else at the scenario's navigation."""
     for group in scenario.groups:
         if group.navigation == chosen:
-            return Problem(f"{group.item}.navigation", message, "", *group.place)
-    return Problem("navigation", message, file=scenario.file)
+            return Problem(f"{group.item}.navigation", message, way_out, *group.place)
+    return Problem("navigation", message, way_out, file=scenario.file)
+
+
+def _refuse_terrain(scenario: Scenario, chosen: Chosen) -> None:
+    """Raise where the ground has speeds that a planner knows nothing of: its ways would be called the best and are not."""
+    if chosen.name != "mesh" and scenario.geometry.named_speeds:
+        raise ScenarioError(
+            _about_navigation(
+                scenario, chosen, f"{chosen.name} looks for short ways and knows no speeds of ground, but the geometry has terrain with speeds of its own "
+                f"({listed(scenario.geometry.named_speeds)})", "Take navigation: mesh, whose ways are quick ones, or leave the terrain out.",
+            )
+        )  # fmt: skip
 
 
 def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
@@ -224,6 +240,7 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
     """
     scenario = built.scenario
     chosen = chosen or scenario.navigation
+    _refuse_terrain(scenario, chosen)
     if not built.world.is_level or len(scenario.geometry.floor_names) > 1:
         where = f"this geometry has {len(scenario.geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
         raise ScenarioError(_about_navigation(scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"))

@@ -215,14 +215,18 @@ def widest_way(
 
 
 def _gap_of_width(mesh: NavMesh, width: float) -> tuple[float, float]:
-    """Return the middle of an edge or diagonal of exactly this length between two wall vertices."""
+    """Return the middle of an edge or diagonal of exactly this length between two wall vertices, or of the middle part of such an edge that was cut."""
+    cut = np.flatnonzero((mesh.edge_width == width) & (mesh.edge_twin >= 0))
+    if len(cut):
+        middle = mesh.portal_point[cut[len(cut) // 2]]
+        return float(middle[0]), float(middle[1])
     for polygon in range(mesh.polygon_count):
         corners = mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]]
         points = mesh.vertex[corners, :2]
         span = np.hypot(points[:, None, 0] - points[None, :, 0], points[:, None, 1] - points[None, :, 1])
         hits = np.argwhere(span == width)
         for i, j in hits:
-            if mesh.is_wall_vertex[corners[i]] and mesh.is_wall_vertex[corners[j]]:
+            if mesh.is_wall_vertex[corners[i]] == 1 and mesh.is_wall_vertex[corners[j]] == 1:
                 middle = 0.5 * (points[i] + points[j])
                 return float(middle[0]), float(middle[1])
     return float("nan"), float("nan")

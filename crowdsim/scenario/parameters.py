@@ -109,6 +109,7 @@ def _navigation() -> Mapping[str, Owner]:
     grid = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", "Way", "Walk"))
     return {
         **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
+        "mesh": (*in_slots, _imported("crowdsim.navigation.planner", "CostParameters")),
         "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters")),
         "grid": (mesh, *grid),
     }

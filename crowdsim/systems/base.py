@@ -78,7 +78,7 @@ class System(esper.Processor):
     def shares_in_plan(self, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2), as a share of its speed on level ground; shape (n,)."""
         share = np.ones(len(velocity))
-        if not self.world.is_level:
+        if not self.world.is_even:
             tick.team.run(plan_shares, len(velocity), self.world.mesh, self.world.polygons(), velocity, share)
         return share
 

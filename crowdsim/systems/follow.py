@@ -53,7 +53,7 @@ class Follow(System):
         tick.counts["guessing"] = self.count_of(guesses)
         if tick.counts["guessing"]:
             self._guess(tick, guesses, polygon)
-        if not world.is_level:
+        if not world.is_even:
             walks = follows | guesses
             agents.preferred_velocity[walks] *= self.shares_in_plan(tick, agents.preferred_velocity)[walks, None]
 

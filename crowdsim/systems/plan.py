@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.corridors import join_guess
 from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.navigation.measure import measure_corridors
+from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus
@@ -109,10 +109,14 @@ class Plan(System):
         world.events.note(tick.number, EventKind.UNREACHABLE, agents.entity[hopeless], agents.position[hopeless], answers.status[~found])
         way = np.zeros((len(rows), 2))
         lengths_m = np.empty(len(rows))
-        measure_corridors(
+        corridors = (
             world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
-            agents.goal_piece[rows], agents.position[rows], agents.radius[rows], lengths_m,
+            agents.goal_piece[rows], agents.position[rows], agents.radius[rows],
         )  # fmt: skip
+        if world.is_even:
+            measure_corridors(*corridors, lengths_m)
+        else:
+            measure_ways(*corridors, lengths_m, np.empty(len(rows)))
         way[:, 0] = lengths_m
         world.events.note(tick.number, EventKind.PATH_FOUND, answers.entity[found], way[found], answers.status[found])
 

@@ -17,7 +17,7 @@ class EventKind(IntEnum):
 
     SPAWN = 1  # value: index of the group
     ARRIVAL = 2  # reached its last goal; value: index of the goal (of a nearest-of goal, the one that was reached)
-    PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, y: 0
+    PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, along the surface, y: 0
     UNREACHABLE = 4  # value: PathStatus of the answer
     STUCK = 5  # value: entity that binds it, -1 a wall, 0 none
     UNSTUCK = 6  # value: ticks for which it was stuck

@@ -103,7 +103,7 @@ class World:
 
     def __init__(self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary]) -> None:
         self.mesh, self.walls, self.goals, self.goal_names, self.itineraries = mesh, walls, goals, goal_names, itineraries
-        self.is_level = mesh.is_level
+        self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.agents = AgentColumns()
         self.corridors = CorridorStore()
         self.corridor_groups: NDArray[np.bool_] | None = None
