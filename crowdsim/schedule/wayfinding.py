@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
+from crowdsim.navigation.grid.targets import targets_of
 from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.plan import Plan, default_budget
-from crowdsim.systems.ways import FollowWays, PlanWays, Ways, targets_of
+from crowdsim.systems.ways import FollowWays, PlanWays, Ways
 from crowdsim.systems.ways import default_budget as default_grid_budget
 
 Planning = Plan | PlanWays | PlanByGroup

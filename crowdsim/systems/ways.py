@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
+from crowdsim.navigation.grid.targets import nearest_pieces
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus
@@ -20,18 +20,6 @@ from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
 EXPANSIONS_AN_AGENT = 10
-
-
-INSIDE_M = 0.1  # How far inside of a piece of a goal its target lies: farther than the 0.05 m within which a waypoint is reached.
-
-
-def targets_of(goals: GoalPieces) -> NDArray[np.float64]:
-    """Return the point of each piece of a goal that ways lead to, (np, 2), m: its pole, drawn a little into the piece, since the pole may lie on its rim."""
-    corners = np.diff(goals.vertex_start)
-    middle = np.add.reduceat(goals.vertex, goals.vertex_start[:-1]) / corners[:, None] if len(corners) else np.zeros((0, 2))
-    inwards = middle - goals.pole
-    away = np.maximum(np.hypot(inwards[:, 0], inwards[:, 1]), 1e-300)
-    return goals.pole + inwards * np.minimum(0.5, INSIDE_M / away)[:, None]
 
 
 def default_budget(agents: int) -> int:
@@ -119,7 +107,7 @@ class PlanWays(System):
     def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask for ways to the pieces of the goals that are nearest as the crow flies, round those who stand now."""
         agents, planner, walkers = self.world.agents, self.planner, self.ways.walkers
-        piece = self._nearest_piece(rows)
+        piece = nearest_pieces(self.world.goals, planner.target, agents.goal[rows], agents.position[rows])
         agents.goal_piece[rows] = piece
         agents.path_tick[rows] = tick.number
         hopeless = rows[piece < 0]
@@ -134,19 +122,6 @@ class PlanWays(System):
         stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays)
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
         planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], piece, agents.radius[rows])
-
-    def _nearest_piece(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the piece of each agent's goal whose target is nearest to it; -1 if the goal has none."""
-        agents, goals = self.world.agents, self.world.goals
-        target = self.planner.target
-        result = np.full(len(rows), -1, dtype=np.int32)
-        for goal in np.unique(agents.goal[rows]).tolist():
-            first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
-            mine = np.flatnonzero(agents.goal[rows] == goal)
-            if last > first:
-                away = agents.position[rows[mine], None, :] - target[None, first:last, :]
-                result[mine] = first + np.argmin(np.hypot(away[:, :, 0], away[:, :, 1]), axis=1)
-        return result
 
     def _apply(self, tick: Tick, answers: WayAnswers) -> None:
         """Set agents on their ways; who has none gives up."""
