@@ -27,6 +27,7 @@ from crowdsim.schedule.given import rows_of, velocities_of
 from crowdsim.schedule.listeners import Listeners
 from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
+from crowdsim.schedule.resize import set_radii
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_kernels
 from crowdsim.schedule.wayfinding import plan_and_follow
@@ -392,6 +393,29 @@ class Simulation:
             agents.next_corner[rows] = agents.position[rows]
         agents.is_driven[rows] = velocity is not None
         self.ledger.note_steering(agents.entity[rows], are_sent=False)
+
+    def set_radius(self, entity: ArrayLike, radius: ArrayLike) -> None:
+        """Make agents wider or thinner, from the next tick on.
+
+        Who has a portal ahead of it that is too narrow now asks for another way, and who had none is given another chance. A body that has no room where
+        it is, is pushed clear of walls and others as far as there is any.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        radius : float or (k,) float, m
+            One for all or one for each, up to `navigation.widest_body` (2 m where the scenario does not say otherwise).
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent, or it cannot have such a radius.
+        """
+        self._refuse_if_finished("change anybody")
+        rows = self._rows(entity)
+        set_radii(self.built, self._plan, rows, radius)
+        self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         return rows_of(entity, self.world.agents.entity, self.built.population.label)

@@ -44,6 +44,10 @@ class Ways:
             self.entity = agents.entity.copy()
         self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), agents.position)
 
+    def forget_targets(self, entity: NDArray[np.int64]) -> None:
+        """Forget what agents asked for, so that they look for a way even to the same target."""
+        self.walkers.walks.requested[np.isin(self.entity, entity)] = np.nan
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the walks as named arrays."""
         return {"entity": self.entity.copy(), **self.walkers.state()}
