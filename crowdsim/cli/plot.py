@@ -1,4 +1,4 @@
-"""``crowdsim plot``: a picture of a run, or of one choice in it."""
+"""``crowdsim plot``: a picture of a run, of one choice in it, or of a scenario before it runs."""
 
 from __future__ import annotations
 
@@ -7,35 +7,68 @@ from typing import Annotated
 
 import typer
 
+from crowdsim.cli.options import AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, with_seed
 from crowdsim.cli.paths import new_output, require_name
 from crowdsim.cli.shell import say
 from crowdsim.errors import CrowdsimError, ExitCode
 
+SCENARIO_ENDINGS = (".yaml", ".yml", ".json")
+
 
 def plot(
-    run: Annotated[Path, typer.Argument(help="A recording.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Picture to write (.png, .svg, .pdf); default: beside the recording, .png.")] = None,
+    run: Annotated[Path, typer.Argument(metavar="FILE", help="A recording, or a scenario (.yaml).")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Picture to write (.png, .svg, .pdf); default: beside the file, .png.")] = None,
     explain: Annotated[
         str | None,
         typer.Option("--explain", metavar="AGENT", help="Draw why this agent, an id or group[index], chose its velocity. Needs record.explain."),
     ] = None,
     at: Annotated[float | None, typer.Option("--at", metavar="SECONDS", help="When it chose, for --explain.")] = None,
+    show: Annotated[
+        str | None,
+        typer.Option("--show", metavar="LAYERS", help="Of a scenario: mesh, portals, widths, visibility, ways, joined by commas; default: mesh."),
+    ] = None,
+    radius: Annotated[float | None, typer.Option("--radius", min=0.0, metavar="M", help="Body whose visibility is shown; default: the thinnest agent.")] = None,
+    seed: Seed = None,
+    set_: SetValues = None,
+    allow_dir: AllowDir = None,
+    plugin: Plugins = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> int:
-    """Draw the plan with everybody's trail, the exits with their counts, and who is stuck; or one choice of one agent in the plane of velocities."""
+    """Draw a recording: the plan with everybody's trail, the exits with their counts, and who is stuck; or one choice of one agent in the plane of velocities.
+
+    Of a scenario: the plan with its mesh, and what --show names.
+    """
     if (explain is None) != (at is None):
         given, missing = ("--at", "--explain AGENT") if explain is None else ("--explain", "--at SECONDS")
         raise CrowdsimError(f"{given} needs {missing} beside it: a choice is one agent's at one time.")
-    target = new_output(out or _default_name(require_name(run), explain, at), (".png", ".svg", ".pdf"), "a picture", source=run)
+    is_scenario = require_name(run).suffix.lower() in SCENARIO_ENDINGS
+    if is_scenario and explain is not None:
+        raise CrowdsimError("--explain is of a recording: run the scenario first, with record.explain.")
+    if not is_scenario and (show is not None or radius is not None or seed is not None or set_ or allow_dir or plugin):
+        raise CrowdsimError("--show, --radius, --seed, --set, --allow-dir and --plugin are of scenarios; a recording is drawn as it is.")
+    target = new_output(out or _default_name(run, explain, at), (".png", ".svg", ".pdf"), "a picture", source=run)
     if target.exists() and not force:
         raise CrowdsimError(f"{target} exists already; use --force to replace it, or --out for another name")
+    from crowdsim.recording.files import new_file
+
+    form = target.suffix.lower()[1:]
+    if is_scenario:
+        from crowdsim.pictures.plan import draw_plan
+        from crowdsim.scenario.build import build_world
+        from crowdsim.scenario.load import load_scenario
+
+        load_plugins(plugin)
+        layers = ("mesh",) if show is None else tuple(name for part in show.split(",") if (name := part.strip()))
+        built = build_world(load_scenario(run, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir)))
+        with new_file(target, force=force) as scratch:
+            draw_plan(built, scratch, layers=layers, radius=radius, form=form)
+        say(str(target))
+        return int(ExitCode.OK)
     from crowdsim.pictures.run import draw_run
     from crowdsim.pictures.velocities import draw_velocities
-    from crowdsim.recording.files import new_file
     from crowdsim.recording.reader import open_run
 
     with open_run(run) as recording, new_file(target, force=force) as scratch:
-        form = target.suffix.lower()[1:]
         if explain is not None and at is not None:
             draw_velocities(recording, explain, at, scratch, form=form)
         else:
@@ -45,7 +78,7 @@ def plot(
 
 
 def _default_name(run: Path, explain: str | None, at: float | None) -> Path:
-    """Return the name of the picture beside the recording."""
+    """Return the name of the picture beside the file."""
     if explain is None:
         return run.with_suffix(".png")
     agent = "".join(letter if letter.isalnum() or letter == "_" else "-" for letter in explain).strip("-")

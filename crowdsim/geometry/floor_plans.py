@@ -35,6 +35,24 @@ class Plane:
 
 
 @dataclass(frozen=True, eq=False)
+class Terrain:
+    """Ground that is walked faster or slower than other ground.
+
+    Attributes
+    ----------
+    name : str
+    area : shapely Polygon or MultiPolygon, m
+        In plan.
+    speed : float
+        As a share of that on plain ground, along the surface.
+    """
+
+    name: str
+    area: Any
+    speed: float
+
+
+@dataclass(frozen=True, eq=False)
 class FloorPlan:
     """One floor as it is meshed; its number in the list is its layer.
 
@@ -49,6 +67,8 @@ class FloorPlan:
         Speed up and down as a share of that on level ground.
     openings : shapely geometry or None
         Boundary inside it is an exit, not a wall.
+    terrain : tuple of Terrain
+        Areas that do not overlap.
     """
 
     name: str
@@ -56,6 +76,7 @@ class FloorPlan:
     plane: Plane
     pace: tuple[float, float] = (1.0, 1.0)
     openings: Any = None
+    terrain: tuple[Terrain, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,13 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.geometry.floor_plans import CLEARANCE_M
+from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
 from crowdsim.geometry.triangulation import is_open, triangulate
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import kernel
 from crowdsim.navigation.bins import Bins, make_bins
-from crowdsim.navigation.merge import merge_to_convex
-from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.mesh import KERB, NavMesh
+from crowdsim.navigation.terrain import convex_pieces, speeds_on
 from crowdsim.navigation.wall_lists import flood_wall_lists, make_walls
 from crowdsim.tunable import param
 
@@ -41,6 +41,10 @@ class MeshParameters:
         2.0, "m", above=0.0, high=20.0,
         why="largest body radius that the mesh can answer for; larger adds vertices on walls of wide rooms; raised to the largest radius in the scenario",
     )
+    terrain_cell: float = param(
+        1.0, "m", above=0.0, high=1000.0,
+        why="size of polygons where terrain has speeds of its own; smaller finds better ways over it and makes searches longer; plain ground has none",
+    )
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,9 @@ class MeshBuild:
     openings: Any
 
 
-def build_mesh(ground: Any, *, openings: Any = None, parameters: MeshParameters | None = None, wall_reach: float = 5.0) -> MeshBuild:
+def build_mesh(
+    ground: Any, *, openings: Any = None, parameters: MeshParameters | None = None, wall_reach: float = 5.0, terrain: Sequence[Terrain] = ()
+) -> MeshBuild:
     """Build the navigation mesh of walkable ground (SYSTEMS M1).
 
     Parameters
@@ -65,6 +71,8 @@ def build_mesh(ground: Any, *, openings: Any = None, parameters: MeshParameters 
     parameters : MeshParameters, optional
     wall_reach : float, m
         How far the wall lists of the polygons reach.
+    terrain : sequence of Terrain
+        Areas that are walked at speeds of their own and do not overlap.
 
     Raises
     ------
@@ -76,8 +84,9 @@ def build_mesh(ground: Any, *, openings: Any = None, parameters: MeshParameters 
         ground = cut_at_openings(ground, openings)
     triangulation = triangulate(ground, openings=openings, widest_gap=2.0 * parameters.widest_body)
     sides = 3 if parameters.cells == "triangles" else parameters.most_sides
-    polygons = merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, sides)
-    mesh, walls = mesh_from_polygons(triangulation.vertices, polygons, openings=openings, wall_reach=wall_reach)
+    pieces = convex_pieces(triangulation, terrain, most_sides=sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body)
+    paces = np.repeat(speeds_on(terrain, pieces.vertices, pieces.polygons)[:, None], 2, axis=1)
+    mesh, walls = mesh_from_polygons(pieces.vertices, pieces.polygons, openings=openings, wall_reach=wall_reach, paces=paces, whole=pieces.whole)
     return MeshBuild(mesh, walls, parameters, openings)
 
 
@@ -126,6 +135,7 @@ def mesh_from_polygons(
     clearance: float = CLEARANCE_M,
     slopes: NDArray[np.float64] | None = None,
     heights: NDArray[np.float64] | None = None,
+    whole: Mapping[tuple[int, int], tuple[int, int]] | None = None,
 ) -> tuple[NavMesh, Walls]:
     """Return a mesh of given convex polygons and its walls.
 
@@ -150,6 +160,8 @@ def mesh_from_polygons(
         Gradients of the polygons' planes, where corners that were rounded would give worse ones.
     heights : (np,) float64, m, optional
         Heights of the polygons' planes at their first corners, where polygons meet over steps.
+    whole : mapping of (int, int) to (int, int), optional
+        For edges that are parts of others: the ends of the whole edge, whose length is their width.
 
     Raises
     ------
@@ -172,7 +184,7 @@ def mesh_from_polygons(
         return _open_edges(points, start, end, np.repeat(layer, sizes)[edge], openings)
 
     mesh, walls = mesh_of_arrays(
-        points, polygon_start, edge_vertex, layer, is_exit, paces=paces, joined=joined, clearance=clearance, slopes=slopes, heights=heights
+        points, polygon_start, edge_vertex, layer, is_exit, paces=paces, joined=joined, clearance=clearance, slopes=slopes, heights=heights, whole=whole
     )
     zone_start, zone_wall = flood_wall_lists(mesh, len(walls.start), float(wall_reach))
     return mesh, walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=float(wall_reach))
@@ -193,6 +205,7 @@ def mesh_of_arrays(
     widest: NDArray[np.float64] | None = None,
     parted: NDArray[np.bool_] | None = None,
     bins: Bins | None = None,
+    whole: Mapping[tuple[int, int], tuple[int, int]] | None = None,
 ) -> tuple[NavMesh, Walls]:
     """Return a mesh of polygons that are given as arrays, and its walls without lists of those near each polygon.
 
@@ -217,6 +230,8 @@ def mesh_of_arrays(
         Nobody crosses edges one side of which is parted and the other is not; they are no walls.
     bins : Bins, optional
         Cells to locate points with; by default some of about the size of a polygon.
+    whole : mapping of (int, int) to (int, int), optional
+        See `mesh_from_polygons`.
 
     Raises
     ------
@@ -238,14 +253,19 @@ def mesh_of_arrays(
     is_wall_vertex = np.zeros(len(points), dtype=np.uint8)
     is_wall_vertex[edge_vertex[wall_edges]] = 1
     is_wall_vertex[edge_end[wall_edges]] = 1
-    span = points[edge_end, :2] - points[edge_vertex, :2]
-    both_walls = (is_wall_vertex[edge_vertex] & is_wall_vertex[edge_end]).astype(bool)
+    from_vertex, to_vertex = edge_vertex.copy(), edge_end.copy()
+    for edge, ends in enumerate(zip(edge_vertex.tolist(), edge_end.tolist(), strict=True) if whole else ()):
+        from_vertex[edge], to_vertex[edge] = whole.get(ends, ends) if whole else ends
+    span = points[to_vertex, :2] - points[from_vertex, :2]
+    both_walls = (is_wall_vertex[from_vertex] & is_wall_vertex[to_vertex]).astype(bool)
     edge_width = np.where(edge_twin < 0, 0.0, np.where(both_walls, np.hypot(span[:, 0], span[:, 1]), np.inf))
     if widest is not None:
         edge_width = np.minimum(edge_width, widest)
     pair_start = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
     pair_width = np.empty(int(pair_start[-1]))
     measure_pairs(points, is_wall_vertex, polygon_start, edge_vertex, pair_start, pair_width)
+    if whole is not None and paces is not None:
+        _mark_kerbs(is_wall_vertex, edge_vertex, edge_end, edge_polygon, edge_twin, layer, paces)
     origin, size, shape, bin_start, bin_polygon = make_bins(points, polygon_start, edge_vertex, edge_end) if bins is None else bins
     edge_wall, walls = make_walls(points, polygon_start, edge_vertex, edge_end, edge_polygon, edge_twin, wall_edges, layer)
     mesh = NavMesh(
@@ -270,6 +290,23 @@ def _open_edges(
         rows = np.flatnonzero(layer == number)
         found[rows] = is_open(points[start[rows], :2], points[end[rows], :2], opening)
     return found
+
+
+def _mark_kerbs(
+    is_wall_vertex: NDArray[np.uint8],
+    edge_vertex: NDArray[np.int32],
+    edge_end: NDArray[np.int32],
+    edge_polygon: NDArray[np.int32],
+    edge_twin: NDArray[np.int32],
+    layer: NDArray[np.int32],
+    paces: NDArray[np.float64],
+) -> None:
+    """Mark the vertices that are no walls on portals between polygons of one floor that are walked at different speeds."""
+    portal = np.flatnonzero(edge_twin >= 0)
+    here, there = edge_polygon[portal], edge_polygon[edge_twin[portal]]
+    border = portal[(layer[here] == layer[there]) & np.any(paces[here] != paces[there], axis=1)]
+    ends = np.concatenate([edge_vertex[border], edge_end[border]])
+    is_wall_vertex[ends[is_wall_vertex[ends] == 0]] = KERB
 
 
 def _part_floors(edge_twin: NDArray[np.int32], edge_layer: NDArray[np.int32], joined: Iterable[tuple[int, int]]) -> None:

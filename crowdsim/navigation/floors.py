@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, MEETS_M, FloorPlan, Join, gap_of_line
-from crowdsim.geometry.triangulation import triangulate
+from crowdsim.geometry.triangulation import Triangulation, triangulate
 from crowdsim.navigation.build import MeshBuild, MeshParameters, cut_at_openings, mesh_from_polygons
-from crowdsim.navigation.merge import merge_to_convex
 from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.terrain import convex_pieces, speeds_on
 
 
 def build_floors(
@@ -48,6 +48,8 @@ def build_floors(
     points: list[NDArray[np.float64]] = []
     polygons: list[list[int]] = []
     layers: list[int] = []
+    speeds: list[NDArray[np.float64]] = []
+    whole: dict[tuple[int, int], tuple[int, int]] = {}
     base = 0
     for layer, (floor, ground) in enumerate(zip(floors, grounds, strict=True)):
         if floor.openings is not None and not floor.openings.is_empty:
@@ -55,16 +57,20 @@ def build_floors(
         lines = [shapely.LineString(join.line) for join in joins if layer in join.floors]
         opened = [*lines, *([floor.openings] if floor.openings is not None else [])]
         triangulation = triangulate(ground, openings=shapely.GeometryCollection(opened) if opened else None, widest_gap=2.0 * parameters.widest_body)
-        own = merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, sides)
-        points.append(np.column_stack([triangulation.vertices, floor.plane.height(triangulation.vertices)]))
-        polygons += [[base + corner for corner in polygon] for polygon in own]
-        layers += [layer] * len(own)
+        kept = _edges_on(lines, triangulation)
+        pieces = convex_pieces(triangulation, floor.terrain, most_sides=sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body, kept=kept)
+        points.append(np.column_stack([pieces.vertices, floor.plane.height(pieces.vertices)]))
+        polygons += [[base + corner for corner in polygon] for polygon in pieces.polygons]
+        layers += [layer] * len(pieces.polygons)
+        speeds.append(speeds_on(floor.terrain, pieces.vertices, pieces.polygons))
+        whole |= {(base + a, base + b): (base + c, base + d) for (a, b), (c, d) in pieces.whole.items()}
         base += len(points[-1])
-    vertices, polygons = _welded(np.concatenate(points), polygons, joins, stops, np.repeat(np.arange(len(points)), [len(each) for each in points]))
+    vertices, polygons, number = _welded(np.concatenate(points), polygons, joins, stops, np.repeat(np.arange(len(points)), [len(each) for each in points]))
     mesh, walls = mesh_from_polygons(
         vertices, polygons, layers=np.array(layers, dtype=np.int32), wall_reach=wall_reach, clearance=clearance, joined=[join.floors for join in joins],
         openings={layer: floor.openings for layer, floor in enumerate(floors) if floor.openings is not None},
-        paces=np.array([floor.pace for floor in floors], dtype=np.float64)[layers],
+        paces=np.array([floor.pace for floor in floors], dtype=np.float64)[layers] * np.concatenate(speeds)[:, None],
+        whole={(number[a], number[b]): (number[c], number[d]) for (a, b), (c, d) in whole.items()},
     )  # fmt: skip
     _check_joins(mesh, floors, joins)
     return MeshBuild(mesh, walls, parameters, None)
@@ -84,6 +90,8 @@ def _with_joins(floors: Sequence[FloorPlan], joins: Sequence[Join]) -> tuple[lis
         for layer in join.floors:
             points = shapely.get_coordinates(grounds[layer])
             found.append(points[shapely.distance(line, shapely.points(points)) <= MEETS_M])
+            # Borders of terrain that lead over the line: both floors have a vertex there, since its edges are not cut later.
+            found += [shapely.get_coordinates(shapely.intersection(terrain.area.boundary, line)) for terrain in floors[layer].terrain]
         stops = _along(np.concatenate(found), np.array(join.line))
         for layer in join.floors:
             grounds[layer] = _insert(grounds[layer], stops)
@@ -124,8 +132,8 @@ def _ring_through(ring: NDArray[np.float64], stops: NDArray[np.float64]) -> NDAr
 
 def _welded(
     points: NDArray[np.float64], polygons: list[list[int]], joins: Sequence[Join], stops: Sequence[NDArray[np.float64]], layer: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], list[list[int]]]:
-    """Return vertices of which those on a join are one for both of its floors, and the polygons with their new numbers."""
+) -> tuple[NDArray[np.float64], list[list[int]], list[int]]:
+    """Return vertices of which those on a join are one for both of its floors, the polygons with their new numbers, and all new numbers."""
     number = np.arange(len(points))
     for join, stop in zip(joins, stops, strict=True):
         for x, y in stop:
@@ -133,7 +141,18 @@ def _welded(
             points[rows, 2] = join.height
             number[np.isin(number, number[rows])] = number[rows].min()
     kept, renumbered = np.unique(number, return_inverse=True)
-    return np.ascontiguousarray(points[kept]), [[int(renumbered[corner]) for corner in polygon] for polygon in polygons]
+    return np.ascontiguousarray(points[kept]), [[int(renumbered[corner]) for corner in polygon] for polygon in polygons], renumbered.tolist()
+
+
+def _edges_on(lines: Sequence[Any], triangulation: Triangulation) -> list[tuple[int, int]]:
+    """Return the edges of triangles that lie on joins: another floor has them too."""
+    owner, side = np.nonzero(triangulation.neighbours < 0)
+    a, b = triangulation.triangles[owner, side], triangulation.triangles[owner, (side + 1) % 3]
+    middle = shapely.points(0.5 * (triangulation.vertices[a] + triangulation.vertices[b]))
+    on = np.zeros(len(owner), dtype=np.bool_)
+    for line in lines:
+        on |= shapely.distance(line, middle) <= MEETS_M
+    return list(zip(a[on].tolist(), b[on].tolist(), strict=True))
 
 
 def _check_joins(mesh: NavMesh, floors: Sequence[FloorPlan], joins: Sequence[Join]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +44,8 @@ def merge_to_convex(
             left, right = owner.get((a, b)), owner.get((b, a))
             if left is None or right is None or left == right:
                 continue
-            merged = _joined(polygon[left], polygon[right], a, b)
-            if len(merged) > most_sides or not _is_convex_at(point, merged, a) or not _is_convex_at(point, merged, b) or len(set(merged)) < len(merged):
+            merged = joined(polygon[left], polygon[right], a, b)
+            if len(merged) > most_sides or not is_convex_at(point, merged, a) or not is_convex_at(point, merged, b) or len(set(merged)) < len(merged):
                 continue
             for k, start in enumerate(polygon[right]):
                 owner[start, polygon[right][(k + 1) % len(polygon[right])]] = left
@@ -54,13 +55,14 @@ def merge_to_convex(
     return sorted(rotated)
 
 
-def _joined(left: list[int], right: list[int], a: int, b: int) -> list[int]:
+def joined(left: list[int], right: list[int], a: int, b: int) -> list[int]:
     """Return the outline of two polygons without their shared edge a -> b (in the left one)."""
     i, j = left.index(b), right.index(a)
     return left[i:] + left[:i] + (right[j:] + right[:j])[1:-1]
 
 
-def _is_convex_at(point: list[list[float]], polygon: list[int], vertex: int) -> bool:
+def is_convex_at(point: Sequence[Sequence[float]], polygon: list[int], vertex: int) -> bool:
+    """Return whether a polygon has no dent at one of its corners."""
     i = polygon.index(vertex)
     (ax, ay), (bx, by), (cx, cy) = point[polygon[i - 1]], point[vertex], point[polygon[(i + 1) % len(polygon)]]
     ux, uy, vx, vy = bx - ax, by - ay, cx - bx, cy - by

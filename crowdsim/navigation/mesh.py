@@ -17,6 +17,8 @@ from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 LOCATE_TOLERANCE_M = 1e-6  # A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well below a millimetre.
 MOST_CROSSINGS = 4096  # Polygons that one straight way may cross; a path of that many is a loop by rounding at a vertex, which then ends there.
 
+KERB = 2  # Mark of a vertex where kinds of ground meet.
+
 
 class NavMesh(NamedTuple):
     """A mesh as kernels see it. Built by `crowdsim.navigation.build.build_mesh`.
@@ -26,7 +28,8 @@ class NavMesh(NamedTuple):
     vertex : (nv, 3) float64, m
         x, y and z (up).
     is_wall_vertex : (nv,) uint8
-        1 where a wall ends: an agent's centre keeps its radius from such a vertex.
+        1 where a wall ends: an agent's centre keeps its radius from such a vertex. KERB inside of the ground where kinds of ground meet: ways pass a little
+        aside of such a vertex, since one that led along the border would be on the slow side half of the time.
     polygon_start : (np + 1,) int32
         First half-edge of each polygon.
     polygon_layer : (np,) int32
@@ -89,8 +92,13 @@ class NavMesh(NamedTuple):
 
     @property
     def is_level(self) -> bool:
-        """Whether all of it lies at one height, and is walked at one speed."""
-        return bool(np.all(self.vertex[:, 2] == self.vertex[0, 2]) and np.all(self.polygon_height == self.vertex[0, 2]) and np.all(self.polygon_pace == 1.0))
+        """Whether all of it lies at one height."""
+        return bool(np.all(self.vertex[:, 2] == self.vertex[0, 2]) and np.all(self.polygon_height == self.vertex[0, 2]))
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all of it lies at one height, and is walked at the agents' own speed."""
+        return self.is_level and bool(np.all(self.polygon_pace == 1.0))
 
     @property
     def polygon_count(self) -> int:
@@ -360,13 +368,13 @@ def separating_width(mesh, polygon, edge, x, y):
     own = edge - first
     for i in range(count):
         a = mesh.edge_vertex[first + i]
-        if mesh.is_wall_vertex[a] == 0:
+        if mesh.is_wall_vertex[a] != 1:
             continue
         for j in range(i + 2, count):
             if i == 0 and j == count - 1:
                 continue
             b = mesh.edge_vertex[first + j]
-            if mesh.is_wall_vertex[b] == 0:
+            if mesh.is_wall_vertex[b] != 1:
                 continue
             ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
             length = np.hypot(bx - ax, by - ay)
@@ -390,11 +398,11 @@ def parting_width(mesh, polygon, ax, ay, bx, by):
         return width
     for i in range(count):
         u = mesh.edge_vertex[first + i]
-        if mesh.is_wall_vertex[u] == 0:
+        if mesh.is_wall_vertex[u] != 1:
             continue
         for j in range(i + 2, count):
             v = mesh.edge_vertex[first + j]
-            if (i == 0 and j == count - 1) or mesh.is_wall_vertex[v] == 0:
+            if (i == 0 and j == count - 1) or mesh.is_wall_vertex[v] != 1:
                 continue
             ux, uy, vx, vy = mesh.vertex[u, 0], mesh.vertex[u, 1], mesh.vertex[v, 0], mesh.vertex[v, 1]
             if (orientation(ux, uy, vx, vy, ax, ay) < 0.0) != (orientation(ux, uy, vx, vy, bx, by) < 0.0):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.protocol import Answers
-from crowdsim.navigation.slot_searches import SEARCHES, Work
+from crowdsim.navigation.slot_searches import SEARCHES, MiddleSearches, Work
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -35,6 +35,16 @@ class PlannerParameters:
     share_searches: bool = param(
         True, "",
         why="one backward search serves all agents with the same goal that can pass the same gaps; off, each has its own; the ways are the same",
+    )
+
+
+@dataclass(frozen=True)
+class CostParameters:
+    """What ways over the middles of portals are to be short in."""
+
+    costs: str = param(
+        "time", "", choices=("time", "length"), source="SYSTEMS M3",
+        why="time walks round by fast ground and avoids stairs where that pays, by the paces of stairs and terrain; length is that along the surface",
     )
 
 
@@ -57,7 +67,9 @@ class MeshPlanner:
     goals : GoalPieces
     parameters : PlannerParameters, optional
     kind : str, default "mesh"
-        ``mesh``: A* over the middles of portals; ``optimal``: shortest ways of all.
+        ``mesh``: A* over the middles of portals; ``optimal``: shortest ways of all, in plan.
+    costs : str, default "time"
+        Of ``mesh``: what ways are to be short in, see `CostParameters`.
 
     Attributes
     ----------
@@ -65,7 +77,9 @@ class MeshPlanner:
         Every width at which what a body can pass changes, ascending.
     """
 
-    def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None, kind: str = "mesh") -> None:
+    def __init__(
+        self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None, kind: str = "mesh", costs: str = "time"
+    ) -> None:
         self.mesh, self.goals = mesh, goals
         self.parameters = parameters or PlannerParameters()
         fitting = SLOT_MEMORY_BYTES // max(1, SEARCHES[kind].slot_bytes(mesh))
@@ -73,6 +87,8 @@ class MeshPlanner:
         shared = int(min(SHARED_SLOTS, max(2, fitting - self._own))) if self.parameters.share_searches else 0
         count = self._own + shared
         self._searches = SEARCHES[kind](mesh, goals, count)
+        if isinstance(self._searches, MiddleSearches):
+            self._searches.price(costs)
         self._is_active = np.zeros(count, dtype=np.int64)
         self._held = np.zeros(count, dtype=_REQUEST)  # what an active slot is in the middle of
         self._key = np.full(count, -1, dtype=np.int64)  # goal and width class that a shared slot serves
@@ -309,7 +325,7 @@ def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
         for i in range(size):
             for j in range(i + 2, size):
                 a, b = mesh.edge_vertex[first + i], mesh.edge_vertex[first + j]
-                both = (mesh.is_wall_vertex[a] & mesh.is_wall_vertex[b]).astype(bool)
+                both = (mesh.is_wall_vertex[a] == 1) & (mesh.is_wall_vertex[b] == 1)
                 span = mesh.vertex[a[both], :2] - mesh.vertex[b[both], :2]
                 lengths.append(np.hypot(span[:, 0], span[:, 1]))
     return np.unique(np.concatenate(lengths))

@@ -10,6 +10,7 @@ from crowdsim.kernels import inlined_kernel, lean_kernel
 
 BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a post, see `lay_out_posts`.
 FLAGS, VERTEX = 7, 3  # Mask of the flags, and how many bits of a post they take.
+KERB_M = 0.05  # Bodies keep so far inside of fast ground where they walk along slow ground; a lone walker strays by less, the way gets longer by little.
 BESIDE_M = 1e-6  # How much farther than a radius a portal may be from a part of the way for its posts to be looked at; they need not press.
 
 
@@ -90,11 +91,12 @@ def bits_of(post):
 
 @inlined_kernel
 def post_disc(mesh, post, radius):
-    """Return the disc of a post as (x, y, side); a vertex in the middle of free ground has none, that is side 0."""
+    """Return the disc of a post as (x, y, side); a vertex in the middle of free ground has none, that is side 0, and one on a kerb a small one."""
     vertex = bits_of(post) >> VERTEX
     side = 0.0
-    if mesh.is_wall_vertex[vertex] == 1:
-        side = radius if post >= 0 else -radius
+    if mesh.is_wall_vertex[vertex] != 0:
+        side = radius if mesh.is_wall_vertex[vertex] == 1 else min(radius, KERB_M)
+        side = side if post >= 0 else -side
     return mesh.vertex[vertex, 0], mesh.vertex[vertex, 1], side
 
 

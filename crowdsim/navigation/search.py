@@ -1,7 +1,8 @@
 """A* over the portals of a mesh, from the goal back to the start, resumable and paid in expansions.
 
-A node of the search is a half-edge: "leave this polygon over this portal". Its cost is the distance from the portal's point to the goal over the
-points of the portals in between. Searching backwards makes the costs independent of the start, so that one search can serve all agents with the same
+A node of the search is a half-edge: "leave this polygon over this portal". Its cost is that of the way from the portal's point to the goal over the
+points of the portals in between, in metres of the cheapest ground (`crowdsim.navigation.slopes.step_cost`), which is never below its length in plan.
+Searching backwards makes the costs independent of the start, so that one search can serve all agents with the same
 goal and the same passable edges; and since ties are broken by the lowest parent and a search goes on until nothing that could tie is left, a search
 of one's own (aimed at the start by the straight-line heuristic) and a shared one (without) give the very same corridor.
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals import nearest_in_piece
 from crowdsim.navigation.mesh import parting_width, separating_width
+from crowdsim.navigation.slopes import PLAN_LENGTH, step_cost
 
 TIE_SLACK = 1e-12  # A search goes on until its least bound exceeds the best total by this share, so that rounding cannot hide an equal parent.
 
@@ -26,11 +28,11 @@ TIE_SLACK = 1e-12  # A search goes on until its least bound exceeds the best tot
 PENDING, FOUND, UNREACHABLE, OUT_OF_NODES = 1, 2, 6, 7
 
 # Whole numbers of a slot.
-STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED = range(9)
-HEADER_SIZE = 9
+STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, COSTS = range(10)
+HEADER_SIZE = 10
 # Real numbers of a slot.
-START_X, START_Y, WIDTH, BEST_TOTAL = range(4)
-MEASURE_SIZE = 4
+START_X, START_Y, WIDTH, BEST_TOTAL, FASTEST = range(5)
+MEASURE_SIZE = 5
 
 NOT_IN_HEAP = -1
 
@@ -40,10 +42,10 @@ class SearchSlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 9) int64
-        STATUS .. IS_SEEDED above. BEST_NODE is a half-edge of the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon.
-    measure : (s, 4) float64
-        START_X .. BEST_TOTAL above.
+    header : (s, 10) int64
+        STATUS .. COSTS above. BEST_NODE is a half-edge of the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon.
+    measure : (s, 5) float64
+        START_X .. FASTEST above.
     cost : (s, ne) float64, m
     parent : (s, ne) int32
         Next portal towards the goal, or ``-2 - piece`` at the goal.
@@ -67,9 +69,9 @@ class SearchSlots(NamedTuple):
     bound: NDArray[np.float64]
 
 
-def make_slots(slots: int, edges: int) -> SearchSlots:
-    """Return idle slots for a mesh with `edges` half-edges: 40 bytes a slot and half-edge."""
-    return SearchSlots(
+def make_slots(slots: int, edges: int, costs: int = PLAN_LENGTH, fastest: float = 1.0) -> SearchSlots:
+    """Return idle slots for a mesh with `edges` half-edges: 40 bytes a slot and half-edge; for `costs` and `fastest` see `step_cost`."""
+    made = SearchSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
         np.zeros((slots, edges)),
@@ -79,6 +81,8 @@ def make_slots(slots: int, edges: int) -> SearchSlots:
         np.zeros((slots, edges), dtype=np.int32),
         np.zeros((slots, edges)),
     )
+    made.header[:, COSTS], made.measure[:, FASTEST] = costs, fastest
+    return made
 
 
 @inlined_kernel
@@ -167,6 +171,7 @@ def _reach(slots, slot, mesh, node, cost, parent):
 def _seed(slots, slot, mesh, goals):
     """Start from all pieces of the goal in which the body fits."""
     goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
+    costs, fastest = slots.header[slot, COSTS], slots.measure[slot, FASTEST]
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         if 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
             continue
@@ -178,12 +183,18 @@ def _seed(slots, slot, mesh, goals):
                 continue
             mx, my = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
             tx, ty = nearest_in_piece(goals, piece, mx, my)
-            _reach(slots, slot, mesh, twin, np.hypot(tx - mx, ty - my), -2 - piece)
+            _reach(slots, slot, mesh, twin, step_cost(mesh, costs, fastest, polygon, tx - mx, ty - my), -2 - piece)
 
 
 @lean_kernel
 def best_piece_here(mesh, goals, goal, width, x, y, polygon):
     """Return how far (m) it is straight to the nearest piece of a goal in the start's own polygon, and that piece; (inf, -1) if there is none."""
+    return _cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, PLAN_LENGTH, 1.0)
+
+
+@inlined_kernel
+def _cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, costs, fastest):
+    """Return what it costs to go straight to the cheapest piece of a goal in the start's own polygon, and that piece; (inf, -1) if there is none."""
     best, found = np.inf, -1
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         if goals.piece_polygon[piece] != polygon:
@@ -193,7 +204,7 @@ def best_piece_here(mesh, goals, goal, width, x, y, polygon):
         if parting_width(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1]) < width:
             continue
         tx, ty = nearest_in_piece(goals, piece, x, y)
-        total = np.hypot(tx - x, ty - y)
+        total = step_cost(mesh, costs, fastest, polygon, tx - x, ty - y)
         if total < best:
             best, found = total, piece
     return best, found
@@ -232,7 +243,9 @@ def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared
         header[slot, EXPANSIONS] = 0
         header[slot, IS_SEEDED] = 1
         _seed(slots, slot, mesh, goals)
-    measure[slot, BEST_TOTAL], piece = best_piece_here(mesh, goals, goal, width, x, y, polygon)
+    measure[slot, BEST_TOTAL], piece = _cheapest_piece_here(
+        mesh, goals, goal, width, x, y, polygon, header[slot, COSTS], measure[slot, FASTEST]
+    )  # fmt: skip
     header[slot, BEST_NODE] = -2 - piece
     if keep:
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
@@ -245,7 +258,10 @@ def _consider(slots, slot, mesh, node):
     """Take a node of the start's polygon as the first portal if that is the best so far."""
     header, measure = slots.header, slots.measure
     x, y = measure[slot, START_X], measure[slot, START_Y]
-    total = slots.cost[slot, node] + np.hypot(mesh.portal_point[node, 0] - x, mesh.portal_point[node, 1] - y)
+    first = step_cost(
+        mesh, header[slot, COSTS], measure[slot, FASTEST], header[slot, START_POLYGON], mesh.portal_point[node, 0] - x, mesh.portal_point[node, 1] - y
+    )  # fmt: skip
+    total = slots.cost[slot, node] + first
     if total > measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]):
         return
     if separating_width(mesh, header[slot, START_POLYGON], node, x, y) >= measure[slot, WIDTH]:
@@ -274,7 +290,7 @@ def advance_search(slots, slot, mesh, grant):
     Cost: about 0.1 to 0.2 us an expansion. Twin: `tests/reference/search.py` (Dijkstra on the portal graph).
     """
     header, measure = slots.header, slots.measure
-    width = measure[slot, WIDTH]
+    width, costs, fastest = measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
     used = 0
     while header[slot, STATUS] == PENDING:
         best = measure[slot, BEST_TOTAL]
@@ -296,7 +312,7 @@ def advance_search(slots, slot, mesh, grant):
             twin = mesh.edge_twin[edge]
             if twin < 0 or edge == node or mesh.edge_width[edge] < width or mesh.pair_width[pairs + (edge - first) * (last - first)] < width:
                 continue
-            step = np.hypot(mesh.portal_point[edge, 0] - mx, mesh.portal_point[edge, 1] - my)
+            step = step_cost(mesh, costs, fastest, polygon, mx - mesh.portal_point[edge, 0], my - mesh.portal_point[edge, 1])
             _reach(slots, slot, mesh, twin, slots.cost[slot, node] + step, node)
         if polygon == header[slot, START_POLYGON]:
             _consider(slots, slot, mesh, node)

@@ -1,4 +1,4 @@
-"""Speed on slopes: length along the surface, slower or faster on stairs (SYSTEMS M7; S0 section 4.4).
+"""Speed on slopes, stairs and ground of other kinds: length along the surface, slower or faster there (SYSTEMS M3, M7; S0 section 4.4).
 
 Directions and velocities are in plan. A step of length s in the direction of the unit vector u is s times the root of 1 + (g . u)^2 long on a plane of
 gradient g.
@@ -10,6 +10,28 @@ import numpy as np
 
 from crowdsim.kernels import inlined_kernel, kernel
 from crowdsim.navigation.mesh import height_at
+
+# What a metre of a way costs: its length in plan; its length along the surface; the time that it takes, over that on the fastest ground.
+PLAN_LENGTH, SURFACE_LENGTH, TRAVEL_TIME = range(3)
+
+
+@inlined_kernel
+def step_cost(mesh, costs, fastest, polygon, dx, dy):
+    """Return what a straight step over (dx, dy) in plan within a polygon costs, in metres of the cheapest ground.
+
+    `costs` is PLAN_LENGTH, SURFACE_LENGTH or TRAVEL_TIME. Where `fastest` is the greatest pace on the mesh, no cost is below the length in plan, so that the
+    straight line in plan is a lower bound; where it is 1, a time is that of a metre on level ground.
+    """
+    plan = np.hypot(dx, dy)
+    if costs == PLAN_LENGTH:
+        return plan
+    climb = mesh.polygon_slope[polygon, 0] * dx + mesh.polygon_slope[polygon, 1] * dy
+    along = np.hypot(plan, climb)
+    if costs == SURFACE_LENGTH:
+        return along
+    up, down = mesh.polygon_pace[polygon, 0], mesh.polygon_pace[polygon, 1]
+    pace = up if climb > 0.0 else (down if climb < 0.0 else max(up, down))
+    return along * (fastest / pace)
 
 
 @inlined_kernel

@@ -16,7 +16,21 @@ from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal, copy_optimal, optimal_size
 from crowdsim.navigation.optimal_slots import CONE_BYTES, IS_FULL, MOST_CONES, IntervalSlots, make_interval_slots, packed, unpacked, with_room
-from crowdsim.navigation.search import FOUND, IS_SEEDED, PENDING, STATUS, SearchSlots, advance_search, begin_search, copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search import (
+    COSTS,
+    FASTEST,
+    FOUND,
+    IS_SEEDED,
+    PENDING,
+    STATUS,
+    SearchSlots,
+    advance_search,
+    begin_search,
+    copy_corridor,
+    corridor_size,
+    make_slots,
+)
+from crowdsim.navigation.slopes import SURFACE_LENGTH, TRAVEL_TIME
 from crowdsim.threads import Team
 
 RADIUS_STEP_M = 1.0 / 32.0  # Bodies whose radii are nearer than this may share an optimal tree: the way of one is longer than its shortest by some per
@@ -181,6 +195,12 @@ class MiddleSearches:
     def slot_bytes(mesh: NavMesh) -> int:
         """Return about how many bytes a slot takes on a mesh."""
         return 40 * mesh.edge_count
+
+    def price(self, costs: str) -> None:
+        """Say what ways are to be short in, before the first of them: ``time`` or ``length``, along the surface. On even ground both are the same."""
+        if not self._mesh.is_even:
+            self._slots.header[:, COSTS] = TRAVEL_TIME if costs == "time" else SURFACE_LENGTH
+            self._slots.measure[:, FASTEST] = float(self._mesh.polygon_pace.max())
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return 0 for all radii (m): costs over the middles of portals do not know of them."""

@@ -42,13 +42,13 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
 
     scenario = parse_scenario(recording.header.scenario, file=str(recording.path))
     geometry = scenario.geometry
-    figure, all_axes = _panels(plt, len(geometry.grounds), geometry.walkable.bounds)
+    figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     arrivals = _arrivals(recording)
     rows = _trail_rows(recording, has_floors=bool(geometry.floors))
     stuck = 0
     for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
-        _draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
+        draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
         _draw_trails(axes, recording, rows if "layer" not in rows else rows[rows["layer"] == layer], named=layer == 0)
         stuck += _draw_stuck(axes, recording, layer if geometry.floors else None)
         if geometry.floors:
@@ -93,7 +93,7 @@ def _size(bounds: Sequence[float]) -> tuple[float, float]:
     return max(4.0, INCHES * width / longest), max(3.0, INCHES * height / longest + 0.6)
 
 
-def _panels(plt: Any, count: int, bounds: Sequence[float]) -> tuple[Any, list[Any]]:
+def panels(plt: Any, count: int, bounds: Sequence[float]) -> tuple[Any, list[Any]]:
     """Return a figure with one pair of axes for each floor, side by side or one above the other as the plan is high or wide, all to one scale."""
     width, height = _size(bounds)
     across = 1 if count == 1 else max(1, min(count, round((count * height / width) ** 0.5)))
@@ -121,7 +121,8 @@ def draw_ground(axes: Any, ground: Any) -> None:
     axes.set_ylabel("y (m)")
 
 
-def _draw_goals(axes: Any, goals: Any, arrivals: dict[int, int]) -> None:
+def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int]) -> None:
+    """Draw the goals that are not None with their names, and how many arrived at each, by index."""
     for number, goal in enumerate(goals):
         if goal is None:  # on another floor
             continue

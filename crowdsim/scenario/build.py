@@ -21,7 +21,7 @@ from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
 from crowdsim.navigation.grid.parameters import CellParameters, GridParameters
 from crowdsim.navigation.mesh import NavMesh, locate_many
-from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
+from crowdsim.navigation.planner import CostParameters, MeshPlanner, PlannerParameters
 from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
@@ -29,6 +29,8 @@ from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.kept import kept_arrays
 from crowdsim.scenario.model import Goal, Scenario
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.scenario.tree import listed
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
 
@@ -126,6 +128,7 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> 
     parts += [repr(joins_of(geometry.floors)).encode(), repr([floor.flight for floor in geometry.floors]).encode()]
     parts += [repr((patch.plane, patch.sheet)).encode() + patch.ground.wkb for patch in geometry.patches]
     parts += [ground.wkb for ground in geometry.grounds]
+    parts += [repr((layer, each.speed)).encode() + each.area.wkb for layer, floor in enumerate(geometry.terrain) for each in floor]
     parts += [repr(layer).encode() + area.wkb for layer, area in exits.items()]
     fresh: list[MeshBuild] = []
 
@@ -148,11 +151,12 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> 
 def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParameters, reach: float) -> MeshBuild:
     """Build the mesh of one floor, of storeys, or of a surface; `exits` are their areas by floor, -1 where there is one floor only."""
     if not geometry.floors:
-        return build_mesh(geometry.walkable, openings=exits.get(-1), parameters=parameters, wall_reach=reach)
+        terrain = geometry.terrain[0] if geometry.terrain else ()
+        return build_mesh(geometry.walkable, openings=exits.get(-1), parameters=parameters, wall_reach=reach, terrain=terrain)
     if geometry.patches:
         layers = np.array(geometry.sheet_floors, dtype=np.int32)
         return build_surface(geometry.patches, layers, openings=exits, parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
-    floors = [floor.plan(exits.get(layer)) for layer, floor in enumerate(geometry.floors)]
+    floors = [floor.plan(exits.get(layer), geometry.terrain[layer] if geometry.terrain else ()) for layer, floor in enumerate(geometry.floors)]
     return build_floors(floors, joins_of(geometry.floors), parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
 
 
@@ -174,37 +178,81 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
 
 
-def make_planner(scenario: Scenario, world: World) -> Planner:
-    """Return the planner that the scenario asks for.
+def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None) -> Planner:
+    """Return a planner that finds corridors as the scenario says, or as `chosen`, one of `Scenario.navigations`, does.
 
     Raises
     ------
     ScenarioError
         If it cannot work on this ground.
     """
-    if scenario.navigation.name != "visibility":
-        return MeshPlanner(world.mesh, world.goals, scenario.navigation.parameters(PlannerParameters), scenario.navigation.name)
+    chosen = chosen or scenario.navigation
+    _refuse_terrain(scenario, chosen)
+    if chosen.name != "visibility":
+        costs = chosen.values.get("costs", CostParameters.costs)
+        return MeshPlanner(world.mesh, world.goals, chosen.parameters(PlannerParameters), chosen.name, costs)
     from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 
     try:
-        return VisibilityPlanner(world.mesh, world.goals, scenario.navigation.parameters(VisibilityParameters))
+        return VisibilityPlanner(world.mesh, world.goals, chosen.parameters(VisibilityParameters))
     except NavigationError as error:
-        raise ScenarioError(Problem("navigation", str(error), file=scenario.file)) from None
+        raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
 
 
-def grid_of(scenario: Scenario, built: Built) -> Grid:
-    """Return the cells that a scenario's agents find ways on: its ground, less what its walls and the widest agent take."""
+def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:
+    """Return a problem of a way to find ways, at the group that has it as its own, else at the scenario's navigation."""
+    for group in scenario.groups:
+        if group.navigation == chosen:
+            return Problem(f"{group.item}.navigation", message, way_out, *group.place)
+    return Problem("navigation", message, way_out, file=scenario.file)
+
+
+def _refuse_terrain(scenario: Scenario, chosen: Chosen) -> None:
+    """Raise where the ground has speeds that a planner knows nothing of: its ways would be called the best and are not."""
+    if chosen.name != "mesh" and scenario.geometry.named_speeds:
+        raise ScenarioError(
+            _about_navigation(
+                scenario, chosen, f"{chosen.name} looks for short ways and knows no speeds of ground, but the geometry has terrain with speeds of its own "
+                f"({listed(scenario.geometry.named_speeds)})", "Take navigation: mesh, whose ways are quick ones, or leave the terrain out.",
+            )
+        )  # fmt: skip
+
+
+def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
+    """Return (n,) bool: which agents find their way as `chosen`, one of `Scenario.navigations`, says."""
+    groups = np.array([built.scenario.navigation_of(group) == chosen for group in built.scenario.groups], dtype=np.bool_)
+    return groups[built.agents.group]
+
+
+def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
+    """Return the cells that agents find ways on: the ground, less what walls and the widest of them take.
+
+    Parameters
+    ----------
+    built : Built
+    chosen : Chosen, optional
+        One of `Scenario.navigations`; by default the scenario's own.
+
+    Raises
+    ------
+    ScenarioError
+        If the ground is not one level floor, or too large.
+    """
+    scenario = built.scenario
+    chosen = chosen or scenario.navigation
+    _refuse_terrain(scenario, chosen)
     if not built.world.is_level or len(scenario.geometry.floor_names) > 1:
         where = f"this geometry has {len(scenario.geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
-        raise ScenarioError(Problem("navigation", f"a grid is of one level floor, and {where}; take navigation: mesh", file=scenario.file))
-    widest = float(built.agents.radius.max()) if len(built.agents) else 0.0
-    cells = scenario.navigation.parameters(CellParameters)
+        raise ScenarioError(_about_navigation(scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"))
+    radius = built.agents.radius[agents_of(built, chosen)]
+    widest = float(radius.max()) if len(radius) else 0.0
+    cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
     walls = np.hstack([built.mesh_build.walls.start, built.mesh_build.walls.end])
     try:
         return build_grid([Area("walkable", scenario.geometry.walkable)], (), parameters, np.ascontiguousarray(walls))
     except NavigationError as error:
-        raise ScenarioError(Problem("navigation", str(error), file=scenario.file)) from None
+        raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
 
 
 def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:

@@ -68,7 +68,7 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
 
 def _geometry(geometry: Geometry) -> dict[str, Any]:
     if not geometry.floors:
-        return {**_ground(geometry.walkable, geometry.obstacles), "resolved": True}
+        return {**_ground(geometry.walkable, geometry.obstacles), **_terrain(geometry), "resolved": True}
     if geometry.patches:
         patches = [{"sheet": patch.sheet, "plane": [*patch.plane.place, *patch.plane.slope], "wkt": wkt_of(patch.ground)} for patch in geometry.patches]
         return {"surface": {"patches": patches, "floors": list(geometry.sheet_floors)}, "clearance": geometry.clearance, "resolved": True}
@@ -77,9 +77,20 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
             {"name": floor.name, "elevation": floor.elevation, **_ground(floor.ground, floor.obstacles)} for floor in geometry.floors if floor.flight is None
         ],
         "connections": [_connection(floor, floor.flight, geometry) for floor in geometry.floors if floor.flight is not None],
+        **_terrain(geometry),
         "clearance": geometry.clearance,
         "resolved": True,
     }
+
+
+def _terrain(geometry: Geometry) -> dict[str, Any]:
+    """Return the key with the terrain; nothing where there is none."""
+    found = [
+        {"name": each.name, "speed": each.speed, "area": _areas(each.area), **({"storey": geometry.floor_names[layer]} if geometry.floors else {})}
+        for layer, floor in enumerate(geometry.terrain)
+        for each in floor
+    ]
+    return {"terrain": found} if found else {}
 
 
 def _ground(ground: Any, obstacles: tuple[NamedPolygon, ...]) -> dict[str, Any]:
@@ -156,8 +167,18 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         "radius": group.radius.data(),
         "premovement": group.premovement.data(),
         "avoidance": {"model": group.avoidance.name, **group.avoidance.values} if group.avoidance is not None else None,
+        "navigation": _own_navigation(group),
     }
     return _without_none(data)
+
+
+def _own_navigation(group: Group) -> dict[str, Any] | None:
+    """Return how a group finds its way, without the numbers of the mesh, which are the scenario's."""
+    if group.navigation is None:
+        return None
+    section = next(section for section in SECTIONS if section.name == "navigation")
+    shared = section.shared_names()
+    return {"kind": group.navigation.name, **{key: value for key, value in group.navigation.values.items() if key not in shared}}
 
 
 def _agent(agent: ListedAgent, scenario: Scenario) -> dict[str, Any]:

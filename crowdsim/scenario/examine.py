@@ -1,6 +1,6 @@
 """A closer look at a scenario before it runs: who stands in a wall, who cannot get to a goal and at which gap, how large the recording will be.
 
-The same mesh, the same radii and the same search as in the run are used, so that what is found here is what would happen.
+The same mesh or grid, the same radii and the same search as in the run are used, so that what is found here is what would happen.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
-from crowdsim.navigation.goals import GoalPieces
-from crowdsim.navigation.mesh import NavMesh, make_flood, wall_distance
-from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.navigation.mesh import make_flood, wall_distance
 from crowdsim.navigation.search import FOUND
 from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE
-from crowdsim.scenario.agents import agent_label, recorded_rows
+from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.check import NEAR_WALL, cut_off_message
+from crowdsim.scenario.gaps import problem_of, shut_out, widest_way
 from crowdsim.scenario.model import Scenario
-from crowdsim.scenario.ways import lengths_of
-from crowdsim.threads import Team
+from crowdsim.scenario.ways import WayFinder
 
 IN_WALL_M = 0.01  # A body may start this much nearer to a wall than its radius: what rounds off in a plan drawn by hand. More is a mistake.
 # Of the raw bytes of a frame that are left on disk: 0.19 to 0.23 in crowds of a thousand and more, 0.27 in small ones; 0.5 in traced runs.
@@ -72,6 +70,11 @@ def examine(built: Built) -> tuple[list[Problem], Facts]:
     problems : list of Problem
         Agents in walls, agents without a way to one of their goals.
     facts : Facts
+
+    Raises
+    ------
+    ScenarioError
+        If a planner cannot work on this ground.
     """
     problems = agents_in_walls(built)
     ways: list[float] = []
@@ -94,7 +97,7 @@ def agents_in_walls(built: Built) -> list[Problem]:
             (x, y), radius, left = agents.position[row], float(agents.radius[row]), len(rows) - number
             more = f", and {left:,} more of the group stand in walls" if number == MOST_NAMED and left else ""
             problems.append(
-                _problem(
+                problem_of(
                     built, [row], f"stands {distance[row]:.3f} m from a wall at ({x:g}, {y:g}), but its radius is {radius:g} m{more}",
                     f"Move it {radius - distance[row]:.3f} m away from the wall, or make the radius at most {distance[row]:.3f} m.",
                 )
@@ -105,6 +108,7 @@ def agents_in_walls(built: Built) -> list[Problem]:
 def agents_without_way(built: Built, ways: list[float]) -> list[Problem]:
     """Return a problem for each gap behind which agents have no way to one of their goals; `ways` receives the lengths of the first ways (m)."""
     world, agents = built.world, built.agents
+    finder = WayFinder(built)
     problems: list[Problem] = []
     rows = np.arange(len(agents))
     stage = 0
@@ -115,11 +119,13 @@ def agents_without_way(built: Built, ways: list[float]) -> list[Problem]:
         if not len(rows):
             return problems
         goal = np.array([each[stage] for each in goals if len(each) > stage], dtype=np.int32)
-        status, length, piece = lengths_of(world, position[rows], polygon[rows], goal, agents.radius[rows])
+        status, length, piece = finder.lengths_of(rows, position[rows], polygon[rows], goal)
         if stage == 0:
             ways += length[status == FOUND].tolist()
         for wanted in np.unique(goal[status != FOUND]).tolist():
-            problems += _no_way(built, wanted, rows[(status != FOUND) & (goal == wanted)], position, polygon)
+            without = rows[(status != FOUND) & (goal == wanted)]
+            on_mesh = shut_out(finder, wanted, without, position, polygon, problems)
+            problems += _no_way(built, wanted, without[~on_mesh], position, polygon)
         arrived = status == FOUND
         rows, piece = rows[arrived], piece[arrived]
         position[rows] = world.goals.pole[piece]
@@ -147,9 +153,9 @@ def _no_way(built: Built, goal: int, rows: NDArray[np.int64], position: NDArray[
 def _held_back(built: Built, goal: str, is_off: bool, gap: tuple[float, float, float] | None, rows: list[int], start: NDArray[np.float64]) -> Problem:
     has, needs, its, it = ("has", "needs", "its", "it") if len(rows) == 1 else ("have", "need", "their", "them")
     if is_off:
-        return _problem(built, rows, f'{has} no way to goal "{goal}": the goal does not touch the walkable ground', "Move the goal onto the ground.")
+        return problem_of(built, rows, f'{has} no way to goal "{goal}": the goal does not touch the walkable ground', "Move the goal onto the ground.")
     if gap is None:
-        return _problem(
+        return problem_of(
             built, rows, f'{has} no way to goal "{goal}" from ({start[0]:g}, {start[1]:g}): the ground between is not connected',
             f"Connect the two parts, or give {it} another goal.",
         )  # fmt: skip
@@ -157,7 +163,7 @@ def _held_back(built: Built, goal: str, is_off: bool, gap: tuple[float, float, f
     radii = built.agents.radius[rows]
     least, most = float(radii.min()), float(radii.max())
     sizes = f"radius of {most:.3g} m" if least == most else f"radii of {least:.3g} to {most:.3g} m"
-    return _problem(
+    return problem_of(
         built, rows, f'{has} no way to goal "{goal}" for {its} {sizes} ({needs} {2.0 * most:.3g} m): the widest way has a gap of '
         f"{width:.3f} m at ({x:.2f}, {y:.2f})",
         f"Make the gap at least {2.0 * most:.3g} m, or the radius at most {width / 2.0:.3f} m.",
@@ -168,71 +174,6 @@ def notes_left(scenario: Scenario) -> list[Problem]:
     """Return the loader's notes without those that `examine` looks into exactly, with the mesh and the radii that were drawn: it tells what is true of them."""
     guesses = {cut_off_message(goal.name, group.name) for goal in scenario.goals for group in scenario.groups}
     return [note for note in scenario.notes if not note.message.endswith(NEAR_WALL) and note.message not in guesses]
-
-
-def widest_way(
-    mesh: NavMesh, goals: GoalPieces, position: NDArray[np.float64], polygon: int, goal: int, too_wide: float
-) -> tuple[float, float, float] | None:
-    """Find the narrowest place of the widest way to a goal.
-
-    Parameters
-    ----------
-    mesh : NavMesh
-    goals : GoalPieces
-    position : (2,) float64, m
-    polygon : int
-    goal : int
-    too_wide : float, m
-        A width for which there is no way.
-
-    Returns
-    -------
-    (width, x, y) or None
-        Width (m) and middle of the gap; None if there is no way even for a point.
-    """
-    planner = MeshPlanner(mesh, goals)
-    widths = planner.widths
-    widths = widths[widths < too_wide]
-
-    def ask(width: float) -> Any:
-        planner.submit(0, np.array([1]), position.reshape(1, 2), np.array([polygon]), np.array([goal], dtype=np.int32), np.array([width / 2.0]))
-        return planner.advance(_ALL, Team())[0]
-
-    if ask(0.0).status[0] != FOUND:
-        return None
-    low, high = 0, len(widths)  # a body of widths[low - 1] fits, one of widths[high] does not
-    while low < high:
-        middle = (low + high) // 2
-        if ask(float(widths[middle])).status[0] == FOUND:
-            low = middle + 1
-        else:
-            high = middle
-    if low == 0:
-        return None
-    width = float(widths[low - 1])
-    x, y = _gap_of_width(mesh, width)
-    return width, x, y
-
-
-def _gap_of_width(mesh: NavMesh, width: float) -> tuple[float, float]:
-    """Return the middle of an edge or diagonal of exactly this length between two wall vertices."""
-    for polygon in range(mesh.polygon_count):
-        corners = mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]]
-        points = mesh.vertex[corners, :2]
-        span = np.hypot(points[:, None, 0] - points[None, :, 0], points[:, None, 1] - points[None, :, 1])
-        hits = np.argwhere(span == width)
-        for i, j in hits:
-            if mesh.is_wall_vertex[corners[i]] and mesh.is_wall_vertex[corners[j]]:
-                middle = 0.5 * (points[i] + points[j])
-                return float(middle[0]), float(middle[1])
-    return float("nan"), float("nan")
-
-
-def _problem(built: Built, rows: list[int], message: str, way_out: str) -> Problem:
-    """Return a problem of some agents of one group, called by the first of them."""
-    scenario = built.scenario
-    more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
-    return Problem(agent_label(scenario, built.agents, rows[0]) + more, message, way_out, *scenario.groups[built.agents.group[rows[0]]].place)
 
 
 def _facts(built: Built, ways: list[float]) -> Facts:

@@ -7,7 +7,7 @@ from typing import Any
 
 import shapely
 
-from crowdsim.geometry.floor_plans import FloorPlan, Join, Plane
+from crowdsim.geometry.floor_plans import FloorPlan, Join, Plane, Terrain
 
 Line = tuple[tuple[float, float], tuple[float, float]]
 
@@ -64,10 +64,10 @@ class Floor:
         """Height of a storey, or of the foot of a connection (m)."""
         return self.plane.place[2]
 
-    def plan(self, openings: Any = None) -> FloorPlan:
+    def plan(self, openings: Any = None, terrain: tuple[Terrain, ...] = ()) -> FloorPlan:
         """Return the floor as navigation wants it; boundary inside `openings` (shapely geometry) is an exit."""
         pace = (self.flight.speed_up, self.flight.speed_down) if self.flight is not None else (1.0, 1.0)
-        return FloorPlan(self.name, self.ground, self.plane, pace, openings)
+        return FloorPlan(self.name, self.ground, self.plane, pace, openings, terrain)
 
 
 def joins_of(floors: tuple[Floor, ...]) -> list[Join]:

@@ -12,7 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.geometry.floor_plans import CLEARANCE_M
+from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
 from crowdsim.geometry.surface import Patch
 from crowdsim.scenario import schema
 from crowdsim.scenario.files import FileAccess, FileRefused
@@ -61,6 +61,8 @@ class Geometry:
         Of ground from a mesh in space.
     sheet_floors : tuple of int
         Floor of each sheet of patches.
+    terrain : tuple of tuple of Terrain
+        Areas that are walked at speeds of their own, for each floor ascending by name; they do not overlap. Empty where there are none.
     """
 
     walkable: Any
@@ -69,6 +71,7 @@ class Geometry:
     clearance: float = CLEARANCE_M
     patches: tuple[Patch, ...] = ()
     sheet_floors: tuple[int, ...] = ()
+    terrain: tuple[tuple[Terrain, ...], ...] = ()
 
     def floor_at(self, x: float, y: float, z: float) -> int:
         """Return the number of the floor whose ground at (x, y) is nearest in height to z (m); -1 where there is none, or no floors."""
@@ -84,6 +87,11 @@ class Geometry:
     def grounds(self) -> tuple[Any, ...]:
         """Ground in plan by floor."""
         return tuple(floor.ground for floor in self.floors) or (self.walkable,)
+
+    @property
+    def named_speeds(self) -> tuple[str, ...]:
+        """Names of the terrain whose speed is not that of other ground."""
+        return tuple(dict.fromkeys(each.name for floor in self.terrain for each in floor if each.speed != 1.0))
 
     @property
     def floor_names(self) -> tuple[str, ...]:

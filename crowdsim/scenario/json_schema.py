@@ -23,9 +23,9 @@ def scenario_schema() -> dict[str, Any]:
     for section in SECTIONS:
         about = schema["properties"][section.name].get("description", "")
         schema["properties"][section.name] = {"description": about, **_section(section)}
-        if section.name == "avoidance":
-            of_group = schema["$defs"]["GroupShape"]["properties"]
-            of_group["avoidance"] = {"description": of_group["avoidance"]["description"], **_section(section, inherits=True)}
+        of_group = schema["$defs"]["GroupShape"]["properties"]
+        if section.name in of_group:
+            of_group[section.name] = {"description": of_group[section.name]["description"], **_section(section, inherits=True)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "crowdsim scenario, version 1",
@@ -69,7 +69,8 @@ def _section(section: Section, *, inherits: bool = False) -> dict[str, Any]:
 
 
 def _mapping(section: Section, name: str, owner: Owner, inherits: bool) -> dict[str, Any]:
-    properties = {tunable.name: _number(tunable) for tunable in tunables_of(owner)}
+    shared = section.shared_names() if inherits else frozenset()
+    properties = {tunable.name: _number(tunable) for tunable in tunables_of(owner) if tunable.name not in shared}
     form: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": properties}
     if section.selector:
         form["title"] = name

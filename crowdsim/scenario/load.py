@@ -22,6 +22,7 @@ from crowdsim.scenario.recorded import resolve_record
 from crowdsim.scenario.resolve import FloorNames, GoalTable, GroupResolver, resolve_stop
 from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
+from crowdsim.scenario.terrain import resolve_terrain
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems
 from crowdsim.scenario.yaml_reader import read_yaml
 
@@ -128,10 +129,12 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     sections = _sections(root, problems)
     reader = AreaReader(access, problems, exact="geometry" in values and values["geometry"].resolved)
     geometry = _geometry(values["geometry"], reader, problems, notes) if "geometry" in values else None
+    if geometry is not None and values["geometry"].terrain:
+        geometry = resolve_terrain(values["geometry"], geometry, reader, problems)
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
     table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
-    resolver = GroupResolver(table, reader, problems, tick, sections.get("avoidance"))
+    resolver = GroupResolver(table, reader, problems, tick, sections)
     for index, shape in draft.groups.items():
         resolver.add(index, shape)
     resolver.check_tick()

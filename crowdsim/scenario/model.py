@@ -127,6 +127,8 @@ class Group:
     premovement : Distribution, s
     avoidance : Chosen or None
         How these agents avoid others; None is as the scenario says.
+    navigation : Chosen or None
+        How these agents find their way; None is as the scenario says.
     layer : int
         Number of the floor on which the agents start; -1 where the geometry has no floors.
     place : Place
@@ -146,6 +148,7 @@ class Group:
     radius: Distribution
     premovement: Distribution
     avoidance: Chosen | None = None
+    navigation: Chosen | None = None
     layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""
@@ -248,6 +251,19 @@ class Scenario:
             if self.model_of(group) not in found:
                 found.append(self.model_of(group))
         return tuple(found) or (self.avoidance,)
+
+    def navigation_of(self, group: Group) -> Chosen:
+        """Return how a group finds its way, with the parameters."""
+        return group.navigation if group.navigation is not None else self.navigation
+
+    @property
+    def navigations(self) -> tuple[Chosen, ...]:
+        """The different ways of finding a way that groups have, by kind and then in the order of the groups; the scenario's own where there is no group."""
+        found: list[Chosen] = []
+        for group in self.groups:
+            if self.navigation_of(group) not in found:
+                found.append(self.navigation_of(group))
+        return tuple(sorted(found, key=lambda chosen: chosen.name)) or (self.navigation,)
 
     def canonical(self) -> str:
         """Return the resolved scenario as YAML text: every default and all geometry written out.

@@ -69,7 +69,7 @@ def _with(node: Node, parts: Sequence[str], above: Path, new: Node, place: Place
     if not parts:
         return new
     part, rest = parts[0], parts[1:]
-    of_group = len(above) == 3 and above[0] == "groups" and above[2] == "avoidance"
+    of_group = len(above) == 3 and above[0] == "groups" and above[2] in ("avoidance", "navigation")
     if isinstance(node.value, str) and ((len(above) == 1 and above[0] in _SELECTORS) or of_group):
         selector = _SELECTORS[str(above[-1])]  # navigation: mesh is short for navigation: {kind: mesh}
         node = Node({selector: node}, node.place, {selector: node.place})

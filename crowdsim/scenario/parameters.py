@@ -35,12 +35,19 @@ class Section:
         The owner that is chosen where the file is silent.
     load : callable
         Returns the owners by name; imports what it needs only then.
+    shared : callable, optional
+        Returns an owner whose tunables all of them have, and of which there is one in a scenario: groups cannot have values of their own.
     """
 
     name: str
     selector: str
     default: str
     load: Callable[[], Mapping[str, Owner]]
+    shared: Callable[[], Owner] | None = None
+
+    def shared_names(self) -> frozenset[str]:
+        """Return the names of the tunables of which there is one value in a scenario."""
+        return frozenset(tunable.name for tunable in tunables_of(self.shared())) if self.shared is not None and self.name not in _replaced else frozenset()
 
     def owners(self) -> Mapping[str, Owner]:
         """Return the owners by name, in the order in which they are listed to users."""
@@ -101,12 +108,18 @@ def _speed_density() -> Mapping[str, Owner]:
     return {"none": _imported("crowdsim.avoidance.density_speed", "NoLaw"), "weidmann": _imported("crowdsim.avoidance.density_speed", "Weidmann")}
 
 
+def _mesh() -> Owner:
+    owner: Owner = _imported("crowdsim.navigation.build", "MeshParameters")
+    return owner
+
+
 def _navigation() -> Mapping[str, Owner]:
-    mesh = _imported("crowdsim.navigation.build", "MeshParameters")
+    mesh = _mesh()
     in_slots = (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters"))
     grid = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", "Way", "Walk"))
     return {
         **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
+        "mesh": (*in_slots, _imported("crowdsim.navigation.planner", "CostParameters")),
         "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters")),
         "grid": (mesh, *grid),
     }
@@ -124,7 +137,7 @@ def _symmetry() -> Mapping[str, Owner]:
 SECTIONS = (
     Section("avoidance", "model", "orca", _avoidance),
     Section("speed_density", "law", "none", _speed_density),
-    Section("navigation", "kind", "mesh", _navigation),
+    Section("navigation", "kind", "mesh", _navigation, _mesh),
     Section("bodies", "", "bodies", _bodies),
     Section("symmetry", "", "symmetry", _symmetry),
     Section("budget", "", "budget", lambda: {"budget": BudgetParameters}),
@@ -191,8 +204,12 @@ def resolve_section(section: Section, node: Node | None, problems: Problems, *, 
         problems.add(at, f'"{name}" is no known {section.selector}', _known_owners(section, name, owners))
         return None
     values = {tunable.name: tunable.default for tunable in tunables_of(owners[name])}
-    if base is not None and base.name == name:
-        values |= base.values
+    if base is not None:
+        shared = section.shared_names()
+        values |= {key: value for key, value in base.values.items() if base.name == name or key in shared}
+        for key in sorted(shared & set(given)):
+            del given[key]
+            problems.add((*path, key), f"{key} is of the mesh, and there is one mesh for all groups", f"Set {section.name}.{key} of the scenario.", key=True)
     return Chosen(name, _checked(section, name, tunables_of(owners[name]), values, given, problems, path))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -242,9 +242,9 @@ class GoalTable:
 class GroupResolver:
     """Turns the groups of a scenario into objects, checking them against goals and each other."""
 
-    def __init__(self, goals: GoalTable, reader: AreaReader, problems: Problems, tick: float | None, avoidance: Chosen | None = None) -> None:
+    def __init__(self, goals: GoalTable, reader: AreaReader, problems: Problems, tick: float | None, sections: Mapping[str, Any] | None = None) -> None:
         self.goals = goals
-        self.avoidance = avoidance
+        self.sections = sections or {}
         self.reader = reader
         self.problems = problems
         self.tick = tick
@@ -286,21 +286,23 @@ class GroupResolver:
             speed=speed,
             radius=radius,
             premovement=distributions["premovement"] or NO_PREMOVEMENT,
-            avoidance=self._avoidance((*path, "avoidance")),
+            avoidance=self._own("avoidance", path),
+            navigation=self._own("navigation", path),
             layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),
         )
         self._wanted.append((group, visits, listed_visits))
 
-    def _avoidance(self, path: Path) -> Chosen | None:
-        """Return how a group avoids others if it says so itself and says anything else than the scenario."""
+    def _own(self, name: str, group: Path) -> Chosen | None:
+        """Return a section of a group's own (how it avoids others, how it finds its way) if it says anything else there than the scenario."""
+        path, base = (*group, name), self.sections.get(name)
         node = self.problems.root.at(path)
         if node is None or node.value is UNUSABLE:
             return None
-        section = next(section for section in SECTIONS if section.name == "avoidance")
-        own = resolve_section(section, node, self.problems, path=path, base=self.avoidance)
-        return own if own != self.avoidance else None
+        section = next(section for section in SECTIONS if section.name == name)
+        own = resolve_section(section, node, self.problems, path=path, base=base)
+        return own if own != base else None
 
     def _count(self, shape: schema.GroupShape, path: Path) -> int:
         given = [key for key in HOW_MANY if getattr(shape, key) is not None]

@@ -247,6 +247,10 @@ class GroupShape(Bodies):
     avoidance: Any = Field(
         default=None, description="How these agents avoid others, in place of the scenario's avoidance; what is left out is as there if the model is the same."
     )
+    navigation: Any = Field(
+        default=None,
+        description="How these agents find their way, in place of the scenario's navigation; what is left out is as there if it is of the same kind.",
+    )
 
 
 # The rest -----------------------------------------------------------------------------------------------------------------------------------------

@@ -217,6 +217,16 @@ class SurfaceShape(Shape):
     floors: list[Annotated[int, Field(ge=0, le=MAX_FACES)]] = Field(default=[], description="With patches: the floor of each sheet.")
 
 
+class TerrainShape(Shape):
+    """Ground that is walked faster or slower: grass 0.6, a travelator 1.4."""
+
+    name: Name = Field(description="Name for messages and pictures.")
+    speed: SpeedShare = Field(description="Speed there along the surface, as a share of that on other ground. Ways are looked for by the time they take.")
+    area: Areas = Field(description="Where it is; what is not walkable does not count. Where areas overlap, the last in the list counts.")
+    storey: Name | None = Field(default=None, description="Storey or connection on which it lies; needed where there are several, unless height is given.")
+    height: Metres | None = Field(default=None, description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.")
+
+
 class GeometryShape(Shape):
     """Where one may walk: the union of the walkable areas without the obstacles; storeys with stairs and ramps between them; or a mesh in space."""
 
@@ -231,6 +241,9 @@ class GeometryShape(Shape):
         list[ConnectionShape], Field(max_length=MAX_FLOORS), Expects("a list of connections [{name: ..., lower: ..., upper: ..., foot: ..., head: ...}, ...]")
     ] = Field(default=[], description="Stairs and ramps from storey to storey.")
     surface: SurfaceShape | None = Field(default=None, description="A mesh in space, in place of walkable and storeys.")
+    terrain: Annotated[list[TerrainShape], Field(max_length=MAX_FLOORS), Expects("a list of terrain [{name: ..., speed: ..., area: ...}, ...]")] = Field(
+        default=[], description="Areas that are walked at speeds of their own."
+    )
     clearance: Annotated[float, Field(ge=1.0, le=10.0), Unit("m")] = Field(
         default=2.0, description="Free height that ground needs above it, m: what has less is not walkable."
     )

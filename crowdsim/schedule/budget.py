@@ -173,5 +173,13 @@ def budget_of(scenario: Scenario, *, planning: int, granted: Mapping[int, int] |
         return RecordedBudget(tasks, granted)
     if milliseconds:
         return ClockBudget(tasks, milliseconds, planning)
-    default = default_grid_budget if scenario.navigation.name == "grid" else default_budget
-    return WorkBudget(tasks, int(values.get("work", 0)) or default(scenario.agent_count))
+    return WorkBudget(tasks, int(values.get("work", 0)) or _default_work(scenario))
+
+
+def _default_work(scenario: Scenario) -> int:
+    """Return the expansions a tick that the planners of a scenario need for their agents; an expansion of a grid is less work, and more are needed."""
+    work = 0
+    for chosen in scenario.navigations:
+        agents = sum(group.count for group in scenario.groups if scenario.navigation_of(group) == chosen)
+        work += default_grid_budget(agents) if chosen.name == "grid" else default_budget(agents)
+    return work

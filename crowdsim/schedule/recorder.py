@@ -20,6 +20,7 @@ from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.geometry import wkt_of
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.parameters import SECTIONS
 from crowdsim.schedule.budget import milliseconds_of
 from crowdsim.systems.base import Tick
 from crowdsim.systems.record import DIGEST_COLUMNS
@@ -133,11 +134,14 @@ class Recorder:
 
 
 def _parameters(scenario: Scenario) -> dict[str, Any]:
-    """Return every tunable number by its full name; those of a group's own model below the group."""
+    """Return every tunable number by its full name; those of a group's own model or navigation below the group."""
     found: dict[str, Any] = {}
-    sections = [*scenario.sections.items(), *((f"groups.{group.name}.avoidance", group.avoidance) for group in scenario.groups)]
+    selectors = {section.name: section.selector for section in SECTIONS}
+    sections = [*scenario.sections.items()]
+    for group in scenario.groups:
+        sections += [(f"groups.{group.name}.{name}", own) for name, own in (("avoidance", group.avoidance), ("navigation", group.navigation)) if own]
     for name, chosen in sections:
-        if chosen is not None:
-            found |= {f"{name}.{key}": value for key, value in ({"model": chosen.name} if name.endswith("avoidance") else {}).items()}
-            found |= {f"{name}.{key}": value for key, value in chosen.values.items()}
+        selector = selectors[name.rpartition(".")[2]]
+        found |= {f"{name}.{selector}": chosen.name} if selector else {}
+        found |= {f"{name}.{key}": value for key, value in chosen.values.items()}
     return found

@@ -15,12 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.errors import CrowdsimError
-from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
-from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
-from crowdsim.scenario.build import avoidance_models, build_world, grid_of, make_planner, model_of_group, speed_law
+from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.schedule.agents_view import AgentsView
@@ -30,8 +28,10 @@ from crowdsim.schedule.given import rows_of, velocities_of
 from crowdsim.schedule.listeners import Listeners
 from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
+from crowdsim.schedule.resize import set_radii
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_kernels
+from crowdsim.schedule.wayfinding import plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.follow import Follow
@@ -41,7 +41,6 @@ from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
 from crowdsim.systems.watch import Watch
-from crowdsim.systems.ways import FollowWays, PlanWays, Ways, targets_of
 from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
@@ -128,10 +127,11 @@ class Simulation:
     def _make(self, kind: type[System]) -> System:
         """Make a system; those that need more than the world get it here."""
         world, scenario = self.world, self.scenario
-        if kind in (Plan, Follow) and scenario.navigation.name == "grid":
-            return self._make_ways(kind)
         if kind is Plan:
-            return Plan(world, make_planner(scenario, world), self.budget)
+            self._plan, self._follow = plan_and_follow(self.built, self.budget)
+            return self._plan
+        if kind is Follow:
+            return self._follow
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is SlowDown:
@@ -145,17 +145,6 @@ class Simulation:
         if kind is Record:
             return Record(world, self.recorder)
         return kind(world)
-
-    def _make_ways(self, kind: type[System]) -> System:
-        """Make what takes the place of Plan and Follow where ways are found on a grid."""
-        world, navigation = self.world, self.scenario.navigation
-        if kind is Plan:
-            world.has_corridors = False
-            grid = grid_of(self.scenario, self.built)
-            planner = GridPlanner(grid, targets_of(world.goals), navigation.parameters(WayParameters))
-            return PlanWays(world, planner, Ways(navigation.parameters(WalkParameters)), self.budget)
-        ways = next(system.ways for system in self.systems if isinstance(system, PlanWays))
-        return FollowWays(world, ways)
 
     def _explained(self) -> NDArray[np.bool_] | None:
         """Return whose choices are explained, by entity - 1; None where nobody asked or nothing is recorded."""
@@ -386,7 +375,7 @@ class Simulation:
         agents.corridor_length[rows] = 0
         agents.goal_piece[rows] = -1
         agents.guessed[rows] = -1
-        next(system for system in self.systems if isinstance(system, Plan)).planner.drop(agents.entity[rows])
+        self._plan.forget(agents.entity[rows])
         self.ledger.note_steering(agents.entity[rows], are_sent=True)
 
     def set_preferred_velocity(self, entity: ArrayLike, velocity: ArrayLike | None) -> None:
@@ -411,6 +400,29 @@ class Simulation:
             agents.next_corner[rows] = agents.position[rows]
         agents.is_driven[rows] = velocity is not None
         self.ledger.note_steering(agents.entity[rows], are_sent=False)
+
+    def set_radius(self, entity: ArrayLike, radius: ArrayLike) -> None:
+        """Make agents wider or thinner, from the next tick on.
+
+        Who has a portal ahead of it that is too narrow now asks for another way, and who had none is given another chance. A body that has no room where
+        it is, is pushed clear of walls and others as far as there is any.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        radius : float or (k,) float, m
+            One for all or one for each, up to `navigation.widest_body` (2 m where the scenario does not say otherwise).
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent, or it cannot have such a radius.
+        """
+        self._refuse_if_finished("change anybody")
+        rows = self._rows(entity)
+        set_radii(self.built, self._plan, rows, radius)
+        self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         return rows_of(entity, self.world.agents.entity, self.built.population.label)

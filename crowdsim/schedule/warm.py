@@ -70,7 +70,8 @@ def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
         if origin_of(model) is None:
             _warm_up(f"avoidance={model}", explaining)
     _warm_up(f"speed_density={scenario.speed_density.name}")
-    _warm_up(f"navigation={scenario.navigation.name}")
+    for kind in dict.fromkeys(chosen.name for chosen in scenario.navigations):
+        _warm_up(f"navigation={kind}")
     if len(scenario.geometry.floor_names) > 1 or scenario.geometry.patches:
         _warm_up_slopes()
 

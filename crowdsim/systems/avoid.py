@@ -57,7 +57,7 @@ class Avoid(System):
         assert tick.cells is not None, "Index runs before Avoid"
         active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1)).view(np.uint8)
         # On slopes in the direction that each likes to go; Integrate keeps the limit in the direction that it goes.
-        fastest = agents.maximum_speed if world.is_level else agents.maximum_speed * self.shares_in_plan(tick, agents.preferred_velocity)
+        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * self.shares_in_plan(tick, agents.preferred_velocity)
         view = CrowdView(
             agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, fastest, active, world.polygons(),
             agents.layer, tick.cells, world.walls, agents.neighbour_reach,

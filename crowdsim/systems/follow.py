@@ -9,24 +9,36 @@ from crowdsim.navigation.hold import Held
 from crowdsim.navigation.steer import guess_many, steer_many
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.world import World
 
 
 class Follow(System):
-    """Set preferred velocities (SYSTEMS M4, T4)."""
+    """Set preferred velocities (SYSTEMS M4, T4).
+
+    Parameters
+    ----------
+    world : World
+    groups : (groups,) bool, optional
+        Whose agents it leads; all by default.
+    """
 
     reads = (
-        "activity", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
+        "group", "activity", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
         "corridor_start", "corridor_length", "preferred_velocity", "corner_post", "corner_line", "corner_offset",
     )
     writes = ("preferred_velocity", "next_corner", "guessed", "corner_post", "corner_line", "corner_offset")
     counts = ("guessing",)
+
+    def __init__(self, world: World, groups: NDArray[np.bool_] | None = None) -> None:
+        super().__init__(world)
+        self.groups = groups
 
     def process(self, tick: Tick) -> None:
         """Steer those with a path, guess for those without, let the others stand."""
         world, agents = self.world, self.world.agents
         rows = len(agents)
         polygon = world.polygons()
-        free = agents.is_driven == 0
+        free = (agents.is_driven == 0) & self.of_groups(self.groups)
         walking = (agents.activity == AgentState.WALKING) & free
         follows = walking & (agents.path_status == PathStatus.FOUND)
         guesses = walking & (agents.path_status == PathStatus.PENDING)
@@ -41,7 +53,7 @@ class Follow(System):
         tick.counts["guessing"] = self.count_of(guesses)
         if tick.counts["guessing"]:
             self._guess(tick, guesses, polygon)
-        if not world.is_level:
+        if not world.is_even:
             walks = follows | guesses
             agents.preferred_velocity[walks] *= self.shares_in_plan(tick, agents.preferred_velocity)[walks, None]
 

@@ -16,5 +16,5 @@ class Integrate(System):
         """One explicit Euler step."""
         world, agents = self.world, self.world.agents
         chosen = agents.chosen_velocity.copy()
-        fastest = agents.maximum_speed if world.is_level else agents.maximum_speed * self.shares_in_plan(tick, chosen)
+        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * self.shares_in_plan(tick, chosen)
         tick.team.run(integrate, len(agents), agents.position, chosen, fastest, tick.length, agents.chosen_velocity, agents.tentative_position)

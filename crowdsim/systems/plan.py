@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.corridors import join_guess
 from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.navigation.measure import measure_corridors
+from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
-from crowdsim.systems.slices import Budget, SearchTask
+from crowdsim.systems.slices import Budget, SearchTask, search
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -34,26 +34,39 @@ class Plan(System):
     planner : Planner
     budget : Budget
         Says how far searches get in a tick.
+    groups : (groups,) bool, optional
+        Whose agents it plans for; all by default.
+    name : str
+        Of the searches as a task, one for each planner of a world.
     """
 
     reads = (
-        "entity", "activity", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length", "path_tick",
+        "entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length",
+        "path_tick",
     )
     writes = (
         "activity", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed", "corner_post",
     )
     counts = SearchTask.counts
 
-    def __init__(self, world: World, planner: Planner, budget: Budget) -> None:
+    def __init__(
+        self, world: World, planner: Planner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches"
+    ) -> None:
         super().__init__(world)
-        self.planner, self.budget = planner, budget
-        self.searches = SearchTask("searches", planner, self._apply, budget.tasks)
+        self.planner, self.budget, self.groups = planner, budget, groups
+        self.searches = SearchTask(name, planner, self._apply, budget.tasks)
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
         self.budget.begin()
+        self.ask(tick)
+        search(tick, self.budget, (self.searches,))
+
+    def ask(self, tick: Tick) -> None:
+        """Ask for the ways of those who have none."""
         world, agents = self.world, self.world.agents
-        wants = np.flatnonzero((agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0))
+        wants = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0)
+        wants = np.flatnonzero(wants & self.of_groups(self.groups))
         if len(wants):
             polygon = world.polygons()[wants]
             self.planner.submit(tick.number, agents.entity[wants], agents.position[wants], polygon, agents.goal[wants], agents.radius[wants])
@@ -63,7 +76,10 @@ class Plan(System):
             for row in wants[agents.corridor_capacity[wants] < world.corridors.capacity_for(0)].tolist():
                 self._make_room(row, 0)
             agents.corridor_length[wants] = 0
-        self.searches.run(tick, self.budget)
+
+    def forget(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that changed their mind."""
+        self.planner.drop(entity)
 
     def _apply(self, tick: Tick, answers: Answers) -> None:
         world, agents = self.world, self.world.agents
@@ -91,10 +107,14 @@ class Plan(System):
         world.events.note(tick.number, EventKind.UNREACHABLE, agents.entity[hopeless], agents.position[hopeless], answers.status[~found])
         way = np.zeros((len(rows), 2))
         lengths_m = np.empty(len(rows))
-        measure_corridors(
+        corridors = (
             world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
-            agents.goal_piece[rows], agents.position[rows], agents.radius[rows], lengths_m,
+            agents.goal_piece[rows], agents.position[rows], agents.radius[rows],
         )  # fmt: skip
+        if world.is_even:
+            measure_corridors(*corridors, lengths_m)
+        else:
+            measure_ways(*corridors, lengths_m, np.empty(len(rows)))
         way[:, 0] = lengths_m
         world.events.note(tick.number, EventKind.PATH_FOUND, answers.entity[found], way[found], answers.status[found])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -99,17 +99,20 @@ class SearchTask:
         self._planner, self._take, self._tasks = planner, take, tasks
         self._tick: Tick | None = None
 
-    def run(self, tick: Tick, budget: Budget) -> None:
-        """Register the task if there is something to search for, let all tasks have the slices of the tick, and count."""
+    @property
+    def waiting(self) -> int:
+        """Requests without an answer."""
+        return int(self._planner.waiting)
+
+    def register(self, tick: Tick) -> None:
+        """Register the task if there is something to search for."""
         self._tick, self.expansions = tick, 0
         if self._planner.waiting and self.name not in self._tasks:
             self._tasks.add(self.name, self._slice, due=tick.number)
-        spent = budget.spend(tick.number)
-        tick.counts["expansions"] = self.expansions
-        tick.counts["expansions_granted"] = spent.granted
-        tick.counts["slices"] = spent.slices
-        tick.counts["requests_open"] = self._planner.waiting
-        tick.counts["oldest_request_ticks"] = tick.number - self._planner.oldest_tick(tick.number)
+
+    def oldest_tick(self, now: int) -> int:
+        """Return the tick of the oldest request without an answer; `now` if there is none."""
+        return int(self._planner.oldest_tick(now))
 
     def _slice(self, most: int) -> Progress:
         assert self._tick is not None
@@ -126,3 +129,23 @@ class SearchTask:
         self._tasks.remove(self.name)
         if self._planner.waiting:
             self._tasks.add(self.name, self._slice, due=tick)
+
+
+def search(tick: Tick, budget: Budget, tasks: Sequence[SearchTask]) -> None:
+    """Let all planners of a world search, with the slices of one tick for all of them, and count.
+
+    Parameters
+    ----------
+    tick : Tick
+    budget : Budget
+    tasks : sequence of SearchTask
+        All that there are: what is granted is granted once a tick.
+    """
+    for task in tasks:
+        task.register(tick)
+    spent = budget.spend(tick.number)
+    tick.counts["expansions"] = sum(task.expansions for task in tasks)
+    tick.counts["expansions_granted"] = spent.granted
+    tick.counts["slices"] = spent.slices
+    tick.counts["requests_open"] = sum(task.waiting for task in tasks)
+    tick.counts["oldest_request_ticks"] = tick.number - min(task.oldest_tick(tick.number) for task in tasks)

@@ -18,8 +18,8 @@ class Walk(System):
     """Move agents on the surface (SYSTEMS M7) and keep their corridors with them."""
 
     reads = (
-        "entity", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity", "path_status", "strays",
-        "corridor_start", "corridor_capacity", "corridor_length",
+        "entity", "group", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity", "path_status",
+        "strays", "corridor_start", "corridor_capacity", "corridor_length",
     )
     writes = ("position", "surface", "layer", "velocity", "wall_distance", "corridor_length", "strays", "path_status")
     counts = ("at_walls", "strayed")
@@ -53,7 +53,7 @@ class Walk(System):
         has_way = agents.path_status == PathStatus.FOUND
         agents.strays[:] += np.where(has_way, np.maximum(ahead - agents.corridor_length, 0), 0).astype(np.int32)
         # Who waits for its path has no corridor but a note of the way back; without room for it, it asks again from where it is.
-        lost = (has_way | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)) & world.has_corridors
+        lost = (has_way | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)) & self.of_groups(world.corridor_groups)
         agents.corridor_length[:] = np.maximum(ahead, 0)
         agents.path_status[lost] = PathStatus.NONE
         world.events.note(tick.number, EventKind.STRAYED, agents.entity[lost], agents.position[lost], agents.strays[lost])

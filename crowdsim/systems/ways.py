@@ -8,31 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
+from crowdsim.navigation.grid.targets import nearest_pieces
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.systems.base import System, Tick
-from crowdsim.systems.slices import Budget, SearchTask
+from crowdsim.systems.slices import Budget, SearchTask, search
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
 EXPANSIONS_AN_AGENT = 10
-
-
-INSIDE_M = 0.1  # How far inside of a piece of a goal its target lies: farther than the 0.05 m within which a waypoint is reached.
-
-
-def targets_of(goals: GoalPieces) -> NDArray[np.float64]:
-    """Return the point of each piece of a goal that ways lead to, (np, 2), m: its pole, drawn a little into the piece, since the pole may lie on its rim."""
-    corners = np.diff(goals.vertex_start)
-    middle = np.add.reduceat(goals.vertex, goals.vertex_start[:-1]) / corners[:, None] if len(corners) else np.zeros((0, 2))
-    inwards = middle - goals.pole
-    away = np.maximum(np.hypot(inwards[:, 0], inwards[:, 1]), 1e-300)
-    return goals.pole + inwards * np.minimum(0.5, INSIDE_M / away)[:, None]
 
 
 def default_budget(agents: int) -> int:
@@ -57,6 +45,10 @@ class Ways:
             self.entity = agents.entity.copy()
         self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), agents.position)
 
+    def forget_targets(self, entity: NDArray[np.int64]) -> None:
+        """Forget what agents asked for, so that they look for a way even to the same target."""
+        self.walkers.walks.requested[np.isin(self.entity, entity)] = np.nan
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the walks as named arrays."""
         return {"entity": self.entity.copy(), **self.walkers.state()}
@@ -78,31 +70,46 @@ class PlanWays(System):
     ways : Ways
     budget : Budget
         Says how far searches get in a tick.
+    groups : (groups,) bool, optional
+        Whose agents it plans for; all by default.
+    name : str
+        Of the searches as a task, one for each planner of a world.
     """
 
-    reads = ("entity", "activity", "goal", "position", "radius", "path_status", "path_tick")
+    reads = ("entity", "group", "activity", "goal", "position", "radius", "path_status", "path_tick")
     writes = ("activity", "path_status", "path_tick", "goal_piece")
     counts = SearchTask.counts
 
-    def __init__(self, world: World, planner: GridPlanner, ways: Ways, budget: Budget) -> None:
+    def __init__(
+        self, world: World, planner: GridPlanner, ways: Ways, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches"
+    ) -> None:
         super().__init__(world)
-        self.planner, self.ways, self.budget = planner, ways, budget
-        self.searches = SearchTask("searches", planner, self._apply, budget.tasks)
+        self.planner, self.ways, self.budget, self.groups = planner, ways, budget, groups
+        self.searches = SearchTask(name, planner, self._apply, budget.tasks)
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
         self.budget.begin()
+        self.ask(tick)
+        search(tick, self.budget, (self.searches,))
+
+    def ask(self, tick: Tick) -> None:
+        """Ask for the ways of those who have none."""
         agents = self.world.agents
         self.ways.keep_up(self.world)
-        wants = np.flatnonzero((agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0))
+        wants = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0)
+        wants = np.flatnonzero(wants & self.of_groups(self.groups))
         if len(wants):
             self._ask(tick, wants)
-        self.searches.run(tick, self.budget)
+
+    def forget(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that changed their mind."""
+        self.planner.drop(entity)
 
     def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask for ways to the pieces of the goals that are nearest as the crow flies, round those who stand now."""
         agents, planner, walkers = self.world.agents, self.planner, self.ways.walkers
-        piece = self._nearest_piece(rows)
+        piece = nearest_pieces(self.world.goals, planner.target, agents.goal[rows], agents.position[rows])
         agents.goal_piece[rows] = piece
         agents.path_tick[rows] = tick.number
         hopeless = rows[piece < 0]
@@ -117,19 +124,6 @@ class PlanWays(System):
         stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays)
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
         planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], piece, agents.radius[rows])
-
-    def _nearest_piece(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the piece of each agent's goal whose target is nearest to it; -1 if the goal has none."""
-        agents, goals = self.world.agents, self.world.goals
-        target = self.planner.target
-        result = np.full(len(rows), -1, dtype=np.int32)
-        for goal in np.unique(agents.goal[rows]).tolist():
-            first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
-            mine = np.flatnonzero(agents.goal[rows] == goal)
-            if last > first:
-                away = agents.position[rows[mine], None, :] - target[None, first:last, :]
-                result[mine] = first + np.argmin(np.hypot(away[:, :, 0], away[:, :, 1]), axis=1)
-        return result
 
     def _apply(self, tick: Tick, answers: WayAnswers) -> None:
         """Set agents on their ways; who has none gives up."""
@@ -169,21 +163,23 @@ class FollowWays(System):
     ----------
     world : World
     ways : Ways
+    groups : (groups,) bool, optional
+        Whom it leads; everybody by default.
     """
 
-    reads = ("entity", "activity", "path_status", "position", "desired_speed", "is_driven")
+    reads = ("entity", "group", "activity", "path_status", "position", "desired_speed", "is_driven")
     writes = ("activity", "preferred_velocity", "next_corner")
     counts = ("guessing",)
 
-    def __init__(self, world: World, ways: Ways) -> None:
+    def __init__(self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None) -> None:
         super().__init__(world)
-        self.ways = ways
+        self.ways, self.groups = ways, groups
 
     def process(self, tick: Tick) -> None:
         """Lead those who walk; who is as near to its goal as can be stands there."""
         agents, walkers = self.world.agents, self.ways.walkers
         velocity, arrived = walkers.follow(agents.position, agents.desired_speed, tick.length, tick.team)
-        free = agents.is_driven == 0
+        free = (agents.is_driven == 0) & self.of_groups(self.groups)
         walking = free & (agents.activity == AgentState.WALKING)
         agents.preferred_velocity[walking] = velocity[walking]
         agents.preferred_velocity[free & ~walking] = 0.0

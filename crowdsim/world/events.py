@@ -17,7 +17,7 @@ class EventKind(IntEnum):
 
     SPAWN = 1  # value: index of the group
     ARRIVAL = 2  # reached its last goal; value: index of the goal (of a nearest-of goal, the one that was reached)
-    PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, y: 0
+    PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, along the surface, y: 0
     UNREACHABLE = 4  # value: PathStatus of the answer
     STUCK = 5  # value: entity that binds it, -1 a wall, 0 none
     UNSTUCK = 6  # value: ticks for which it was stuck
@@ -26,6 +26,7 @@ class EventKind(IntEnum):
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
     STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
     GROUND_HELD = 11  # its retreat before somebody who comes the other way begins to fade; value: entity of that one, -1 along a wall
+    RADIUS_SET = 30  # its body became wider or thinner; value: the new radius, in millimetres
 
 
 EVENT_DTYPE = np.dtype([("tick", "i8"), ("entity", "i8"), ("kind", "i8"), ("value", "i8"), ("x", "f8"), ("y", "f8")])

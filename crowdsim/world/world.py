@@ -22,6 +22,7 @@ from crowdsim.navigation.corridors import CorridorStore
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.slopes import heights_at
+from crowdsim.navigation.wall_lists import flood_wall_lists
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.events import EventKind, EventLog
 
@@ -97,16 +98,16 @@ class World:
 
     Attributes
     ----------
-    has_corridors : bool
-        Whether agents follow corridors on the mesh, which have to be kept with them as they walk; on a grid they follow waypoints.
+    corridor_groups : (groups,) bool, or None
+        Whose agents follow corridors on the mesh, which have to be kept with them as they walk, None is all; on a grid they follow waypoints.
     """
 
     def __init__(self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary]) -> None:
         self.mesh, self.walls, self.goals, self.goal_names, self.itineraries = mesh, walls, goals, goal_names, itineraries
-        self.is_level = mesh.is_level
+        self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.agents = AgentColumns()
         self.corridors = CorridorStore()
-        self.has_corridors = True
+        self.corridor_groups: NDArray[np.bool_] | None = None
         self.events = EventLog()
         self.tick = 0
         self.systems: list[Any] = []
@@ -151,6 +152,15 @@ class World:
             return self.agents.layer, None
         polygon = self.polygons()
         return self.mesh.polygon_part[polygon], Heights(self.heights(position), self.mesh.polygon_slope[polygon], self.mesh.step)
+
+    def reach_walls(self, reach: float) -> None:
+        """Let the wall lists reach at least so far (m), for bodies that have become wider."""
+        if reach > self.walls.reach:
+            self._list_walls(reach)
+
+    def _list_walls(self, reach: float) -> None:
+        zone_start, zone_wall = flood_wall_lists(self.mesh, len(self.walls.start), reach)
+        self.walls = self.walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=reach)
 
     def itinerary_of(self, entity: int) -> Itinerary:
         """Return an agent's list of goals."""
@@ -210,6 +220,7 @@ class World:
         """Return everything that lives in the world as named arrays; events that were not taken yet are no part of it."""
         return {
             "tick": np.array([self.tick], dtype=np.int64),
+            "wall_reach": np.array([self.walls.reach]),
             "highest_entity": np.array([self._highest_entity], dtype=np.int64),
             **{f"agents/{name}": array for name, array in self.agents.state().items()},
             **{f"corridors/{name}": array for name, array in self.corridors.state().items()},
@@ -219,6 +230,8 @@ class World:
         """Take back what `state()` gave."""
         self._enter()
         self.tick = int(state["tick"][0])
+        if float(state["wall_reach"][0]) != self.walls.reach:
+            self._list_walls(float(state["wall_reach"][0]))
         self.agents.restore({name[7:]: array for name, array in state.items() if name.startswith("agents/")})
         self.corridors.restore({name[10:]: array for name, array in state.items() if name.startswith("corridors/")})
         self.events = EventLog()

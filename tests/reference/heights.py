@@ -1,6 +1,6 @@
 """Twins of what is said of heights and slopes: every polygon is looked at, every formula is the definition.
 
-Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, share_ground, on_same_ground, _sort_heights.
+Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, step_cost, measure_ways, share_ground, on_same_ground, _sort_heights.
 """
 
 import math
@@ -42,6 +42,31 @@ def plan_share(mesh, polygon, vx, vy):
     up, down = mesh.polygon_pace[polygon]
     pace = max(up, down) if abs(climb) < 1e-12 else up if climb > 0.0 else down
     return pace / math.hypot(1.0, climb)
+
+
+def step_length(mesh, polygon, dx, dy):
+    """Length along the surface of a straight step over (dx, dy) in plan."""
+    slope, _ = plane_of(mesh, polygon)
+    return math.sqrt(dx * dx + dy * dy + float(slope @ np.array([dx, dy])) ** 2)
+
+
+def step_time(mesh, polygon, dx, dy):
+    """Time of that step for somebody who goes 1 m/s on level, plain ground: its length in plan over the speed in plan."""
+    return math.hypot(dx, dy) / plan_share(mesh, polygon, dx, dy)
+
+
+def along_line(mesh, a, b, layer=None):
+    """Length and time of a straight way in plan, on one floor: cut at the polygons by their outlines, part by part."""
+    import shapely
+
+    line, length, time = shapely.LineString([a, b]), 0.0, 0.0
+    d = np.subtract(b, a) / math.dist(a, b)
+    for polygon in range(mesh.polygon_count):
+        if layer is None or mesh.polygon_layer[polygon] in layer:
+            part = shapely.intersection(line, shapely.Polygon(corners_of(mesh, polygon))).length
+            length += step_length(mesh, polygon, *(part * d))
+            time += step_time(mesh, polygon, *(part * d)) if part > 0.0 else 0.0
+    return length, time
 
 
 def share_ground(place, slope, step, i, j):

@@ -8,6 +8,7 @@ import itertools
 import math
 
 from tests.reference.goals import nearest_in_piece, pieces_of
+from tests.reference.heights import step_time
 from tests.reference.mesh import diagonals, pair_width, separating_width
 from tests.reference.plane import orientation
 
@@ -17,10 +18,21 @@ def edges_of(mesh, polygon):
     return range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1])
 
 
-def costs_to_goal(mesh, goals, goal, width):
+def in_plan(mesh, polygon, here, there):
+    """What a straight step costs that is as dear as it is long in plan."""
+    return math.dist(here, there)
+
+
+def in_time(mesh, polygon, here, there):
+    """What a straight step costs in time, in metres of the fastest ground."""
+    step = (there[0] - here[0], there[1] - here[1])
+    return float(mesh.polygon_pace.max()) * step_time(mesh, polygon, *step) if step != (0.0, 0.0) else 0.0
+
+
+def costs_to_goal(mesh, goals, goal, width, price=in_plan):
     """For every half-edge from which the goal can be had: the least cost (m) from its portal's point.
 
-    Portals shorter than the body is wide, and portals that a shorter diagonal parts, cannot be crossed one after the other.
+    `price` is what a straight step in a polygon costs, from here to there. Portals shorter than the body is wide, and portals that a shorter diagonal parts, cannot be crossed one after the other.
     """
     best = {}
     queue = []
@@ -31,7 +43,7 @@ def costs_to_goal(mesh, goals, goal, width):
         for edge in edges_of(mesh, polygon):
             if mesh.edge_twin[edge] >= 0 and mesh.edge_width[edge] >= width and separating_width(mesh, polygon, edge, *goals.pole[piece].tolist()) >= width:
                 point = mesh.portal_point[edge].tolist()
-                heapq.heappush(queue, (math.dist(point, nearest_in_piece(goals, piece, *point)), int(mesh.edge_twin[edge])))
+                heapq.heappush(queue, (price(mesh, polygon, point, nearest_in_piece(goals, piece, *point)), int(mesh.edge_twin[edge])))
     while queue:
         cost, node = heapq.heappop(queue)
         if node in best:
@@ -42,7 +54,7 @@ def costs_to_goal(mesh, goals, goal, width):
             if mesh.edge_twin[edge] < 0 or edge == node or mesh.edge_width[edge] < width:
                 continue
             if pair_width(mesh, polygon, edge - mesh.polygon_start[polygon], node - mesh.polygon_start[polygon]) >= width:
-                step = math.dist(mesh.portal_point[edge].tolist(), mesh.portal_point[node].tolist())
+                step = price(mesh, polygon, mesh.portal_point[edge].tolist(), mesh.portal_point[node].tolist())
                 heapq.heappush(queue, (cost + step, int(mesh.edge_twin[edge])))
     return best
 
@@ -52,7 +64,7 @@ def is_too_narrow(goals, piece, width):
     return 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
 
 
-def least_total(mesh, goals, goal, width, x, y, polygon):
+def least_total(mesh, goals, goal, width, x, y, polygon, price=in_plan):
     """The cost of the best way from a point, inf if there is none."""
     totals = [math.inf]
     for piece in pieces_of(goals, goal):
@@ -65,11 +77,11 @@ def least_total(mesh, goals, goal, width, x, y, polygon):
             for i, j, length in diagonals(mesh, polygon)
         )
         if not parted:
-            totals.append(math.dist((x, y), nearest_in_piece(goals, piece, x, y)))
-    costs = costs_to_goal(mesh, goals, goal, width)
+            totals.append(price(mesh, polygon, (x, y), nearest_in_piece(goals, piece, x, y)))
+    costs = costs_to_goal(mesh, goals, goal, width, price)
     for edge in edges_of(mesh, polygon):
         if edge in costs and separating_width(mesh, polygon, edge, x, y) >= width:
-            totals.append(costs[edge] + math.dist((x, y), mesh.portal_point[edge].tolist()))
+            totals.append(costs[edge] + price(mesh, polygon, (x, y), mesh.portal_point[edge].tolist()))
     return min(totals)
 
 

@@ -8,8 +8,11 @@ import pytest
 
 from crowdsim.scenario.build import build_world
 from crowdsim.scenario.examine import examine, notes_left
-from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.load import load_scenario, parse_scenario
+from crowdsim.schedule.simulation import Simulation
+from crowdsim.world.events import EventKind
 from tests.cli.command import crowdsim
+from tests.crowds import SCENARIOS
 
 ROOM = """
 version: 1
@@ -99,3 +102,35 @@ def test_the_estimated_size_is_near_that_of_a_real_recording(tmp_path):
         out = tmp_path / f"{len(extra)}.h5"
         assert crowdsim(["run", path, "-q", "-o", out, "--set", "stop.when=never", *extra]).returncode in (0, 3)
         assert 0.3 < out.stat().st_size / estimate < 3.0
+
+
+def test_a_door_that_a_grid_shuts_is_told_with_the_numbers_and_the_proposal_opens_it():
+    """The door of 1.2 m is shut for a body of 0.2 m: twice 0.2 + 0.25, and a cell of 0.4, are 1.3 m."""
+    text = SCENARIOS / "bottleneck.yaml"
+    problems, _ = examine(build_world(load_scenario(text, sets=["navigation=grid"])))
+    (problem,) = problems
+    assert "over their grid: with cells of 0.4 m and a padding of 0.25 m" in problem.message and "has one of 1.200 m" in problem.message
+    proposal = problem.way_out.split("navigation: {")[1].split("}")[0]
+    opened, facts = examine(build_world(load_scenario(text, sets=[f"navigation={{{proposal}}}"])))
+    assert opened == [] and facts.longest_way_m > 1.0
+    assert examine(build_world(load_scenario(text, sets=["navigation=optimal"])))[0] == []
+
+
+def test_each_group_is_asked_about_by_its_own_planner():
+    """Only the group on the grid has no way through the door of 0.9 m; who shuns cells walks through."""
+    room = ROOM.replace("3.7]", "3.1]") + "  - {name: cells, count: 4, region: {box: [0, 0, 4, 4]}, goals: end, navigation: grid}\n"
+    problems, _ = found(room + "  - {name: mesh, count: 3, region: {box: [0, 0, 4, 4]}, goals: end}\n")
+    ((line, item, message),) = problems
+    assert (line, item) == (10, "cells[0] and 3 more") and "has one of 0.900 m at (5.00, 3.55)" in message
+    # A gap that no body fits through is told as before, whoever looks.
+    problems, _ = found(ROOM + "  - {name: cells, count: 4, region: {box: [0, 0, 4, 4]}, goals: end, navigation: grid}\n")
+    assert problems[0][2].endswith("the widest way has a gap of 0.300 m at (5.00, 3.85)")
+
+
+@pytest.mark.parametrize("kind", ["mesh", "optimal", "visibility", "{kind: grid, cell_size: 0.1, object_padding: 0.05}"])
+def test_lengths_are_those_that_the_run_finds(kind):
+    text = ROOM.replace("3.7]", "2.5]") + "  - {name: one, positions: [[1, 1]], goals: end}\n" + f"navigation: {kind}\n"
+    _, facts = examine(build_world(parse_scenario(text)))
+    with Simulation(parse_scenario(text)) as run:
+        (length,) = [event.x for _ in range(20) for event in run.step() if event.kind == EventKind.PATH_FOUND]
+    assert facts.shortest_way_m == facts.longest_way_m == pytest.approx(length, rel=1e-12)

@@ -1,0 +1,187 @@
+"""The picture of a scenario before it runs: ground, terrain, goals and starts, and on demand mesh, portals, widths, points of visibility and ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
+from crowdsim.pictures.visibility import draw_visibility
+
+if TYPE_CHECKING:
+    from crowdsim.navigation.mesh import NavMesh
+    from crowdsim.scenario.build import Built
+    from crowdsim.scenario.strings import Line
+
+LAYERS = ("mesh", "portals", "widths", "visibility", "ways")
+MOST_WAYS = 200  # More are a solid colour.
+MOST_NUMBERS = 150  # Widths that are written beside their portals, the narrowest first; more cannot be read.
+SLOW, FAST, OBSTACLE, EDGE, PORTAL, START = "#7fb069", "#9db4d0", "#d9d9d9", "#9aa0a6", "#3a6ea5", "#c1443c"
+
+
+def draw_plan(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), radius: float | None = None, form: str | None = None, dpi: int = 130) -> None:
+    """Draw the plan of a scenario, floor by floor.
+
+    Parameters
+    ----------
+    built : Built
+    out : Path
+    layers : sequence of str
+        Of ``mesh`` (polygons), ``portals`` (with the points that stand for them in costs), ``widths`` (of gaps between walls, in metres), ``visibility``
+        (tangents that a body can use) and ``ways`` (of agents to their first goals).
+    radius : float, m, optional
+        Of the body whose visibility is drawn; by default that of the thinnest agent.
+    form : str, optional
+        png, svg or pdf; without it as the name ends.
+    dpi : int
+        Dots an inch of a PNG; the longer side is 10 inches.
+
+    Raises
+    ------
+    CrowdsimError
+        If a layer is not known, matplotlib is not installed, or what a layer shows cannot be made on this ground.
+    """
+    unknown = [layer for layer in layers if layer not in LAYERS]
+    if unknown:
+        raise CrowdsimError(f'there is no layer "{unknown[0]}". Known are {", ".join(LAYERS)}.')
+    plt = pyplot()
+    scenario, mesh = built.scenario, built.world.mesh
+    geometry = scenario.geometry
+    if radius is None:
+        radius = float(built.agents.radius.min()) if len(built.agents) else 0.2
+    graph = _graph_of(mesh) if "visibility" in layers else None
+    lines = _lines_of(built) if "ways" in layers else []
+    figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
+    for number, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
+        draw_ground(axes, ground)
+        _draw_areas(axes, built, number)
+        draw_goals(axes, [goal if goal.layer in (-1, number) else None for goal in scenario.goals], {})
+        edges = np.flatnonzero(mesh.polygon_layer[mesh.edge_polygon] == number)
+        if "mesh" in layers:
+            _draw_mesh(axes, mesh, edges)
+        if "portals" in layers:
+            _draw_portals(axes, mesh, edges)
+        if "widths" in layers:
+            _draw_widths(axes, mesh, edges)
+        if graph is not None:
+            draw_visibility(axes, graph, radius)
+        _draw_starts(axes, built, number)
+        _draw_ways(axes, built, [line for line in lines if line.layer == number], named=number == 0)
+        if geometry.floors:
+            floor = geometry.floors[number]
+            axes.set_title(f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""), fontsize=9)
+    title = "  |  ".join([scenario.name, f"{_counted(len(built.agents), 'agent')}, {mesh.polygon_count:,} polygons", *_notes(layers, radius, lines, built)])
+    if geometry.floors:
+        figure.suptitle(title, fontsize=10)
+    else:
+        all_axes[0].set_title(title, fontsize=10)
+    figure.savefig(out, dpi=dpi, format=form)
+    plt.close(figure)
+
+
+def _notes(layers: Sequence[str], radius: float, lines: Sequence[Line], built: Built) -> list[str]:
+    found = [f"visibility of a radius of {radius:.3g} m"] if "visibility" in layers else []
+    if "ways" in layers:
+        shown = len({line.row for line in lines})
+        found.append(_counted(shown, "way") + (f" of {len(built.agents):,}" if shown < len(built.agents) else ""))
+    return found
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _graph_of(mesh: NavMesh) -> Any:
+    """Return the points of visibility."""
+    from crowdsim.navigation.visibility.graph import build_graph
+
+    if int(mesh.polygon_layer.max()) > 0:
+        raise CrowdsimError("points of visibility are drawn of one floor only, and this geometry has several. Leave visibility out of --show.")
+    return build_graph(mesh)[0]
+
+
+def _lines_of(built: Built) -> list[Line]:
+    from crowdsim.scenario.strings import lines_of
+
+    return lines_of(built, MOST_WAYS)
+
+
+def _draw_areas(axes: Any, built: Built, layer: int) -> None:
+    """Draw terrain with its speed, and obstacles."""
+    geometry = built.scenario.geometry
+    for each in geometry.terrain[layer] if geometry.terrain else ():
+        for part in shapely.get_parts(each.area):
+            axes.fill(*part.exterior.xy, color=SLOW if each.speed < 1.0 else FAST, alpha=0.35, linewidth=0, zorder=0.5)
+        place = each.area.representative_point()
+        axes.annotate(f"{each.name} {each.speed:g}", (place.x, place.y), ha="center", va="center", fontsize=7, color="#333333", zorder=5)
+    obstacles = geometry.floors[layer].obstacles if geometry.floors else geometry.obstacles
+    for obstacle in obstacles:
+        axes.fill(*obstacle.polygon.exterior.xy, color=OBSTACLE, linewidth=0, zorder=0.1)
+
+
+def _segments(mesh: NavMesh, edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.stack([mesh.vertex[mesh.edge_vertex[edges], :2], mesh.vertex[mesh.edge_end[edges], :2]], axis=1)
+
+
+def _once(mesh: NavMesh, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the portals among some half-edges, one of each pair; both floors show the one that joins them."""
+    twin = mesh.edge_twin[edges]
+    other_floor = mesh.polygon_layer[mesh.edge_polygon[twin]] != mesh.polygon_layer[mesh.edge_polygon[edges]]
+    return edges[(twin >= 0) & ((edges < twin) | other_floor)]
+
+
+def _draw_mesh(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
+    from matplotlib.collections import LineCollection
+
+    axes.add_collection(LineCollection(list(_segments(mesh, _once(mesh, edges))), colors=EDGE, linewidths=0.5, zorder=1.5))
+
+
+def _draw_portals(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
+    from matplotlib.collections import LineCollection
+
+    portals = _once(mesh, edges)
+    axes.add_collection(LineCollection(list(_segments(mesh, portals)), colors=PORTAL, linewidths=0.8, alpha=0.7, zorder=1.6))
+    axes.plot(*mesh.portal_point[portals].T, ".", color=PORTAL, markersize=2.5, zorder=1.7)
+
+
+def _draw_widths(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
+    """Draw portals between walls, the narrower the redder and bolder, and write how wide they are."""
+    from matplotlib import colormaps
+    from matplotlib.collections import LineCollection
+
+    portals = _once(mesh, edges)
+    portals = portals[np.isfinite(mesh.edge_width[portals])]
+    if not len(portals):
+        return
+    width = mesh.edge_width[portals]
+    share = np.clip(width / 4.0, 0.0, 1.0)  # 4 m: gaps beyond that hold nobody back
+    axes.add_collection(LineCollection(list(_segments(mesh, portals)), colors=colormaps["RdYlGn"](share), linewidths=2.2 - 1.4 * share, zorder=1.8))
+    for place in np.argsort(width, kind="stable")[:MOST_NUMBERS].tolist():
+        axes.annotate(f"{width[place]:.2f}", mesh.portal_point[portals[place]], fontsize=5, color="#222222", ha="center", va="center", zorder=4.5)
+
+
+def _draw_starts(axes: Any, built: Built, layer: int) -> None:
+    rows = built.world.mesh.polygon_layer[built.polygon] == layer
+    axes.plot(*built.agents.position[rows].T, ".", color=START, markersize=2.5, zorder=3)
+
+
+def _draw_ways(axes: Any, built: Built, lines: Sequence[Line], *, named: bool) -> None:
+    """Draw ways in the colours of their groups."""
+    import matplotlib as mpl
+    from matplotlib.collections import LineCollection
+
+    palette = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
+    group = built.agents.group
+    colours = [palette[group[line.row] % len(palette)] for line in lines]
+    axes.add_collection(LineCollection([line.points for line in lines], colors=colours, linewidths=0.9, zorder=2.5))
+    scenario = built.scenario
+    if named and lines and len(scenario.groups) <= 12:
+        for number, each in enumerate(scenario.groups):
+            axes.plot([], [], color=palette[number % len(palette)], label=f"{each.name}: {scenario.navigation_of(each).name}")
+        axes.legend(fontsize=7, loc="upper right")

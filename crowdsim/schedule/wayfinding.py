@@ -1,0 +1,51 @@
+"""The systems that find ways and lead agents along them, as a scenario asks for them: one planner for everybody, or one for each way of finding a way."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
+from crowdsim.navigation.grid.planner import GridPlanner
+from crowdsim.navigation.grid.targets import targets_of
+from crowdsim.scenario.build import Built, grid_of, make_planner
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
+from crowdsim.systems.follow import Follow
+from crowdsim.systems.plan import Plan
+from crowdsim.systems.slices import Budget
+from crowdsim.systems.ways import FollowWays, PlanWays, Ways
+
+Planning = Plan | PlanWays | PlanByGroup
+Following = Follow | FollowWays | FollowByGroup
+
+
+def plan_and_follow(built: Built, budget: Budget) -> tuple[Planning, Following]:
+    """Return the systems in the places of Plan and Follow in the tick; the world is told whose agents have corridors.
+
+    Raises
+    ------
+    ScenarioError
+        If a planner cannot work on this ground.
+    """
+    scenario, world = built.scenario, built.world
+    kinds = scenario.navigations
+    on_grid = np.array([scenario.navigation_of(group).name == "grid" for group in scenario.groups], dtype=np.bool_)
+    world.corridor_groups = ~on_grid if on_grid.any() else None
+    if len(kinds) == 1:
+        return _one(built, kinds[0], budget, None, "searches")
+    parts = []
+    for place, chosen in enumerate(kinds):
+        groups = np.array([scenario.navigation_of(group) == chosen for group in scenario.groups], dtype=np.bool_)
+        parts.append(_one(built, chosen, budget, groups, f"searches {place}"))
+    return PlanByGroup(world, [plan for plan, _ in parts], budget), FollowByGroup(world, [follow for _, follow in parts])
+
+
+def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> tuple[Plan | PlanWays, Follow | FollowWays]:
+    """Return the systems of one way of finding a way, for some groups."""
+    world, scenario = built.world, built.scenario
+    if chosen.name != "grid":
+        return Plan(world, make_planner(scenario, world, chosen), budget, groups, name), Follow(world, groups)
+    ways = Ways(chosen.parameters(WalkParameters))
+    planner = GridPlanner(grid_of(built, chosen), targets_of(world.goals), chosen.parameters(WayParameters))
+    return PlanWays(world, planner, ways, budget, groups, name), FollowWays(world, ways, groups)

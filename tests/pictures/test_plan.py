@@ -1,0 +1,125 @@
+"""The picture of a scenario before it runs: every layer on every floor, ways that are those of the run, and mistakes in one sentence."""
+
+import itertools
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import shapely
+
+from crowdsim.pictures.plan import LAYERS, draw_plan
+from crowdsim.scenario.build import build_world
+from crowdsim.scenario.load import load_scenario, parse_scenario
+from crowdsim.scenario.strings import lines_of
+from crowdsim.schedule.simulation import Simulation
+from crowdsim.world.events import EventKind
+from tests.crowds import SCENARIOS
+from tests.pictures.test_velocities import outcome
+
+mpl.use("Agg")
+ROOM = """
+version: 1
+name: room
+geometry:
+  walkable: {box: [0, 0, 10, 6]}
+  obstacles: [{box: [4, 0, 5, 4]}]
+TERRAIN
+goals: {end: {point: [9, 1]}}
+groups:
+  - {name: cells, positions: [[1, 1], [1, 2]], goals: end, navigation: {kind: grid, cell_size: 0.2}}
+  - {name: corners, positions: [[2, 1]], goals: end, navigation: visibility}
+  - {name: mesh, positions: [[3, 1]], goals: end}
+  - {name: standing, positions: [[8, 5]]}
+"""
+
+
+def picture(path):
+    return mpl.image.imread(path)
+
+
+def test_every_layer_changes_the_picture(tmp_path):
+    built = build_world(parse_scenario(ROOM.replace("TERRAIN", "")))
+    seen = []
+    for layers in ((), *((layer,) for layer in LAYERS), LAYERS):
+        draw_plan(built, tmp_path / "a.png", layers=layers, dpi=60)
+        seen.append(picture(tmp_path / "a.png"))
+    for number, one in enumerate(seen):
+        assert all(one.shape != other.shape or not np.array_equal(one, other) for other in seen[:number])
+
+
+def test_a_wider_body_sees_less(tmp_path):
+    built = build_world(parse_scenario(ROOM.replace("TERRAIN", "")))
+    for name, radius in (("thin", 0.1), ("wide", 1.5)):
+        draw_plan(built, tmp_path / f"{name}.png", layers=["visibility"], radius=radius, dpi=60)
+    assert not np.array_equal(picture(tmp_path / "thin.png"), picture(tmp_path / "wide.png"))
+
+
+def test_ways_are_as_long_as_those_of_the_run_and_keep_clear_of_walls():
+    text = parse_scenario(ROOM.replace("TERRAIN", ""))
+    built = build_world(text)
+    lines = {line.row + 1: line.points for line in lines_of(built, 100)}
+    with Simulation(text) as run:
+        events = [event for _ in range(5) for event in run.step() if event.kind == EventKind.PATH_FOUND]
+    lengths = {int(event.entity): float(event.x) for event in events}
+    assert sorted(lines) == sorted(lengths) == [1, 2, 3, 4]  # nobody stands on a way
+    for entity, points in lines.items():
+        way = shapely.LineString(points)
+        assert way.length == pytest.approx(lengths[entity], rel=0.01)  # arcs are drawn as their chords
+        assert shapely.distance(way, text.geometry.obstacles[0].polygon) > 0.14  # 0.2 m round a corner of 90 degrees, on its chord
+
+
+def test_ways_on_stairs_are_drawn_on_the_floors_that_they_lead_over():
+    text = load_scenario(SCENARIOS / "two-storeys.yaml")
+    built = build_world(text)
+    lines = lines_of(built, 20)
+    for line in lines:
+        ground = text.geometry.grounds[line.layer]
+        assert shapely.difference(shapely.LineString(line.points), ground.buffer(0.05)).length < 1e-9
+    assert len({line.row for line in lines}) <= 20 and {line.layer for line in lines} == set(range(6))
+    for row in {line.row for line in lines}:
+        own = [line for line in lines if line.row == row]
+        assert own[0].points[0] == pytest.approx(built.agents.position[row])
+        assert all(np.allclose(a.points[-1], b.points[0]) for a, b in itertools.pairwise(own))
+
+
+@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
+def test_the_verb_draws_floors_and_terrain_in_every_form(form, tmp_path, capsys):
+    storeys = """
+  storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}, {name: high, elevation: 1, walkable: {box: [6, 0, 9, 4]}}]
+  connections: [{name: stair, lower: low, upper: high, foot: [[4, 1], [4, 3]], head: [[6, 1], [6, 3]]}]
+  terrain: [{name: carpet, speed: 0.8, storey: high, area: {box: [7, 0, 8, 4]}}]"""
+    path = tmp_path / "house.yaml"
+    path.write_text(f"version: 1\ngeometry:{storeys}\ngoals: {{up: {{point: [8, 2], storey: high}}}}\n"
+                    "groups: [{name: one, storey: low, positions: [[1, 1]], goals: up}]\n")  # fmt: skip
+    code, out, _ = outcome(capsys, "plot", path, "-o", tmp_path / f"a.{form}", "--show", "mesh, portals,widths,ways")
+    assert code == 0 and out.strip() == str(tmp_path / f"a.{form}") and (tmp_path / f"a.{form}").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--show", "mash"], 'there is no layer "mash". Known are mesh, portals, widths, visibility, ways.'),
+        (["--explain", "1", "--at", "2"], "--explain is of a recording"),
+        (["--set", "groups=3"], "groups"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(arguments, message, tmp_path, capsys):
+    path = tmp_path / "room.yaml"
+    path.write_text(ROOM.replace("TERRAIN", ""))
+    code, _, err = outcome(capsys, "plot", path, *arguments)
+    assert code == 2 and message in err and "Traceback" not in err
+    assert [each.name for each in tmp_path.iterdir()] == ["room.yaml"]
+
+
+def test_options_of_scenarios_are_refused_for_recordings(tmp_path, capsys):
+    code, _, err = outcome(capsys, "plot", tmp_path / "run.h5", "--show", "mesh")
+    assert code == 2 and "are of scenarios; a recording is drawn as it is" in err
+
+
+def test_visibility_of_several_floors_and_terrain_under_other_planners_are_refused(tmp_path, capsys):
+    code, _, err = outcome(capsys, "plot", SCENARIOS / "two-storeys.yaml", "-o", tmp_path / "a.png", "--show", "visibility")
+    assert code == 2 and "of one floor only" in err
+    path = tmp_path / "room.yaml"
+    path.write_text(ROOM.replace("TERRAIN", "  terrain: [{name: grass, speed: 0.6, area: {box: [0, 0, 2, 2]}}]"))
+    code, _, err = outcome(capsys, "plot", path, "--show", "ways")
+    assert code == 2 and "grid looks for short ways and knows no speeds of ground" in err
