@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -21,6 +21,9 @@ from crowdsim.navigation.merge import merge_to_convex
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.wall_lists import flood_wall_lists, make_walls
 from crowdsim.tunable import param
+
+if TYPE_CHECKING:
+    from crowdsim.navigation.tiles import TiledMesh
 
 STEP_OF_CLEARANCE = 0.9  # Ground is other ground from this share of the clearance on: below 1, so that what lies a clearance above is certainly other.
 
@@ -41,6 +44,10 @@ class MeshParameters:
         2.0, "m", above=0.0, high=20.0,
         why="largest body radius that the mesh can answer for; larger adds vertices on walls of wide rooms; raised to the largest radius in the scenario",
     )
+    tile_size: float = param(
+        0.0, "m", low=0.0, high=1e5, source="S1, Detour tiles",
+        why="side of the tiles that can be taken out and put back during a run; smaller makes more polygons and cheaper changes; 0: the ground is one piece",
+    )
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class MeshBuild:
     walls: Walls
     parameters: MeshParameters
     openings: Any
+    tiles: TiledMesh | None = None
 
 
 def build_mesh(ground: Any, *, openings: Any = None, parameters: MeshParameters | None = None, wall_reach: float = 5.0) -> MeshBuild:

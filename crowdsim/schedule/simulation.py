@@ -6,6 +6,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from crowdsim.systems.record import Record
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
+from crowdsim.systems.tile_changes import change_tiles
 from crowdsim.systems.watch import Watch
 from crowdsim.systems.ways import FollowWays, PlanWays, Ways, targets_of
 from crowdsim.systems.ways import default_budget as default_grid_budget
@@ -127,7 +129,7 @@ class Simulation:
         if kind in (Plan, Follow) and scenario.navigation.name == "grid":
             return self._make_ways(kind, work or default_grid_budget(scenario.agent_count))
         if kind is Plan:
-            return Plan(world, make_planner(scenario, world), work or default_budget(scenario.agent_count))
+            return Plan(world, make_planner(scenario, world), work or default_budget(scenario.agent_count), partial(make_planner, scenario))
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is SlowDown:
@@ -407,6 +409,53 @@ class Simulation:
         agents.is_driven[rows] = velocity is not None
         self.ledger.note_steering(agents.entity[rows], are_sent=False)
 
+    def remove_tile(self, column: int, row: int) -> None:
+        """Take a tile of the ground out, before the next tick.
+
+        Ways over it are asked for anew. Who stands on it stands still, with the path status STALE, until the tile is back; handles of it are stale for good.
+
+        Parameters
+        ----------
+        column, row : int
+            Tile (i, j) covers ``i * tile_size .. (i + 1) * tile_size`` in x, likewise j in y.
+
+        Raises
+        ------
+        CrowdsimError
+            If the ground has no tiles (``navigation: {tile_size: 16}`` makes some), or this one is not there.
+        """
+        self._change_tiles([self._tile(column, row)], {})
+
+    def add_tile(self, column: int, row: int) -> None:
+        """Put a tile back that was taken out, before the next tick: those on it go on, those who had found no way ask again.
+
+        Parameters
+        ----------
+        column, row : int
+
+        Raises
+        ------
+        CrowdsimError
+            If the ground has no tiles, or this one is there already.
+        """
+        self._change_tiles([], {self._tile(column, row): None})
+
+    def _tile(self, column: int, row: int) -> int:
+        self._refuse_if_finished("change the ground")
+        tiles = self.world.tiles
+        if tiles is None:
+            raise CrowdsimError("the ground of this scenario is in one piece. Write navigation: {tile_size: 16}, for example, to have tiles of 16 m.")
+        tile = tiles.tile_named(column, row)
+        if tile < 0:
+            near = f"from {tiles.name_of(0)} to {tiles.name_of(tiles.tile_count - 1)}"
+            raise CrowdsimError(f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without ground do not count.")
+        return tile
+
+    def _change_tiles(self, remove: list[int], add: Mapping[int, Any]) -> None:
+        change_tiles(self.world, remove=remove, add=add)
+        next(system for system in self.systems if isinstance(system, Plan)).take_mesh()
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         return rows_of(entity, self.world.agents.entity, self.built.population.label)
 
@@ -423,6 +472,8 @@ class Simulation:
             return {name[len(prefix) + 1 :]: array for name, array in state.items() if name.startswith(prefix + "/")}
 
         self.world.restore(part("world"))
+        if self.world.tiles is not None:
+            next(system for system in self.systems if isinstance(system, Plan)).take_mesh()
         self.ledger.restore(part("ledger"))
         for system in self.systems:
             system.restore(part(f"systems/{type(system).__name__}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ class Plan(System):
     planner : Planner
     budget : int
         Expansions a tick.
+    make_planner : callable, optional
+        Makes a planner for a world whose mesh has changed.
     """
 
     reads = (
@@ -43,9 +46,14 @@ class Plan(System):
     )
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
-    def __init__(self, world: World, planner: Planner, budget: int) -> None:
+    def __init__(self, world: World, planner: Planner, budget: int, make_planner: Callable[[World], Planner] | None = None) -> None:
         super().__init__(world)
-        self.planner, self.budget = planner, budget
+        self.planner, self.budget, self._make_planner = planner, budget, make_planner
+
+    def take_mesh(self) -> None:
+        """Search on the mesh that the world has now; who waits for an answer has to ask again."""
+        assert self._make_planner is not None
+        self.planner = self._make_planner(self.world)
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
