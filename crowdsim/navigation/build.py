@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -21,6 +21,9 @@ from crowdsim.navigation.mesh import KERB, NavMesh
 from crowdsim.navigation.terrain import convex_pieces, speeds_on
 from crowdsim.navigation.wall_lists import flood_wall_lists, make_walls
 from crowdsim.tunable import param
+
+if TYPE_CHECKING:
+    from crowdsim.navigation.tiles import TiledMesh
 
 STEP_OF_CLEARANCE = 0.9  # Ground is other ground from this share of the clearance on: below 1, so that what lies a clearance above is certainly other.
 
@@ -45,6 +48,10 @@ class MeshParameters:
         1.0, "m", above=0.0, high=1000.0,
         why="size of polygons where terrain has speeds of its own; smaller finds better ways over it and makes searches longer; plain ground has none",
     )
+    tile_size: float = param(
+        0.0, "m", low=0.0, high=1e5, source="S1, Detour tiles",
+        why="side of the tiles that can be taken out and put back during a run; smaller makes more polygons and cheaper changes; 0: the ground is one piece",
+    )
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,7 @@ class MeshBuild:
     walls: Walls
     parameters: MeshParameters
     openings: Any
+    tiles: TiledMesh | None = None
 
 
 def build_mesh(

@@ -24,6 +24,7 @@ from crowdsim.navigation.mesh import NavMesh, locate_many
 from crowdsim.navigation.planner import CostParameters, MeshPlanner, PlannerParameters
 from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.surface_mesh import build_surface
+from crowdsim.navigation.tiles import TiledMesh, build_tiles
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
 from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import Geometry
@@ -73,9 +74,10 @@ def build_world(scenario: Scenario) -> Built:
     """
     agents = resolve_agents(scenario)
     mesh_build = mesh_of(scenario, agents)
-    goals = cut_goals(mesh_build.mesh, [goal_shape(goal) for goal in scenario.goals])
+    shapes = [goal_shape(goal) for goal in scenario.goals]
+    goals = cut_goals(mesh_build.mesh, shapes)
     itineraries, itinerary = _itineraries(agents)
-    world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries)
+    world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries, mesh_build.tiles, shapes)
     polygon = np.empty(len(agents), dtype=np.int64)
     layer = np.array([group.layer for group in scenario.groups], dtype=np.int32)[agents.group] if len(agents) else np.zeros(0, dtype=np.int32)
     locate_many(0, len(agents), mesh_build.mesh, agents.position, layer, polygon)
@@ -110,12 +112,27 @@ def mesh_of(scenario: Scenario, agents: Agents) -> MeshBuild:
     widest = float(agents.radius.max()) if len(agents) else 0.0
     if widest > parameters.widest_body:
         parameters = replace(parameters, widest_body=widest)
+    if parameters.tile_size > 0.0:
+        _refuse_tiles(scenario)
     fastest = float(agents.speed.max()) if len(agents) else 0.0
     try:
         reach = model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M
         return _kept_mesh(scenario, parameters, reach)
     except NavigationError as error:
         raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
+
+
+def _refuse_tiles(scenario: Scenario) -> None:
+    """Raise where the ground or the navigation does not go with tiles."""
+    why = ""
+    if scenario.geometry.floors or scenario.geometry.patches:
+        why = "tiles are made of one level floor, and this geometry has several floors or slopes"
+    elif others := [chosen.name for chosen in scenario.navigations if chosen.name not in ("mesh", "optimal")]:
+        why = f"tiles go with navigation mesh and optimal, not with {listed(others)}"
+    elif scenario.geometry.named_speeds:
+        why = f"tiles are all of one kind of ground, and this geometry has terrain with speeds of its own ({listed(scenario.geometry.named_speeds)})"
+    if why:
+        raise ScenarioError(Problem("navigation.tile_size", why, "Leave tile_size out, or write 0.", scenario.file))
 
 
 def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> MeshBuild:
@@ -134,12 +151,17 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> 
 
     def make() -> dict[str, NDArray[Any]]:
         fresh.append(_built_mesh(geometry, exits, parameters, reach))
+        if fresh[0].tiles is not None:
+            return fresh[0].tiles.state(whole=True)
         mesh, walls = fresh[0].mesh._asdict(), fresh[0].walls._asdict()
         return {**{f"mesh.{name}": np.asarray(each) for name, each in mesh.items()}, **{f"walls.{name}": np.asarray(each) for name, each in walls.items()}}
 
     kept = kept_arrays("meshes", __file__, parts, make)
     if fresh:
         return fresh[0]
+    if parameters.tile_size > 0.0:
+        tiles = TiledMesh.from_state(kept)
+        return MeshBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
 
     def fields(group: str, names: tuple[str, ...]) -> list[Any]:
         arrays = [kept[f"{group}.{name}"] for name in names]
@@ -150,6 +172,9 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> 
 
 def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParameters, reach: float) -> MeshBuild:
     """Build the mesh of one floor, of storeys, or of a surface; `exits` are their areas by floor, -1 where there is one floor only."""
+    if parameters.tile_size > 0.0:
+        tiles, _ = build_tiles(geometry.walkable, parameters.tile_size, openings=exits.get(-1), parameters=parameters, wall_reach=reach)
+        return MeshBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
     if not geometry.floors:
         terrain = geometry.terrain[0] if geometry.terrain else ()
         return build_mesh(geometry.walkable, openings=exits.get(-1), parameters=parameters, wall_reach=reach, terrain=terrain)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.bodies.separate import SeparationParameters
@@ -20,15 +20,13 @@ from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
 from crowdsim.scenario.model import Scenario
-from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.schedule.agents_view import AgentsView
 from crowdsim.schedule.asked import as_scenario
 from crowdsim.schedule.budget import budget_of
-from crowdsim.schedule.given import rows_of, velocities_of
+from crowdsim.schedule.interventions import Interventions
 from crowdsim.schedule.listeners import Listeners
 from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
-from crowdsim.schedule.resize import set_radii
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_kernels
 from crowdsim.schedule.wayfinding import plan_and_follow
@@ -42,13 +40,13 @@ from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 
 PROGRESS_SECONDS = 0.2  # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
 
 
-class Simulation:
+class Simulation(Interventions):
     """One run of a scenario, step by step or to its end.
 
     Use it in a ``with`` statement, or call `finish` or `close`: that gives the recording its name. One that is dropped without it leaves everything
@@ -155,11 +153,6 @@ class Simulation:
     def tick(self) -> int:
         """Ticks done so far."""
         return self.world.tick
-
-    @property
-    def time(self) -> float:
-        """Simulated time so far, s."""
-        return self.world.tick * self.scenario.tick
 
     @property
     def digest(self) -> str:
@@ -310,10 +303,6 @@ class Simulation:
         finally:
             self.world.close()
 
-    def _refuse_if_finished(self, wish: str) -> None:
-        if self._verdict is not None:
-            raise CrowdsimError(f"the simulation was finished at {self.time:g} s and cannot {wish}. Make a new one: Simulation(scenario).")
-
     def __enter__(self) -> Simulation:
         return self
 
@@ -344,89 +333,6 @@ class Simulation:
         """
         return self._listeners.add(kind, callback)
 
-    def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
-        """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
-
-        Who has not set off yet (premovement) sets off at its time. At the new goal agents go on with the rest of their list; those at the end of it leave
-        the world or stay, as their group says.
-
-        Parameters
-        ----------
-        entity : int, str, or sequence of these
-            Entity ids, or names as `agents.label` has them.
-        goal : str or None
-            Name; None lets them stand.
-
-        Raises
-        ------
-        CrowdsimError
-            If there is no such goal or agent.
-        """
-        self._refuse_if_finished("send anybody to a goal")
-        rows, agents, names = self._rows(entity), self.world.agents, self.world.goal_names
-        if goal is not None and goal not in names:
-            near = suggestion(goal, names) if isinstance(goal, str) else ""
-            known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
-            raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
-        waits = agents.start_tick[rows] > self.world.tick
-        agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
-        agents.goal[rows] = names.index(goal) if goal is not None else -1
-        agents.path_status[rows] = PathStatus.NONE
-        agents.corridor_length[rows] = 0
-        agents.goal_piece[rows] = -1
-        agents.guessed[rows] = -1
-        self._plan.forget(agents.entity[rows])
-        self.ledger.note_steering(agents.entity[rows], are_sent=True)
-
-    def set_preferred_velocity(self, entity: ArrayLike, velocity: ArrayLike | None) -> None:
-        """Steer agents from outside, until this is called with None: avoidance still applies.
-
-        Parameters
-        ----------
-        entity : int, str, or sequence of these
-            Entity ids, or names as `agents.label` has them.
-        velocity : (2,) or (k, 2) float, m/s, or None
-            One for all or one for each; None gives them back to their paths.
-
-        Raises
-        ------
-        CrowdsimError
-            If there is no such agent, or a velocity is not two finite numbers.
-        """
-        self._refuse_if_finished("steer anybody")
-        rows, agents = self._rows(entity), self.world.agents
-        if velocity is not None:
-            agents.preferred_velocity[rows] = velocities_of(velocity, len(rows))
-            agents.next_corner[rows] = agents.position[rows]
-        agents.is_driven[rows] = velocity is not None
-        self.ledger.note_steering(agents.entity[rows], are_sent=False)
-
-    def set_radius(self, entity: ArrayLike, radius: ArrayLike) -> None:
-        """Make agents wider or thinner, from the next tick on.
-
-        Who has a portal ahead of it that is too narrow now asks for another way, and who had none is given another chance. A body that has no room where
-        it is, is pushed clear of walls and others as far as there is any.
-
-        Parameters
-        ----------
-        entity : int, str, or sequence of these
-            Entity ids, or names as `agents.label` has them.
-        radius : float or (k,) float, m
-            One for all or one for each, up to `navigation.widest_body` (2 m where the scenario does not say otherwise).
-
-        Raises
-        ------
-        CrowdsimError
-            If there is no such agent, or it cannot have such a radius.
-        """
-        self._refuse_if_finished("change anybody")
-        rows = self._rows(entity)
-        set_radii(self.built, self._plan, rows, radius)
-        self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
-
-    def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
-        return rows_of(entity, self.world.agents.entity, self.built.population.label)
-
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives as named arrays: enough to go on bit for bit in another process."""
         parts: list[tuple[str, Mapping[str, NDArray[Any]]]] = [("world", self.world.state()), ("ledger", self.ledger.state())]
@@ -441,6 +347,8 @@ class Simulation:
             return {name[len(prefix) + 1 :]: array for name, array in state.items() if name.startswith(prefix + "/")}
 
         self.world.restore(part("world"))
+        if self.world.tiles is not None:
+            self._plan.take_mesh()
         self.ledger.restore(part("ledger"))
         for system in self.systems:
             system.restore(part(f"systems/{type(system).__name__}"))

@@ -216,6 +216,8 @@ def reason_of(agents: AgentColumns, row: int) -> str:
         return "premovement time not over"
     if status == PathStatus.UNREACHABLE:
         return "no way to its goal that is wide enough"
+    if status == PathStatus.STALE:
+        return "the ground under it was taken out"
     if status == PathStatus.ENCLOSED:
         return "shut in where it stands"
     if status == PathStatus.NEAREST_REACHABLE:

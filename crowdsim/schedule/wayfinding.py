@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.targets import targets_of
+from crowdsim.navigation.protocol import Planner
 from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
@@ -15,6 +16,7 @@ from crowdsim.systems.follow import Follow
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.slices import Budget
 from crowdsim.systems.ways import FollowWays, PlanWays, Ways
+from crowdsim.world.world import World
 
 Planning = Plan | PlanWays | PlanByGroup
 Following = Follow | FollowWays | FollowByGroup
@@ -45,7 +47,10 @@ def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_]
     """Return the systems of one way of finding a way, for some groups."""
     world, scenario = built.world, built.scenario
     if chosen.name != "grid":
-        return Plan(world, make_planner(scenario, world, chosen), budget, groups, name), Follow(world, groups)
+        def make(world: World) -> Planner:
+            return make_planner(scenario, world, chosen)
+
+        return Plan(world, make(world), budget, groups, name, make), Follow(world, groups)
     ways = Ways(chosen.parameters(WalkParameters))
     planner = GridPlanner(grid_of(built, chosen), targets_of(world.goals), chosen.parameters(WayParameters))
     return PlanWays(world, planner, ways, budget, groups, name), FollowWays(world, ways, groups)

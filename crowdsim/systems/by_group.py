@@ -48,6 +48,12 @@ class PlanByGroup(System):
             part.ask(tick)
         search(tick, self.budget, [part.searches for part in self.parts])
 
+    def take_mesh(self) -> None:
+        """Search on the mesh that the world has now."""
+        for part in self.parts:
+            assert isinstance(part, Plan)  # a world in tiles has no grids
+            part.take_mesh()
+
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
         for part in self.parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ class Plan(System):
         Whose agents it plans for; all by default.
     name : str
         Of the searches as a task, one for each planner of a world.
+    make_planner : callable, optional
+        Makes a planner for a world whose mesh has changed.
     """
 
     reads = (
@@ -50,11 +53,18 @@ class Plan(System):
     counts = SearchTask.counts
 
     def __init__(
-        self, world: World, planner: Planner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches"
-    ) -> None:
+        self, world: World, planner: Planner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches",
+        make_planner: Callable[[World], Planner] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(world)
-        self.planner, self.budget, self.groups = planner, budget, groups
+        self.planner, self.budget, self.groups, self._make_planner = planner, budget, groups, make_planner
         self.searches = SearchTask(name, planner, self._apply, budget.tasks)
+
+    def take_mesh(self) -> None:
+        """Search on the mesh that the world has now; who waits for an answer has to ask again."""
+        assert self._make_planner is not None
+        self.planner = self._make_planner(self.world)
+        self.searches.take(self.planner)
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""

@@ -104,6 +104,11 @@ class SearchTask:
         """Requests without an answer."""
         return int(self._planner.waiting)
 
+    def take(self, planner: Any) -> None:
+        """Search with another planner, of which nobody has asked anything yet."""
+        self._planner = planner
+        self._tasks.remove(self.name)
+
     def register(self, tick: Tick) -> None:
         """Register the task if there is something to search for."""
         self._tick, self.expansions = tick, 0

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.navigation import handles
 from crowdsim.navigation.walk import walk_many
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
+from crowdsim.world.world import World
 
 MOST_STRAYS = 6  # Portals that pushes may add to a corridor before a new path is asked for: a detour of a few steps is walked back, a longer one is not.
 
@@ -38,14 +37,18 @@ class Walk(System):
         ahead = np.empty(rows, dtype=np.int32)
         known_clear = agents.wall_distance.copy()
         touched = np.empty(rows, dtype=np.uint8)
+        has_ground = world.has_ground()
+        target = agents.tentative_position
+        if not has_ground.all():  # who has lost its ground cannot be pushed either
+            target = np.where(has_ground[:, None], target, old)
         tick.team.run(
             walk_many, rows, world.mesh, world.corridors.cells, agents.corridor_start, agents.corridor_capacity, agents.corridor_length, polygon,
-            old, agents.tentative_position, agents.radius, known_clear, agents.position, new_polygon, ahead, agents.wall_distance, touched,
+            old, target, agents.radius, known_clear, agents.position, new_polygon, ahead, agents.wall_distance, touched,
         )
-        agents.surface[:] = handles.pack(FIRST_SALT, ONE_TILE, new_polygon)
-        agents.layer[:] = world.mesh.polygon_layer[new_polygon]
+        agents.surface[has_ground] = world.handles_of(new_polygon)[has_ground]
+        agents.layer[has_ground] = world.mesh.polygon_layer[new_polygon][has_ground]
         # A velocity is what the agent does by itself: what a push added is not kept, what a wall took is.
-        agents.velocity[:] = agents.chosen_velocity
+        agents.velocity[:] = np.where(has_ground[:, None], agents.chosen_velocity, 0.0)
         at_wall = touched == 1
         moved = (agents.position[at_wall] - old[at_wall]) / tick.length
         slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])

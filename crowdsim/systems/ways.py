@@ -102,6 +102,9 @@ class PlanWays(System):
         if len(wants):
             self._ask(tick, wants)
 
+    def take_mesh(self) -> None:
+        """Do nothing: a world in tiles has no grids."""
+
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
         self.planner.drop(entity)

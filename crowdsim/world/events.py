@@ -26,6 +26,11 @@ class EventKind(IntEnum):
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
     STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
     GROUND_HELD = 11  # its retreat before somebody who comes the other way begins to fade; value: entity of that one, -1 along a wall
+    WAY_LOST = 22  # its way led over ground that was cut anew, and it asks for another; value: how many portals of the way were still ahead, or waypoints
+    TILE_REMOVED = 24  # entity: 0; value: number of the tile; x, y: its middle
+    TILE_ADDED = 25  # the same
+    GROUND_LOST = 26  # stands where a tile was taken out, and stays there until it is back; value: number of the tile
+    GROUND_BACK = 27  # stands on ground again; value: number of the tile
     RADIUS_SET = 30  # its body became wider or thinner; value: the new radius, in millimetres
 
 

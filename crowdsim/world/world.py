@@ -7,7 +7,7 @@ not disturb each other.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,15 +19,16 @@ from crowdsim.geometry.cells import Heights
 from crowdsim.geometry.walls import Walls
 from crowdsim.navigation import handles
 from crowdsim.navigation.corridors import CorridorStore
-from crowdsim.navigation.goals import GoalPieces
+from crowdsim.navigation.goals import GoalPieces, GoalShape, cut_goals
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.slopes import heights_at
+from crowdsim.navigation.tiles import TiledMesh
 from crowdsim.navigation.wall_lists import flood_wall_lists
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.events import EventKind, EventLog
 
 _numbers = itertools.count(1)
-FIRST_SALT = 1
+FIRST_SALT = handles.FIRST_SALT
 ONE_TILE = 0
 
 
@@ -95,6 +96,10 @@ class World:
     goals : GoalPieces
     goal_names : list of str
     itineraries : list of Itinerary
+    tiles : TiledMesh, optional
+        Where the mesh is made of tiles: `mesh` and `walls` are theirs.
+    goal_shapes : sequence of GoalShape
+        What `goals` were cut from; needed where tiles may change.
 
     Attributes
     ----------
@@ -102,7 +107,11 @@ class World:
         Whose agents follow corridors on the mesh, which have to be kept with them as they walk, None is all; on a grid they follow waypoints.
     """
 
-    def __init__(self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary]) -> None:
+    def __init__(
+        self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary], tiles: TiledMesh | None = None,
+        goal_shapes: Sequence[GoalShape] = (),
+    ) -> None:  # fmt: skip
+        self.tiles, self.goal_shapes = tiles, tuple(goal_shapes)
         self.mesh, self.walls, self.goals, self.goal_names, self.itineraries = mesh, walls, goals, goal_names, itineraries
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.agents = AgentColumns()
@@ -133,8 +142,29 @@ class World:
         self.systems.append(system)
 
     def polygons(self) -> NDArray[np.int64]:
-        """Return the polygon under each agent, shape (n,)."""
+        """Return the polygon under each agent, shape (n,); of one whose ground was taken away, that which stands for no ground."""
+        if self.tiles is not None:
+            return self.tiles.polygons_of(self.agents.surface)
         return handles.polygon_of(self.agents.surface)
+
+    def handles_of(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the handles of polygons, shape (n,)."""
+        if self.tiles is not None:
+            return self.tiles.handles_of(polygon)
+        packed: NDArray[np.int64] = handles.pack(FIRST_SALT, ONE_TILE, polygon)
+        return packed
+
+    def has_ground(self) -> NDArray[np.bool_]:
+        """Return which agents stand on ground that is there, shape (n,)."""
+        if self.tiles is None:
+            return np.ones(len(self.agents), dtype=np.bool_)
+        return ~self.tiles.is_stale(self.agents.surface)
+
+    def take_tiles(self) -> None:
+        """Stand on the tiles as they are now: their mesh, their walls, and the goals cut anew."""
+        assert self.tiles is not None
+        self.mesh, self.walls = self.tiles.mesh, self.tiles.walls
+        self.goals = cut_goals(self.mesh, self.goal_shapes)
 
     def heights(self, position: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the height (m) of the ground under each agent, shape (n,); of the plane that it is on over another `position`, (n, 2)."""
@@ -160,6 +190,8 @@ class World:
 
     def _list_walls(self, reach: float) -> None:
         zone_start, zone_wall = flood_wall_lists(self.mesh, len(self.walls.start), reach)
+        if self.tiles is not None:
+            self.tiles.wall_reach = reach  # for the lists that are made when tiles change
         self.walls = self.walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=reach)
 
     def itinerary_of(self, entity: int) -> Itinerary:
@@ -190,7 +222,7 @@ class World:
             "position": population.position,
             "tentative_position": population.position,
             "next_corner": population.position,
-            "surface": handles.pack(FIRST_SALT, ONE_TILE, polygon),
+            "surface": self.handles_of(polygon),
             "layer": self.mesh.polygon_layer[polygon],
             "radius": population.radius,
             "desired_speed": population.speed,
@@ -224,16 +256,23 @@ class World:
             "highest_entity": np.array([self._highest_entity], dtype=np.int64),
             **{f"agents/{name}": array for name, array in self.agents.state().items()},
             **{f"corridors/{name}": array for name, array in self.corridors.state().items()},
+            **({f"tiles/{name}": array for name, array in self.tiles.state().items()} if self.tiles is not None else {}),
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
         self._enter()
         self.tick = int(state["tick"][0])
-        if float(state["wall_reach"][0]) != self.walls.reach:
-            self._list_walls(float(state["wall_reach"][0]))
+        reach = float(state["wall_reach"][0])
         self.agents.restore({name[7:]: array for name, array in state.items() if name.startswith("agents/")})
         self.corridors.restore({name[10:]: array for name, array in state.items() if name.startswith("corridors/")})
+        if self.tiles is None:
+            if reach != self.walls.reach:
+                self._list_walls(reach)
+        else:
+            self.tiles.wall_reach = reach
+            self.tiles.restore({name[6:]: array for name, array in state.items() if name.startswith("tiles/")})
+            self.take_tiles()
         self.events = EventLog()
         # esper numbers entities by counting: count through those that have left, so that the living and the next ones get the same numbers.
         esper.clear_database()

@@ -378,6 +378,11 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "RETIRED": 9,
         "STRAYED": 10,
         "GROUND_HELD": 11,
+        "WAY_LOST": 22,
+        "TILE_REMOVED": 24,
+        "TILE_ADDED": 25,
+        "GROUND_LOST": 26,
+        "GROUND_BACK": 27,
     }
     assert EVENT_DTYPE.itemsize == 48
 

@@ -1,0 +1,171 @@
+"""What a program can do to a run from outside: send agents elsewhere, steer them, change their bodies and the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.scenario.build import Built
+from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.tree import listed, suggestion
+from crowdsim.schedule.given import rows_of, velocities_of
+from crowdsim.schedule.resize import set_radii
+from crowdsim.schedule.verdict import Ledger, Verdict
+from crowdsim.schedule.wayfinding import Planning
+from crowdsim.systems.tile_changes import change_tiles
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.world import World
+
+
+class Interventions:
+    """Base of the simulation. What is done here holds from the next tick on, is noted in the verdict, and can be done from callbacks too."""
+
+    scenario: Scenario
+    built: Built
+    world: World
+    ledger: Ledger
+    _plan: Planning
+    _verdict: Verdict | None
+
+    @property
+    def time(self) -> float:
+        """Simulated time so far, s."""
+        return self.world.tick * self.scenario.tick
+
+    def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
+        """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
+
+        Who has not set off yet (premovement) sets off at its time. At the new goal agents go on with the rest of their list; those at the end of it leave
+        the world or stay, as their group says.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        goal : str or None
+            Name; None lets them stand.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such goal or agent.
+        """
+        self._refuse_if_finished("send anybody to a goal")
+        rows, agents, names = self._rows(entity), self.world.agents, self.world.goal_names
+        if goal is not None and goal not in names:
+            near = suggestion(goal, names) if isinstance(goal, str) else ""
+            known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
+            raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
+        waits = agents.start_tick[rows] > self.world.tick
+        agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
+        agents.goal[rows] = names.index(goal) if goal is not None else -1
+        agents.path_status[rows] = PathStatus.NONE
+        agents.corridor_length[rows] = 0
+        agents.goal_piece[rows] = -1
+        agents.guessed[rows] = -1
+        self._plan.forget(agents.entity[rows])
+        self.ledger.note_steering(agents.entity[rows], are_sent=True)
+
+    def set_preferred_velocity(self, entity: ArrayLike, velocity: ArrayLike | None) -> None:
+        """Steer agents from outside, until this is called with None: avoidance still applies.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        velocity : (2,) or (k, 2) float, m/s, or None
+            One for all or one for each; None gives them back to their paths.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent, or a velocity is not two finite numbers.
+        """
+        self._refuse_if_finished("steer anybody")
+        rows, agents = self._rows(entity), self.world.agents
+        if velocity is not None:
+            agents.preferred_velocity[rows] = velocities_of(velocity, len(rows))
+            agents.next_corner[rows] = agents.position[rows]
+        agents.is_driven[rows] = velocity is not None
+        self.ledger.note_steering(agents.entity[rows], are_sent=False)
+
+    def set_radius(self, entity: ArrayLike, radius: ArrayLike) -> None:
+        """Make agents wider or thinner, from the next tick on.
+
+        Who has a portal ahead of it that is too narrow now asks for another way, and who had none is given another chance. A body that has no room where
+        it is, is pushed clear of walls and others as far as there is any.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        radius : float or (k,) float, m
+            One for all or one for each, up to `navigation.widest_body` (2 m where the scenario does not say otherwise).
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent, or it cannot have such a radius.
+        """
+        self._refuse_if_finished("change anybody")
+        rows = self._rows(entity)
+        set_radii(self.built, self._plan, rows, radius)
+        self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
+
+    def remove_tile(self, column: int, row: int) -> None:
+        """Take a tile of the ground out, before the next tick.
+
+        Ways over it are asked for anew. Who stands on it stands still, with the path status STALE, until the tile is back; handles of it are stale for good.
+
+        Parameters
+        ----------
+        column, row : int
+            Tile (i, j) covers ``i * tile_size .. (i + 1) * tile_size`` in x, likewise j in y.
+
+        Raises
+        ------
+        CrowdsimError
+            If the ground has no tiles (``navigation: {tile_size: 16}`` makes some), or this one is not there.
+        """
+        self._change_tiles([self._tile(column, row)], {})
+
+    def add_tile(self, column: int, row: int) -> None:
+        """Put a tile back that was taken out, before the next tick: those on it go on, those who had found no way ask again.
+
+        Parameters
+        ----------
+        column, row : int
+
+        Raises
+        ------
+        CrowdsimError
+            If the ground has no tiles, or this one is there already.
+        """
+        self._change_tiles([], {self._tile(column, row): None})
+
+    def _tile(self, column: int, row: int) -> int:
+        self._refuse_if_finished("change the ground")
+        tiles = self.world.tiles
+        if tiles is None:
+            raise CrowdsimError("the ground of this scenario is in one piece. Write navigation: {tile_size: 16}, for example, to have tiles of 16 m.")
+        tile = tiles.tile_named(column, row)
+        if tile < 0:
+            near = f"from {tiles.name_of(0)} to {tiles.name_of(tiles.tile_count - 1)}"
+            raise CrowdsimError(f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without ground do not count.")
+        return tile
+
+    def _change_tiles(self, remove: list[int], add: Mapping[int, Any]) -> None:
+        change_tiles(self.world, remove=remove, add=add)
+        self._plan.take_mesh()
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
+        return rows_of(entity, self.world.agents.entity, self.built.population.label)
+
+    def _refuse_if_finished(self, wish: str) -> None:
+        if self._verdict is not None:
+            raise CrowdsimError(f"the simulation was finished at {self.time:g} s and cannot {wish}. Make a new one: Simulation(scenario).")

@@ -1,0 +1,127 @@
+"""When tiles are taken out or put in under everybody's feet: who stands where, who keeps its way, who has to ask for another (SYSTEMS M8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.goals import GoalPieces
+from crowdsim.navigation.hold import NOTHING_HELD
+from crowdsim.navigation.mesh import locate_many
+from crowdsim.navigation.tile_build import TileMesh
+from crowdsim.navigation.tiles import Renumbered, TiledMesh
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+HOPELESS = (PathStatus.UNREACHABLE, PathStatus.OUT_OF_NODES, PathStatus.STALE, PathStatus.ENCLOSED, PathStatus.NEAREST_REACHABLE)
+
+
+def change_tiles(world: World, *, remove: list[int], add: Mapping[int, TileMesh | None]) -> None:
+    """Take tiles out and put tiles in between two ticks.
+
+    Ways that lead over tiles that changed, or through gaps that became narrower, are asked for anew; all others are kept. Who stands where a tile was taken
+    out stands still with the status STALE until there is ground again. Where something was added, those who had given up ask again.
+
+    Parameters
+    ----------
+    world : World
+        With tiles.
+    remove : list of int
+    add : mapping of int to (TileMesh or None)
+        See `crowdsim.navigation.tiles.TiledMesh.change`. The planner has to be told afterwards.
+
+    Raises
+    ------
+    NavigationError
+        If the tiles cannot be changed like that; nothing is changed then.
+    """
+    assert world.tiles is not None
+    agents, tiles, under, old_goals = world.agents, world.tiles, world.polygons(), world.goals
+    had_ground = world.has_ground()
+    now = tiles.change(remove=remove, add=add)
+    world.take_tiles()
+    for kind, numbers in ((EventKind.TILE_REMOVED, remove), (EventKind.TILE_ADDED, sorted(add))):
+        middles = (np.array([tiles.name_of(tile) for tile in numbers], dtype=np.float64).reshape(-1, 2) + 0.5) * tiles.size
+        world.events.note(world.tick, kind, np.zeros(len(numbers), dtype=np.int64), middles, np.array(numbers, dtype=np.int64))
+    _stand(world, tiles, had_ground)
+    _carry_corridors(world, now, _same_pieces(old_goals, world.goals, now.polygon), under)
+    came_from = agents.guessed >= 0
+    agents.guessed[came_from] = now.polygon[agents.guessed[came_from]]
+    agents.corner_post[:] = NOTHING_HELD
+    agents.wall_distance[:] = 0.0
+    if add:
+        hopes = np.isin(agents.path_status, HOPELESS) & (agents.goal >= 0) & (agents.activity == AgentState.STANDING) & world.has_ground()
+        agents.activity[hopes] = AgentState.WALKING
+        agents.path_status[hopes] = PathStatus.NONE
+
+
+def _same_pieces(old: GoalPieces, new: GoalPieces, polygon: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the new number of each piece of a goal; -1 for those that are gone or have another shape."""
+
+    def keys(goals: GoalPieces, number: NDArray[np.int32]) -> list[tuple[int, int, int, bytes]]:
+        goal = np.repeat(np.arange(len(goals.goal_start) - 1), np.diff(goals.goal_start))
+        return [
+            (int(goal[piece]), int(goals.piece_source[piece]), int(number[goals.piece_polygon[piece]]), corners.tobytes())
+            for piece, corners in enumerate(np.split(goals.vertex, goals.vertex_start[1:-1]) if len(goal) else ())
+        ]
+
+    known = {key: piece for piece, key in enumerate(keys(new, np.arange(new.piece_polygon.max(initial=-1) + 1, dtype=np.int32)))}
+    return np.array([known.get(key, -1) for key in keys(old, polygon)], dtype=np.int32)
+
+
+def _carry_corridors(world: World, now: Renumbered, piece: NDArray[np.int32], under: NDArray[np.int64]) -> None:
+    """Give corridors the numbers of the new mesh; who has one that leads over other ground now loses it, and who waits for one asks again."""
+    agents, cells, mesh = world.agents, world.corridors.cells, world.mesh
+    waits = agents.path_status == PathStatus.PENDING
+    agents.path_status[waits] = PathStatus.NONE
+    agents.corridor_length[waits] = 0
+    is_new_or_narrower = _new_or_narrower(now, mesh.polygon_count)
+    for row in np.flatnonzero(agents.path_status == PathStatus.FOUND).tolist():
+        block = slice(int(agents.corridor_start[row]), int(agents.corridor_start[row]) + int(agents.corridor_length[row]))
+        portals = now.edge[cells[block]]
+        target = int(agents.goal_piece[row])
+        stays = target >= 0 and piece[target] >= 0 and now.polygon[under[row]] >= 0 and not now.is_narrower[under[row]]
+        if stays and len(portals):
+            twins = mesh.edge_twin[portals]
+            stays = bool((portals >= 0).all() and (twins >= 0).all() and not is_new_or_narrower[mesh.edge_polygon[twins]].any())
+        if stays:
+            cells[block] = portals
+            agents.goal_piece[row] = piece[target]
+            continue
+        if agents.activity[row] == AgentState.WALKING:
+            world.events.note(world.tick, EventKind.WAY_LOST, agents.entity[row : row + 1], agents.position[row : row + 1], int(agents.corridor_length[row]))
+        agents.path_status[row] = PathStatus.NONE
+        agents.corridor_length[row], agents.goal_piece[row], agents.strays[row] = 0, -1, 0
+
+
+def _new_or_narrower(now: Renumbered, count: int) -> NDArray[np.bool_]:
+    """Return which polygons of the new mesh were not there before, or stop some body that they let through."""
+    found = np.ones(count, dtype=np.bool_)
+    kept = now.polygon >= 0
+    found[now.polygon[kept]] = now.is_narrower[kept]
+    return found
+
+
+def _stand(world: World, tiles: TiledMesh, had_ground: NDArray[np.bool_]) -> None:
+    """Find the ground under those whose handle is stale; who has none stands still."""
+    agents = world.agents
+    stale = np.flatnonzero(~world.has_ground())
+    polygon = np.empty(len(stale), dtype=np.int64)
+    locate_many(0, len(stale), world.mesh, agents.position[stale], agents.layer[stale], polygon)
+    found = stale[polygon >= 0]
+    agents.surface[found] = tiles.handles_of(polygon[polygon >= 0])
+    back = found[~had_ground[found]]
+    lost = stale[(polygon < 0) & had_ground[stale]]
+    for kind, rows in ((EventKind.GROUND_BACK, back), (EventKind.GROUND_LOST, lost)):
+        where = [tiles.tile_at(x, y) for x, y in agents.position[rows].tolist()]
+        world.events.note(world.tick, kind, agents.entity[rows], agents.position[rows], np.array(where, dtype=np.int64))
+    walking = lost[(agents.activity[lost] == AgentState.WALKING)]
+    agents.activity[walking] = AgentState.STANDING
+    waits = agents.activity[lost] == AgentState.WAITING  # they ask at their time, and are told then
+    agents.path_status[lost] = np.where(waits, np.uint8(PathStatus.NONE), np.uint8(PathStatus.STALE))
+    agents.corridor_length[lost], agents.goal_piece[lost] = 0, -1
+    for column in ("velocity", "preferred_velocity", "chosen_velocity"):
+        getattr(agents, column)[lost] = 0.0

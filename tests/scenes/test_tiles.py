@@ -1,0 +1,118 @@
+"""Tiles of the ground are taken out under a crowd and put back: everybody finds another way or stands still with a reason (SYSTEMS M8)."""
+
+import numpy as np
+import pytest
+
+from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.events import EventKind
+from tests.crowds import BUSY, digests, simulation
+
+# Two corridors along x from a room on the left to one on the right; tiles of 4 m. The lower corridor is the shorter way.
+WAYS = {
+    "version": 1, "name": "two ways", "seed": 3, "tick": 0.1, "stop": {"after": 120, "when": "all_arrived"},
+    "geometry": {"walkable": [[0, 0], [24, 0], [24, 12], [0, 12]], "obstacles": [[[4, 4], [20, 4], [20, 8], [4, 8]]]},
+    "goals": {"out": {"exit": [[23.5, 0], [24, 0], [24, 4], [23.5, 4]]}},
+    "groups": [{"name": "crowd", "count": 30, "region": [[0.5, 0.5], [3.5, 0.5], [3.5, 7], [0.5, 7]], "goals": ["out"]}],
+    "navigation": {"tile_size": 4},
+}  # fmt: skip
+
+
+def events_of(taken, kind):
+    return np.concatenate([events[events.kind == kind] for events in taken]).view(np.recarray)
+
+
+@pytest.mark.parametrize("navigation", ["mesh", "optimal"])
+def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_back(navigation):
+    with simulation({**WAYS, "navigation": {"kind": navigation, "tile_size": 4}}) as run:
+        while np.count_nonzero((run.world.agents.position[:, 0] > 8.2) & (run.world.agents.position[:, 0] < 11.8)) < 3:
+            run.step()
+        agents = run.world.agents
+        on = (agents.position[:, 0] > 8) & (agents.position[:, 0] < 12)
+        behind, ahead = agents.entity[agents.position[:, 0] < 8], agents.entity[agents.position[:, 0] > 12]
+        entity, place = agents.entity[on].copy(), agents.position[on].copy()
+        had = agents.surface[on].copy()
+        run.remove_tile(2, 0)
+        assert run.world.tiles is not None and run.world.tiles.is_stale(had).all()
+        assert np.all(agents.activity[on] == AgentState.STANDING) and np.all(agents.path_status[on] == PathStatus.STALE)
+        taken = [run.step() for _ in range(150)]
+        assert set(events_of(taken, EventKind.GROUND_LOST).entity) == set(entity) and len(events_of(taken, EventKind.TILE_REMOVED)) == 1
+        assert set(events_of(taken, EventKind.WAY_LOST).entity) <= set(behind) and len(events_of(taken, EventKind.WAY_LOST)) > 5
+        assert set(events_of(taken, EventKind.ARRIVAL).entity) >= set(ahead)  # their ways did not lead over it
+        rows = np.searchsorted(agents.entity, entity)
+        assert np.array_equal(agents.position[rows], place) and np.all(agents.velocity[rows] == 0.0)
+        others = ~np.isin(agents.entity, entity)
+        assert not np.any((agents.position[others, 0] > 8) & (agents.position[others, 0] < 12) & (agents.position[others, 1] < 4))
+        reasons = run.verdict().reasons
+        assert reasons["the ground under it was taken out"] == len(entity)
+        run.remove_tile(3, 2)  # the other way too
+        for _ in range(100):
+            run.step()
+        # Nobody stands without a reason: whoever walks is already beyond what was taken out.
+        busy = agents.activity == AgentState.WALKING
+        assert np.all(np.isin(agents.path_status[~busy], (PathStatus.STALE, PathStatus.UNREACHABLE))) and np.all(agents.position[busy, 0] > 12)
+        run.add_tile(2, 0)
+        run.add_tile(3, 2)
+        rows = np.searchsorted(agents.entity, entity)
+        assert run.world.tiles.is_stale(had).all() and not run.world.tiles.is_stale(agents.surface[rows]).any()
+        verdict = run.run()
+        assert verdict.arrived == 30 and verdict.not_arrived == 0
+
+
+def changes(run):
+    """Step a run with tiles that go and come; return the digests."""
+    found = digests(run, 30)
+    run.remove_tile(1, 0)
+    found += digests(run, 40)
+    run.remove_tile(3, 2)
+    run.add_tile(1, 0)
+    return found + digests(run, 40)
+
+
+def test_a_run_with_changes_is_the_same_for_any_number_of_threads():
+    with simulation(WAYS) as one, simulation(WAYS, threads=3) as three:
+        assert changes(one) == changes(three)
+
+
+def test_a_run_on_tiles_goes_on_bit_for_bit_from_any_save():
+    with simulation(WAYS) as run, simulation(WAYS) as copy:
+        for tick in range(90):
+            if tick == 30:
+                run.remove_tile(1, 0)
+            if tick == 60:
+                run.add_tile(1, 0)
+                run.remove_tile(3, 2)
+            state = run.state()
+            assert all(array.dtype != object for array in state.values())
+            if tick % 9 == 0 or tick in (31, 61):
+                copy.restore(state)
+                assert np.array_equal(copy.world.tiles.salt, run.world.tiles.salt)
+            run.step()
+            copy.step() if tick % 9 == 0 or tick in (31, 61) else None
+            if copy.world.tick == run.world.tick:
+                mine, theirs = run.world.agents.state(), copy.world.agents.state()
+                assert all(np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f") for name in mine), tick
+
+
+@pytest.mark.parametrize("size, longer", [(1.5, 0.25), (4.0, 0.15)])  # tiles as small as bodies make poorer corridors: 17 % measured
+def test_everybody_arrives_on_tiles_as_on_one_piece(size, longer):
+    with simulation(BUSY, sets=["budget.work=2000"]) as whole, simulation(BUSY, sets=["budget.work=2000", f"navigation.tile_size={size}"]) as tiles:
+        one, many = whole.run(), tiles.run()
+        assert many.arrived == one.arrived and many.not_arrived == one.not_arrived
+        assert many.last_arrival_s == pytest.approx(one.last_arrival_s, rel=longer)
+
+
+def test_whole_ground_says_how_to_get_tiles_and_unknown_tiles_are_told():
+    with simulation(BUSY) as run, pytest.raises(CrowdsimError, match="tile_size: 16"):
+        run.remove_tile(0, 0)
+    with simulation(WAYS) as run:
+        with pytest.raises(CrowdsimError, match=r"no tile \(9, 0\)"):
+            run.remove_tile(9, 0)
+        with pytest.raises(CrowdsimError, match="there already"):
+            run.add_tile(1, 0)
+
+
+@pytest.mark.parametrize("kind", ["grid", "visibility"])
+def test_tiles_are_refused_where_they_mean_nothing(kind):
+    with pytest.raises(ScenarioError, match="tiles go with navigation mesh and optimal"):
+        simulation({**WAYS, "navigation": {"kind": kind, "tile_size": 4}})
