@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,12 +72,57 @@ def build_mesh(ground: Any, *, openings: Any = None, parameters: MeshParameters 
         If no mesh can be made.
     """
     parameters = parameters or MeshParameters()
-    if openings is not None and not openings.is_empty:
-        ground = cut_at_openings(ground, openings)
-    triangulation = triangulate(ground, openings=openings, widest_gap=2.0 * parameters.widest_body)
+    return build_parts([MeshPart(ground, openings)], parameters=parameters, wall_reach=wall_reach)
+
+
+@dataclass(frozen=True, eq=False)
+class MeshPart:
+    """Ground that nobody leaves for other parts, even where their outlines touch: there is a wall between them, with a face on either side.
+
+    Attributes
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+    openings : shapely geometry, or None
+        Boundary inside it is an exit, not a wall.
+    """
+
+    ground: Any
+    openings: Any = None
+
+
+def build_parts(parts: Sequence[MeshPart], *, parameters: MeshParameters | None = None, wall_reach: float = 5.0) -> MeshBuild:
+    """Build one mesh of several parts; the polygons of each follow those of the one before.
+
+    Parameters
+    ----------
+    parts : sequence of MeshPart
+        Without common inside.
+    parameters : MeshParameters, optional
+    wall_reach : float, m
+        See `build_mesh`.
+
+    Raises
+    ------
+    NavigationError
+        If no mesh can be made.
+    """
+    parameters = parameters or MeshParameters()
     sides = 3 if parameters.cells == "triangles" else parameters.most_sides
-    polygons = merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, sides)
-    mesh, walls = mesh_from_polygons(triangulation.vertices, polygons, openings=openings, wall_reach=wall_reach)
+    vertices: list[NDArray[np.float64]] = []
+    polygons: list[list[int]] = []
+    base = 0
+    for part in parts:
+        ground = part.ground
+        if part.openings is not None and not part.openings.is_empty:
+            ground = cut_at_openings(ground, part.openings)
+        triangulation = triangulate(ground, openings=part.openings, widest_gap=2.0 * parameters.widest_body)
+        own = merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, sides)
+        polygons += [[base + corner for corner in polygon] for polygon in own]
+        vertices.append(triangulation.vertices)
+        base += len(triangulation.vertices)
+    opened = [part.openings for part in parts if part.openings is not None]
+    openings = opened[0] if len(opened) == 1 else shapely.union_all(opened) if opened else None
+    mesh, walls = mesh_from_polygons(np.concatenate(vertices), polygons, openings=openings, wall_reach=wall_reach)
     return MeshBuild(mesh, walls, parameters, openings)
 
 

@@ -43,6 +43,24 @@ class NamedPolygon:
 
 
 @dataclass(frozen=True, eq=False)
+class ToggledArea:
+    """A part of the ground that is closed and opened while a scenario runs.
+
+    Attributes
+    ----------
+    name : str
+    area : shapely Polygon or MultiPolygon
+        As given: it may reach beyond the ground.
+    available : bool
+        Whether it is open at the begin.
+    """
+
+    name: str
+    area: Any
+    available: bool = True
+
+
+@dataclass(frozen=True, eq=False)
 class Geometry:
     """Where one may walk.
 
@@ -61,6 +79,8 @@ class Geometry:
         Of ground from a mesh in space.
     sheet_floors : tuple of int
         Floor of each sheet of patches.
+    areas : tuple of ToggledArea
+        Ascending by name.
     """
 
     walkable: Any
@@ -69,6 +89,7 @@ class Geometry:
     clearance: float = CLEARANCE_M
     patches: tuple[Patch, ...] = ()
     sheet_floors: tuple[int, ...] = ()
+    areas: tuple[ToggledArea, ...] = ()
 
     def floor_at(self, x: float, y: float, z: float) -> int:
         """Return the number of the floor whose ground at (x, y) is nearest in height to z (m); -1 where there is none, or no floors."""

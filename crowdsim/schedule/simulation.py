@@ -6,6 +6,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.build import avoidance_models, build_world, grid_of, make_planner, model_of_group, speed_law
+from crowdsim.scenario.grounds import Grounds, grounds_by_the_clock
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.schedule.agents_view import AgentsView
@@ -34,6 +36,8 @@ from crowdsim.schedule.warm import warm_kernels
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.follow import Follow
+from crowdsim.systems.gates import Gates
+from crowdsim.systems.ground import GroundChange
 from crowdsim.systems.plan import Plan, default_budget
 from crowdsim.systems.record import Record
 from crowdsim.systems.separate import Separate
@@ -126,8 +130,10 @@ class Simulation:
         work = int(scenario.budget.values["work"])
         if kind in (Plan, Follow) and scenario.navigation.name == "grid":
             return self._make_ways(kind, work or default_grid_budget(scenario.agent_count))
+        if kind is Gates:
+            return self._make_gates()
         if kind is Plan:
-            return Plan(world, make_planner(scenario, world), work or default_budget(scenario.agent_count))
+            return Plan(world, make_planner(scenario, world), work or default_budget(scenario.agent_count), partial(make_planner, scenario))
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is SlowDown:
@@ -142,6 +148,19 @@ class Simulation:
             return Record(world, self.recorder)
         return kind(world)
 
+    def _make_gates(self) -> Gates:
+        """Make what opens and closes areas; grounds that the clock asks for are built before the first tick."""
+        scenario, areas = self.scenario, self.scenario.geometry.areas
+        grounds = Grounds(self.built, [area.area for area in areas if not area.available])
+        for closed in grounds_by_the_clock(areas, scenario.events):
+            grounds.with_closed(closed)
+        return Gates(self.world, areas, scenario.events, grounds, lambda tick, change: self._planning.stand_on(tick, change, self.team))
+
+    @property
+    def _planning(self) -> Plan | PlanWays:
+        """The system that has ways searched for."""
+        return next(system for system in self.systems if isinstance(system, (Plan, PlanWays)))
+
     def _make_ways(self, kind: type[System], work: int) -> System:
         """Make what takes the place of Plan and Follow where ways are found on a grid."""
         world, navigation = self.world, self.scenario.navigation
@@ -149,7 +168,9 @@ class Simulation:
             world.has_corridors = False
             grid = grid_of(self.scenario, self.built)
             planner = GridPlanner(grid, targets_of(world.goals), navigation.parameters(WayParameters))
-            return PlanWays(world, planner, Ways(navigation.parameters(WalkParameters)), work)
+            system = PlanWays(world, planner, Ways(navigation.parameters(WalkParameters)), work)
+            system.stand_on(0, GroundChange(self._gates.closed(), has_opened=False, is_new=False), self.team)
+            return system
         ways = next(system.ways for system in self.systems if isinstance(system, PlanWays))
         return FollowWays(world, ways)
 
@@ -269,7 +290,7 @@ class Simulation:
         """Return why the run is over now; an empty string if it goes on."""
         stop, agents = self.scenario.stop, self.world.agents
         busy = (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
-        if stop.when_all_arrived and not np.any(busy):
+        if stop.when_all_arrived and not np.any(busy) and not (np.any(agents.goal >= 0) and self._gates.expects):
             return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"
@@ -381,8 +402,37 @@ class Simulation:
         agents.corridor_length[rows] = 0
         agents.goal_piece[rows] = -1
         agents.guessed[rows] = -1
-        next(system for system in self.systems if isinstance(system, Plan)).planner.drop(agents.entity[rows])
+        self._planning.planner.drop(agents.entity[rows])
         self.ledger.note_steering(agents.entity[rows], are_sent=True)
+
+    def set_area_available(self, name: str, available: bool) -> None:
+        """Open or close an area of the scenario in the next tick, before anything else happens in it.
+
+        A closed area is a wall along its outline: nobody walks through it, and whoever had a way through it gets another. Bodies on the wall's line, or
+        in an area that is too narrow for them, are put where they have room; those inside a wider area are shut in.
+
+        Parameters
+        ----------
+        name : str
+            One of `geometry.areas`.
+        available : bool
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such area.
+        """
+        self._refuse_if_finished("open or close areas")
+        names = [area.name for area in self.scenario.geometry.areas]
+        if name not in names:
+            known = f"{suggestion(name, names)} Known are {listed(names)}." if names else "The scenario has none; list them under geometry.areas."
+            raise CrowdsimError(f"there is no area {name!r}. {known}".replace(".  ", ". "))
+        self._gates.ask(names.index(name), bool(available))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    @property
+    def _gates(self) -> Gates:
+        return next(system for system in self.systems if isinstance(system, Gates))
 
     def set_preferred_velocity(self, entity: ArrayLike, velocity: ArrayLike | None) -> None:
         """Steer agents from outside, until this is called with None: avoidance still applies.

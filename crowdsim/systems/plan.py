@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.ground import GroundChange, ask_again
+from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -33,6 +36,8 @@ class Plan(System):
     planner : Planner
     budget : int
         Expansions a tick.
+    make_planner : callable, optional
+        Makes a planner for the world as it is then; for worlds whose ground changes.
     """
 
     reads = (
@@ -43,9 +48,16 @@ class Plan(System):
     )
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
-    def __init__(self, world: World, planner: Planner, budget: int) -> None:
+    def __init__(self, world: World, planner: Planner, budget: int, make_planner: Callable[[World], Planner] | None = None) -> None:
         super().__init__(world)
-        self.planner, self.budget = planner, budget
+        self.planner, self.budget, self._make_planner = planner, budget, make_planner
+
+    def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
+        """Search on another ground from now on; whoever waits for a way asks again."""
+        assert self._make_planner is not None
+        self.planner = self._make_planner(self.world)
+        if change.is_new:
+            ask_again(self.world, change)
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from crowdsim.navigation.goals import GoalPieces
@@ -14,6 +15,8 @@ from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.ground import WALKS, GroundChange, ask_again
+from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -86,6 +89,7 @@ class PlanWays(System):
     def __init__(self, world: World, planner: GridPlanner, ways: Ways, budget: int) -> None:
         super().__init__(world)
         self.planner, self.ways, self.budget = planner, ways, budget
+        self._closed: list[Any] = []
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
@@ -101,9 +105,37 @@ class PlanWays(System):
         tick.counts["requests_open"] = self.planner.waiting
         tick.counts["oldest_request_ticks"] = tick.number - self.planner.oldest_tick(tick.number)
 
+    def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
+        """Show on the grid what is closed now; whoever waits for a way, or has one over cells that were lost, asks again."""
+        world, agents, planner, walkers = self.world, self.world.agents, self.planner, self.ways.walkers
+        grid, names = planner.grid, [each.name for each in change.closed]
+        before = grid.walkable()
+        for name in grid.raised:
+            if name not in names:
+                grid.take_down(name)
+        for each in change.closed:
+            if each.name not in grid.raised:
+                grid.put_up(each.name, each.area)
+        self._closed = [each.area for each in change.closed]
+        planner.target = targets_of(world.goals)
+        if not change.is_new:
+            return
+        ask_again(world, change)
+        self.ways.keep_up(world)
+        is_cut = walkers.cut(before & ~grid.walkable(), grid.ground, agents.position, team)
+        lost = np.flatnonzero(is_cut & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING))
+        world.events.note(tick, EventKind.WAY_LOST, agents.entity[lost], agents.position[lost], (walkers.walks.total - walkers.walks.current)[lost])
+        agents.path_status[lost] = PathStatus.NONE
+        walkers.forget(np.flatnonzero(agents.path_status == PathStatus.NONE))
+        has_piece = np.flatnonzero(agents.goal_piece >= 0)
+        agents.goal_piece[has_piece] = self._nearest_piece(has_piece)
+
     def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask for ways to the pieces of the goals that are nearest as the crow flies, round those who stand now."""
         agents, planner, walkers = self.world.agents, self.planner, self.ways.walkers
+        shut_in = self._shut_in(rows)
+        self._give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
+        rows = rows[~shut_in]
         piece = self._nearest_piece(rows)
         agents.goal_piece[rows] = piece
         agents.path_tick[rows] = tick.number
@@ -120,17 +152,28 @@ class PlanWays(System):
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
         planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], piece, agents.radius[rows])
 
+    def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return who is inside something that is closed: cells know of no way there, walls are all around."""
+        position = self.world.agents.position[rows]
+        found = np.zeros(len(rows), dtype=np.bool_)
+        for area in self._closed:
+            found |= shapely.contains_xy(area, position[:, 0], position[:, 1])
+        return found
+
     def _nearest_piece(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the piece of each agent's goal whose target is nearest to it; -1 if the goal has none."""
+        """Return the piece of each agent's goal whose target is nearest to it, of those on its part of the ground if there are any; -1 if the goal has none."""
         agents, goals = self.world.agents, self.world.goals
-        target = self.planner.target
+        part = self.world.mesh.polygon_part
+        target, here, there = self.planner.target, part[self.world.polygons()[rows]], part[goals.piece_polygon]
         result = np.full(len(rows), -1, dtype=np.int32)
         for goal in np.unique(agents.goal[rows]).tolist():
             first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
             mine = np.flatnonzero(agents.goal[rows] == goal)
             if last > first:
                 away = agents.position[rows[mine], None, :] - target[None, first:last, :]
-                result[mine] = first + np.argmin(np.hypot(away[:, :, 0], away[:, :, 1]), axis=1)
+                distance = np.hypot(away[:, :, 0], away[:, :, 1])
+                joined = here[mine, None] == there[None, first:last]
+                result[mine] = first + np.argmin(np.where(joined | ~joined.any(axis=1)[:, None], distance, np.inf), axis=1)
         return result
 
     def _apply(self, tick: Tick, answers: WayAnswers) -> None:
@@ -159,6 +202,7 @@ class PlanWays(System):
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
+        self.planner.grid.version = int(state["planner/counters"][1])  # Gates has put the same up by another way
         self.planner.restore({name[8:]: array for name, array in state.items() if name.startswith("planner/")})
         self.ways.restore({name[5:]: array for name, array in state.items() if name.startswith("ways/")})
 

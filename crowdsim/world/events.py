@@ -26,6 +26,10 @@ class EventKind(IntEnum):
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
     STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
     GROUND_HELD = 11  # its retreat before somebody who comes the other way begins to fade; value: entity of that one, -1 along a wall
+    AREA_OPENED = 20  # entity: 0; value: index of the area; x, y: a point of it
+    AREA_CLOSED = 21  # the same
+    WAY_LOST = 22  # its way led over ground that was cut anew, and it asks for another; value: how many portals of the way were still ahead, or waypoints
+    PUT_OUT = 23  # stood where a wall was put up, and was put where it has room; value: how far, in millimetres
 
 
 EVENT_DTYPE = np.dtype([("tick", "i8"), ("entity", "i8"), ("kind", "i8"), ("value", "i8"), ("x", "f8"), ("y", "f8")])
