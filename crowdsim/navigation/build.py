@@ -88,13 +88,64 @@ def build_mesh(
         If no mesh can be made.
     """
     parameters = parameters or MeshParameters()
-    if openings is not None and not openings.is_empty:
-        ground = cut_at_openings(ground, openings)
-    triangulation = triangulate(ground, openings=openings, widest_gap=2.0 * parameters.widest_body)
+    return build_parts([MeshPart(ground, openings)], parameters=parameters, wall_reach=wall_reach, terrain=terrain)
+
+
+@dataclass(frozen=True, eq=False)
+class MeshPart:
+    """Ground that nobody leaves for other parts, even where their outlines touch: there is a wall between them, with a face on either side.
+
+    Attributes
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+    openings : shapely geometry, or None
+        Boundary inside it is an exit, not a wall.
+    """
+
+    ground: Any
+    openings: Any = None
+
+
+def build_parts(
+    parts: Sequence[MeshPart], *, parameters: MeshParameters | None = None, wall_reach: float = 5.0, terrain: Sequence[Terrain] = ()
+) -> MeshBuild:
+    """Build one mesh of several parts; the polygons of each follow those of the one before.
+
+    Parameters
+    ----------
+    parts : sequence of MeshPart
+        Without common inside.
+    parameters : MeshParameters, optional
+    wall_reach : float, m
+    terrain : sequence of Terrain
+        See `build_mesh`.
+
+    Raises
+    ------
+    NavigationError
+        If no mesh can be made.
+    """
+    parameters = parameters or MeshParameters()
     sides = 3 if parameters.cells == "triangles" else parameters.most_sides
-    pieces = convex_pieces(triangulation, terrain, most_sides=sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body)
-    paces = np.repeat(speeds_on(terrain, pieces.vertices, pieces.polygons)[:, None], 2, axis=1)
-    mesh, walls = mesh_from_polygons(pieces.vertices, pieces.polygons, openings=openings, wall_reach=wall_reach, paces=paces, whole=pieces.whole)
+    vertices: list[NDArray[np.float64]] = []
+    polygons: list[list[int]] = []
+    whole: dict[tuple[int, int], tuple[int, int]] = {}
+    base = 0
+    for part in parts:
+        ground = part.ground
+        if part.openings is not None and not part.openings.is_empty:
+            ground = cut_at_openings(ground, part.openings)
+        triangulation = triangulate(ground, openings=part.openings, widest_gap=2.0 * parameters.widest_body)
+        pieces = convex_pieces(triangulation, terrain, most_sides=sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body)
+        polygons += [[base + corner for corner in polygon] for polygon in pieces.polygons]
+        whole |= {(base + a, base + b): (base + c, base + d) for (a, b), (c, d) in pieces.whole.items()}
+        vertices.append(pieces.vertices)
+        base += len(pieces.vertices)
+    corners = np.concatenate(vertices)
+    paces = np.repeat(speeds_on(terrain, corners, polygons)[:, None], 2, axis=1)
+    opened = [part.openings for part in parts if part.openings is not None]
+    openings = opened[0] if len(opened) == 1 else shapely.union_all(opened) if opened else None
+    mesh, walls = mesh_from_polygons(corners, polygons, openings=openings, wall_reach=wall_reach, paces=paces, whole=whole)
     return MeshBuild(mesh, walls, parameters, openings)
 
 

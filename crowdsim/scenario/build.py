@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.walls import Walls
-from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh
+from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh, build_parts
 from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
@@ -26,6 +27,7 @@ from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.navigation.tiles import TiledMesh, build_tiles
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
+from crowdsim.scenario.areas import mesh_parts
 from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.kept import kept_arrays
@@ -52,6 +54,7 @@ class Built:
     polygon : (n,) int64
         Polygon of the mesh under each agent.
     mesh_build : MeshBuild
+        Of the ground as it is at the begin.
     """
 
     scenario: Scenario
@@ -73,7 +76,7 @@ def build_world(scenario: Scenario) -> Built:
         If the ground cannot be meshed.
     """
     agents = resolve_agents(scenario)
-    mesh_build = mesh_of(scenario, agents)
+    mesh_build = mesh_of(scenario, agents, [each.area for each in scenario.geometry.areas if not each.available])
     shapes = [goal_shape(goal) for goal in scenario.goals]
     goals = cut_goals(mesh_build.mesh, shapes)
     itineraries, itinerary = _itineraries(agents)
@@ -106,8 +109,21 @@ def maximum_speeds(scenario: Scenario, agents: Agents, itineraries: list[Itinera
     return fastest * float(scenario.bodies.values["top_speed"])
 
 
-def mesh_of(scenario: Scenario, agents: Agents) -> MeshBuild:
-    """Build the mesh that a scenario's agents walk on; its walls know of exits, its widths go up to the widest agent."""
+def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> MeshBuild:
+    """Build the mesh that a scenario's agents walk on; its walls know of exits, its widths go up to the widest agent.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    agents : Agents
+    closed : sequence of shapely Polygon or MultiPolygon, m
+        Areas that are parted from the rest of the ground by walls along their outlines.
+
+    Raises
+    ------
+    ScenarioError
+        If the ground cannot be meshed.
+    """
     parameters = scenario.navigation.parameters(MeshParameters)
     widest = float(agents.radius.max()) if len(agents) else 0.0
     if widest > parameters.widest_body:
@@ -117,7 +133,7 @@ def mesh_of(scenario: Scenario, agents: Agents) -> MeshBuild:
     fastest = float(agents.speed.max()) if len(agents) else 0.0
     try:
         reach = model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M
-        return _kept_mesh(scenario, parameters, reach)
+        return _kept_mesh(scenario, parameters, reach, closed)
     except NavigationError as error:
         raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
 
@@ -131,26 +147,29 @@ def _refuse_tiles(scenario: Scenario) -> None:
         why = f"tiles go with navigation mesh and optimal, not with {listed(others)}"
     elif scenario.geometry.named_speeds:
         why = f"tiles are all of one kind of ground, and this geometry has terrain with speeds of its own ({listed(scenario.geometry.named_speeds)})"
+    elif scenario.geometry.areas:
+        why = "where areas open and close the ground is in one piece"
     if why:
         raise ScenarioError(Problem("navigation.tile_size", why, "Leave tile_size out, or write 0.", scenario.file))
 
 
-def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> MeshBuild:
+def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, closed: Sequence[Any]) -> MeshBuild:
     """Return the mesh of a scenario's ground; a large one is kept on disk, under a hash of what it is made of."""
     geometry = scenario.geometry
     exits = {layer: area for layer in range(-1, len(geometry.floors)) if (area := _exits(scenario, layer)) is not None}
     if sum(shapely.get_num_coordinates(ground) for ground in geometry.grounds) < LEAST_KEPT_VERTICES:
-        return _built_mesh(geometry, exits, parameters, reach)
+        return _built_mesh(geometry, exits, parameters, reach, closed)
     parts = [repr((parameters, reach, geometry.clearance, geometry.sheet_floors, [floor.plane for floor in geometry.floors])).encode()]
     parts += [repr(joins_of(geometry.floors)).encode(), repr([floor.flight for floor in geometry.floors]).encode()]
     parts += [repr((patch.plane, patch.sheet)).encode() + patch.ground.wkb for patch in geometry.patches]
     parts += [ground.wkb for ground in geometry.grounds]
     parts += [repr((layer, each.speed)).encode() + each.area.wkb for layer, floor in enumerate(geometry.terrain) for each in floor]
     parts += [repr(layer).encode() + area.wkb for layer, area in exits.items()]
+    parts += [b"closed" + area.wkb for area in closed]
     fresh: list[MeshBuild] = []
 
     def make() -> dict[str, NDArray[Any]]:
-        fresh.append(_built_mesh(geometry, exits, parameters, reach))
+        fresh.append(_built_mesh(geometry, exits, parameters, reach, closed))
         if fresh[0].tiles is not None:
             return fresh[0].tiles.state(whole=True)
         mesh, walls = fresh[0].mesh._asdict(), fresh[0].walls._asdict()
@@ -170,13 +189,15 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float) -> 
     return MeshBuild(NavMesh(*fields("mesh", NavMesh._fields)), Walls(*fields("walls", Walls._fields)), parameters, exits.get(-1))
 
 
-def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParameters, reach: float) -> MeshBuild:
+def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParameters, reach: float, closed: Sequence[Any]) -> MeshBuild:
     """Build the mesh of one floor, of storeys, or of a surface; `exits` are their areas by floor, -1 where there is one floor only."""
     if parameters.tile_size > 0.0:
         tiles, _ = build_tiles(geometry.walkable, parameters.tile_size, openings=exits.get(-1), parameters=parameters, wall_reach=reach)
         return MeshBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
+    terrain = geometry.terrain[0] if geometry.terrain else ()
+    if closed:
+        return build_parts(mesh_parts(geometry.walkable, closed, exits.get(-1)), parameters=parameters, wall_reach=reach, terrain=terrain)
     if not geometry.floors:
-        terrain = geometry.terrain[0] if geometry.terrain else ()
         return build_mesh(geometry.walkable, openings=exits.get(-1), parameters=parameters, wall_reach=reach, terrain=terrain)
     if geometry.patches:
         layers = np.array(geometry.sheet_floors, dtype=np.int32)
@@ -250,7 +271,7 @@ def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
 
 
 def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
-    """Return the cells that agents find ways on: the ground, less what walls and the widest of them take.
+    """Return the cells that agents find ways on: the ground at the begin, less what walls and the widest of them take.
 
     Parameters
     ----------
@@ -273,11 +294,17 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
     widest = float(radius.max()) if len(radius) else 0.0
     cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
-    walls = np.hstack([built.mesh_build.walls.start, built.mesh_build.walls.end])
+    # What is closed at the begin can be opened: it is no wall for good.
+    build = built.mesh_build if all(area.available for area in scenario.geometry.areas) else mesh_of(scenario, built.agents)
+    walls = np.hstack([build.walls.start, build.walls.end])
     try:
-        return build_grid([Area("walkable", scenario.geometry.walkable)], (), parameters, np.ascontiguousarray(walls))
+        grid = build_grid([Area("walkable", scenario.geometry.walkable)], (), parameters, np.ascontiguousarray(walls))
     except NavigationError as error:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
+    for area in scenario.geometry.areas:
+        if not area.available:
+            grid.put_up(area.name, area.area)
+    return grid
 
 
 def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:

@@ -10,7 +10,7 @@ import shapely
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.floor import Flight, Floor
 from crowdsim.scenario.geometry import Geometry, NamedPolygon, wkt_of
-from crowdsim.scenario.model import Goal, Group, ListedAgent, Scenario, Visit
+from crowdsim.scenario.model import Event, Goal, Group, ListedAgent, Scenario, Visit
 from crowdsim.scenario.parameters import SECTIONS
 from crowdsim.scenario.tree import number_text
 
@@ -50,6 +50,8 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         "goals": {goal.name: _goal(goal, scenario) for goal in scenario.goals if not goal.is_inline},
         "groups": [_group(group, scenario) for group in scenario.groups],
     }
+    if scenario.events:
+        data["events"] = [_event(event, scenario) for event in scenario.events]
     for section in SECTIONS:
         chosen = scenario.sections[section.name]
         data[section.name] = {**({section.selector: chosen.name} if section.selector else {}), **chosen.values}
@@ -66,9 +68,15 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
     return data
 
 
+def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
+    when = {"crossed": [list(point) for point in event.line], "count": event.count} if event.line is not None else None
+    return _without_none({"at": event.at, "when": when, "open" if event.opens else "close": scenario.geometry.areas[event.area].name})
+
+
 def _geometry(geometry: Geometry) -> dict[str, Any]:
     if not geometry.floors:
-        return {**_ground(geometry.walkable, geometry.obstacles), **_terrain(geometry), "resolved": True}
+        areas = [{"name": each.name, "area": _areas(each.area), "available": each.available} for each in geometry.areas]
+        return {**_ground(geometry.walkable, geometry.obstacles), **_terrain(geometry), **({"areas": areas} if areas else {}), "resolved": True}
     if geometry.patches:
         patches = [{"sheet": patch.sheet, "plane": [*patch.plane.place, *patch.plane.slope], "wkt": wkt_of(patch.ground)} for patch in geometry.patches]
         return {"surface": {"patches": patches, "floors": list(geometry.sheet_floors)}, "clearance": geometry.clearance, "resolved": True}

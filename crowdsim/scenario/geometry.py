@@ -43,6 +43,24 @@ class NamedPolygon:
 
 
 @dataclass(frozen=True, eq=False)
+class ToggledArea:
+    """A part of the ground that is closed and opened while a scenario runs.
+
+    Attributes
+    ----------
+    name : str
+    area : shapely Polygon or MultiPolygon
+        As given: it may reach beyond the ground.
+    available : bool
+        Whether it is open at the begin.
+    """
+
+    name: str
+    area: Any
+    available: bool = True
+
+
+@dataclass(frozen=True, eq=False)
 class Geometry:
     """Where one may walk.
 
@@ -63,6 +81,8 @@ class Geometry:
         Floor of each sheet of patches.
     terrain : tuple of tuple of Terrain
         Areas that are walked at speeds of their own, for each floor ascending by name; they do not overlap. Empty where there are none.
+    areas : tuple of ToggledArea
+        Ascending by name.
     """
 
     walkable: Any
@@ -72,6 +92,7 @@ class Geometry:
     patches: tuple[Patch, ...] = ()
     sheet_floors: tuple[int, ...] = ()
     terrain: tuple[tuple[Terrain, ...], ...] = ()
+    areas: tuple[ToggledArea, ...] = ()
 
     def floor_at(self, x: float, y: float, z: float) -> int:
         """Return the number of the floor whose ground at (x, y) is nearest in height to z (m); -1 where there is none, or no floors."""

@@ -27,3 +27,5 @@ MAX_CORNERS = 1_000  # Corners of one circle.
 MAX_TICKS = 100_000_000  # Eleven days at 0.01 s.
 MAX_RECORDING_BYTES = 2**40  # One tebibyte of rows before compression.
 MAX_COORDINATE_M = 1e8  # Twice round the earth. The snapping grid of 2**-20 m is exact to 8e9 m.
+MAX_AREAS = 1000  # that can be opened and closed: each change looks at all of them
+MAX_EVENTS = 10_000

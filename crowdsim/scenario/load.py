@@ -10,12 +10,13 @@ from typing import Any
 
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario import schema
+from crowdsim.scenario.areas import resolve_areas, resolve_events
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
 from crowdsim.scenario.geometry import AreaReader, Geometry, resolve_geometry
 from crowdsim.scenario.limits import MAX_PROBLEMS
-from crowdsim.scenario.model import Goal, Group, Scenario
+from crowdsim.scenario.model import Event, Goal, Group, Scenario
 from crowdsim.scenario.overrides import apply_overrides
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
 from crowdsim.scenario.recorded import resolve_record
@@ -131,6 +132,8 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     geometry = _geometry(values["geometry"], reader, problems, notes) if "geometry" in values else None
     if geometry is not None and values["geometry"].terrain:
         geometry = resolve_terrain(values["geometry"], geometry, reader, problems)
+    if geometry is not None and values["geometry"].areas:
+        geometry = resolve_areas(values["geometry"], geometry, reader, problems)
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
     table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
@@ -140,6 +143,9 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     resolver.check_tick()
     goals = table.finished()
     groups = resolver.finished(goals)
+    events: tuple[Event, ...] = ()
+    if "events" in values and geometry is not None:
+        events = resolve_events(values["events"], geometry.areas, tick, problems)
     record = None
     if "record" in values and tick is not None:
         record = resolve_record(values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems)
@@ -159,6 +165,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         goals=goals,
         groups=groups,
         record=record,
+        events=events,
         notes=tuple(notes.sorted()),
         file=file,
         **sections,

@@ -36,6 +36,33 @@ class Stop:
     stuck_for: float | None
 
 
+@dataclass(frozen=True)
+class Event:
+    """Something that happens once while the scenario runs.
+
+    Attributes
+    ----------
+    area : int
+        Index into `Geometry.areas`.
+    opens : bool
+        Whether the area becomes available, or a wall.
+    at : float, s, or None
+    tick : int
+        The same in ticks: the first that begins then or later; -1 for events without a time.
+    line : ((x, y), (x, y)), m, or None
+        For events without a time: the line that agents have to go over.
+    count : int
+        How many of them.
+    """
+
+    area: int
+    opens: bool
+    at: float | None = None
+    tick: int = -1
+    line: tuple[tuple[float, float], tuple[float, float]] | None = None
+    count: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Goal:
     """Something to walk to.
@@ -204,6 +231,8 @@ class Scenario:
     avoidance, speed_density, navigation, bodies, symmetry, budget : Chosen
         Sections with tunable numbers.
     record : Record
+    events : tuple of Event
+        In the order of the file: of those that happen in one tick the later ones have the last word.
     notes : tuple of Problem
         What is no mistake but might not be meant.
     file : str
@@ -225,6 +254,7 @@ class Scenario:
     symmetry: Chosen
     budget: Chosen
     record: Record
+    events: tuple[Event, ...] = ()
     notes: tuple[Problem, ...] = ()
     file: str = ""
 

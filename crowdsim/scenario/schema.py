@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_GROUPS, MAX_VISITS
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_EVENTS, MAX_GOALS, MAX_GROUPS, MAX_VISITS
 from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are found here
     AREA_KEYS,
     Area,
@@ -37,7 +37,9 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
     Seconds,
     Shape,
     StoreyShape,
+    Stretch,
     SurfaceShape,
+    ToggledAreaShape,
     Unit,
     WktArea,
     WktFileArea,
@@ -268,6 +270,22 @@ class StopShape(Shape):
     )
 
 
+class CrossedShape(Shape):
+    """When so many agents have gone over a line."""
+
+    crossed: Stretch = Field(description="The line [[x, y], [x, y]], m; either direction counts, every agent once.")
+    count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(default=1, description="Number of agents.")
+
+
+class EventShape(Shape):
+    """Something that happens once: exactly one of `at` and `when` says when, exactly one of `open` and `close` what."""
+
+    at: Seconds | None = Field(default=None, description="Simulated time, s.")
+    when: CrossedShape | None = Field(default=None, description="What has to happen first: {crossed: [[x, y], [x, y]], count: k}.")
+    open: Name | None = Field(default=None, description="Name of an area of the geometry that becomes available.")
+    close: Name | None = Field(default=None, description="Name of an area of the geometry that becomes a wall.")
+
+
 class EveryShape(Shape):
     """Some of the agents, evenly from all groups."""
 
@@ -322,6 +340,9 @@ class ScenarioShape(Shape):
     )
     groups: Annotated[list[GroupShape], Field(max_length=MAX_GROUPS), Expects("a list of groups [{name: ..., count: ...}, ...]")] = Field(
         description="The agents."
+    )
+    events: Annotated[list[EventShape], Field(max_length=MAX_EVENTS), Expects("a list of events [{at: 20, close: door}, ...]")] = Field(
+        default=[], description="What happens while the scenario runs."
     )
     avoidance: Any = Field(default=None, description="How agents avoid each other: the name of a model, or {model: name} with parameters of the model.")
     speed_density: Any = Field(

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_CORNERS, MAX_FACES, MAX_FLOORS, MAX_KEY_LENGTH
+from crowdsim.scenario.limits import MAX_AREAS, MAX_COORDINATE_M, MAX_CORNERS, MAX_FACES, MAX_FLOORS, MAX_KEY_LENGTH
 
 DEFAULT_CORNERS = 32  # A pillar of 1 m radius is then 5 mm too thin at most.
 
@@ -227,6 +227,14 @@ class TerrainShape(Shape):
     height: Metres | None = Field(default=None, description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.")
 
 
+class ToggledAreaShape(Shape):
+    """A part of the ground that can be closed and opened while the scenario runs: a door, a gate, a road that is blocked."""
+
+    name: Name = Field(description="Name for events and messages.")
+    area: Areas = Field(description="Where it is. While it is closed there is a wall along its outline, wherever that lies on the ground.")
+    available: bool = Field(default=True, description="Whether it is open at the begin.")
+
+
 class GeometryShape(Shape):
     """Where one may walk: the union of the walkable areas without the obstacles; storeys with stairs and ramps between them; or a mesh in space."""
 
@@ -240,6 +248,9 @@ class GeometryShape(Shape):
     connections: Annotated[
         list[ConnectionShape], Field(max_length=MAX_FLOORS), Expects("a list of connections [{name: ..., lower: ..., upper: ..., foot: ..., head: ...}, ...]")
     ] = Field(default=[], description="Stairs and ramps from storey to storey.")
+    areas: Annotated[list[ToggledAreaShape], Field(max_length=MAX_AREAS), Expects("a list of areas [{name: ..., area: ...}, ...]")] = Field(
+        default=[], description="Parts of the ground that events open and close."
+    )
     surface: SurfaceShape | None = Field(default=None, description="A mesh in space, in place of walkable and storeys.")
     terrain: Annotated[list[TerrainShape], Field(max_length=MAX_FLOORS), Expects("a list of terrain [{name: ..., speed: ..., area: ...}, ...]")] = Field(
         default=[], description="Areas that are walked at speeds of their own."

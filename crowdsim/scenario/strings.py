@@ -71,7 +71,8 @@ def lines_of(built: Built, most: int) -> list[Line]:
 def _over_cells(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> list[Line]:
     goals, position = built.world.goals, built.agents.position[rows]
     planner = GridPlanner(grid_of(built, chosen), targets_of(goals), chosen.parameters(WayParameters))
-    piece = nearest_pieces(goals, planner.target, goal, position)
+    part = built.world.mesh.polygon_part
+    piece = nearest_pieces(goals, planner.target, goal, position, part[built.polygon[rows]], part[goals.piece_polygon])
     rows, position, piece = rows[piece >= 0], position[piece >= 0], piece[piece >= 0]
     planner.submit(0, rows + 1, position, np.zeros(len(rows), dtype=np.int64), piece, built.agents.radius[rows])
     answers, _ = planner.advance(_ALL, Team())

@@ -122,17 +122,19 @@ class WayFinder:
             if not len(mine):
                 continue
             if grid is not None:
-                found = self._over(grid, chosen, position[mine], goal[mine], radius[mine])
+                found = self._over(grid, chosen, position[mine], polygon[mine], goal[mine], radius[mine])
             else:
                 found = lengths_of(self.built.world, position[mine], polygon[mine], goal[mine], radius[mine], planner=planner)
             status[mine], length[mine], piece[mine] = found
         return status, length, piece
 
-    def _over(self, grid: Grid, chosen: Chosen, position: NDArray[np.float64], goal: NDArray[np.int32], radius: NDArray[np.float64]) -> _Ways:
+    def _over(
+        self, grid: Grid, chosen: Chosen, position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
+    ) -> _Ways:
         """Search and measure ways over cells."""
-        goals = self.built.world.goals
+        goals, part = self.built.world.goals, self.built.world.mesh.polygon_part
         planner = GridPlanner(grid, targets_of(goals), chosen.parameters(WayParameters))
-        piece = nearest_pieces(goals, planner.target, goal, position)
+        piece = nearest_pieces(goals, planner.target, goal, position, part[polygon], part[goals.piece_polygon])
         status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)
         asks = np.flatnonzero(piece >= 0)
         planner.submit(0, asks + 1, position[asks], np.zeros(len(asks), dtype=np.int64), piece[asks], radius[asks])

@@ -16,7 +16,9 @@ from crowdsim.schedule.given import rows_of, velocities_of
 from crowdsim.schedule.resize import set_radii
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.wayfinding import Planning
+from crowdsim.systems.gates import Gates
 from crowdsim.systems.tile_changes import change_tiles
+from crowdsim.systems.ways import PlanWays
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.world import World
 
@@ -29,6 +31,7 @@ class Interventions:
     world: World
     ledger: Ledger
     _plan: Planning
+    _gates: Gates
     _verdict: Verdict | None
 
     @property
@@ -116,6 +119,31 @@ class Interventions:
         set_radii(self.built, self._plan, rows, radius)
         self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
 
+    def set_area_available(self, name: str, available: bool) -> None:
+        """Open or close an area of the scenario in the next tick, before anything else happens in it.
+
+        A closed area is a wall along its outline: nobody walks through it, and whoever had a way through it gets another. Bodies on the wall's line, or
+        in an area that is too narrow for them, are put where they have room; those inside a wider area are shut in.
+
+        Parameters
+        ----------
+        name : str
+            One of `geometry.areas`.
+        available : bool
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such area.
+        """
+        self._refuse_if_finished("open or close areas")
+        names = [area.name for area in self.scenario.geometry.areas]
+        if name not in names:
+            known = f"{suggestion(name, names)} Known are {listed(names)}." if names else "The scenario has none; list them under geometry.areas."
+            raise CrowdsimError(f"there is no area {name!r}. {known}".replace(".  ", ". "))
+        self._gates.ask(names.index(name), bool(available))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
     def remove_tile(self, column: int, row: int) -> None:
         """Take a tile of the ground out, before the next tick.
 
@@ -160,8 +188,13 @@ class Interventions:
 
     def _change_tiles(self, remove: list[int], add: Mapping[int, Any]) -> None:
         change_tiles(self.world, remove=remove, add=add)
-        self._plan.take_mesh()
+        self._take_mesh()
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def _take_mesh(self) -> None:
+        """Search on the mesh as it is now."""
+        assert not isinstance(self._plan, PlanWays)  # a world in tiles has no grids
+        self._plan.take_mesh()
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         return rows_of(entity, self.world.agents.entity, self.built.population.label)

@@ -49,7 +49,7 @@ def set_radii(built: Built, plan: Planning, rows: NDArray[np.intp], radius: Arra
     agents.wall_distance[rows] = 0.0  # what was promised was promised to another body
     agents.neighbour_reach[rows] = np.inf
     agents.corner_post[rows] = NOTHING_HELD
-    on_corridors = np.ones(len(agents), dtype=np.bool_) if world.corridor_groups is None else world.corridor_groups[agents.group]
+    on_corridors = world.on_corridors()
     hopeless = (agents.activity[rows] == AgentState.STANDING) & (agents.goal[rows] >= 0) & (agents.path_status[rows] != PathStatus.NONE)
     asks = hopeless | (agents.path_status[rows] == PathStatus.PENDING)
     found = np.flatnonzero((agents.path_status[rows] != PathStatus.NONE) & ~asks)

@@ -19,6 +19,7 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
+from crowdsim.scenario.grounds import Grounds, grounds_by_the_clock
 from crowdsim.scenario.model import Scenario
 from crowdsim.schedule.agents_view import AgentsView
 from crowdsim.schedule.asked import as_scenario
@@ -33,6 +34,7 @@ from crowdsim.schedule.wayfinding import plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.follow import Follow
+from crowdsim.systems.gates import Gates
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.systems.separate import Separate
@@ -125,6 +127,8 @@ class Simulation(Interventions):
     def _make(self, kind: type[System]) -> System:
         """Make a system; those that need more than the world get it here."""
         world, scenario = self.world, self.scenario
+        if kind is Gates:
+            return self._make_gates()
         if kind is Plan:
             self._plan, self._follow = plan_and_follow(self.built, self.budget)
             return self._plan
@@ -143,6 +147,15 @@ class Simulation(Interventions):
         if kind is Record:
             return Record(world, self.recorder)
         return kind(world)
+
+    def _make_gates(self) -> Gates:
+        """Make what opens and closes areas; grounds that the clock asks for are built before the first tick."""
+        scenario, areas = self.scenario, self.scenario.geometry.areas
+        grounds = Grounds(self.built, [area.area for area in areas if not area.available])
+        for closed in grounds_by_the_clock(areas, scenario.events):
+            grounds.with_closed(closed)
+        self._gates = Gates(self.world, areas, scenario.events, grounds, lambda tick, change: self._plan.stand_on(tick, change, self.team))
+        return self._gates
 
     def _explained(self) -> NDArray[np.bool_] | None:
         """Return whose choices are explained, by entity - 1; None where nobody asked or nothing is recorded."""
@@ -256,7 +269,7 @@ class Simulation(Interventions):
         """Return why the run is over now; an empty string if it goes on."""
         stop, agents = self.scenario.stop, self.world.agents
         busy = (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
-        if stop.when_all_arrived and not np.any(busy):
+        if stop.when_all_arrived and not np.any(busy) and not (np.any(agents.goal >= 0) and self._gates.expects):
             return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"
@@ -348,7 +361,7 @@ class Simulation(Interventions):
 
         self.world.restore(part("world"))
         if self.world.tiles is not None:
-            self._plan.take_mesh()
+            self._take_mesh()
         self.ledger.restore(part("ledger"))
         for system in self.systems:
             system.restore(part(f"systems/{type(system).__name__}"))

@@ -13,6 +13,7 @@ from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
 from crowdsim.systems.follow import Follow
+from crowdsim.systems.ground import Closed
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.slices import Budget
 from crowdsim.systems.ways import FollowWays, PlanWays, Ways
@@ -53,4 +54,6 @@ def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_]
         return Plan(world, make(world), budget, groups, name, make), Follow(world, groups)
     ways = Ways(chosen.parameters(WalkParameters))
     planner = GridPlanner(grid_of(built, chosen), targets_of(world.goals), chosen.parameters(WayParameters))
-    return PlanWays(world, planner, ways, budget, groups, name), FollowWays(world, ways, groups)
+    plan = PlanWays(world, planner, ways, budget, groups, name)
+    plan.show([Closed(area.name, area.area) for area in scenario.geometry.areas if not area.available])
+    return plan, FollowWays(world, ways, groups)

@@ -8,6 +8,7 @@ from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.depart import Depart
 from crowdsim.systems.follow import Follow
+from crowdsim.systems.gates import Gates
 from crowdsim.systems.index import Index
 from crowdsim.systems.integrate import Integrate
 from crowdsim.systems.plan import Plan
@@ -20,6 +21,7 @@ from crowdsim.systems.walk import Walk
 from crowdsim.systems.watch import Watch
 
 TICK_ORDER: tuple[type[System], ...] = (
+    Gates,  # areas open and close
     Depart,  # premovement times run out
     Index,  # sort agents into cells
     Plan,  # search for paths, within the budget

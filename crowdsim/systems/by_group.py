@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.follow import Follow
+from crowdsim.systems.ground import GroundChange
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.slices import Budget, search
 from crowdsim.systems.ways import FollowWays, PlanWays
+from crowdsim.threads import Team
 from crowdsim.world.world import World
 
 
@@ -53,6 +55,11 @@ class PlanByGroup(System):
         for part in self.parts:
             assert isinstance(part, Plan)  # a world in tiles has no grids
             part.take_mesh()
+
+    def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
+        """Search on another ground from now on; whoever waits for a way asks again."""
+        for part in self.parts:
+            part.stand_on(tick, change, team)
 
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""

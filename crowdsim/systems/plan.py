@@ -13,7 +13,9 @@ from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.ground import GroundChange, ask_again
 from crowdsim.systems.slices import Budget, SearchTask, search
+from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -65,6 +67,12 @@ class Plan(System):
         assert self._make_planner is not None
         self.planner = self._make_planner(self.world)
         self.searches.take(self.planner)
+
+    def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
+        """Search on another ground from now on; whoever waits for a way asks again."""
+        self.take_mesh()
+        if change.is_new:
+            ask_again(self.world, change)
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""

@@ -56,7 +56,7 @@ class Walk(System):
         has_way = agents.path_status == PathStatus.FOUND
         agents.strays[:] += np.where(has_way, np.maximum(ahead - agents.corridor_length, 0), 0).astype(np.int32)
         # Who waits for its path has no corridor but a note of the way back; without room for it, it asks again from where it is.
-        lost = (has_way | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)) & self.of_groups(world.corridor_groups)
+        lost = (has_way | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)) & world.on_corridors()
         agents.corridor_length[:] = np.maximum(ahead, 0)
         agents.path_status[lost] = PathStatus.NONE
         world.events.note(tick.number, EventKind.STRAYED, agents.entity[lost], agents.position[lost], agents.strays[lost])

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
-from crowdsim.navigation.grid.targets import nearest_pieces
+from crowdsim.navigation.grid.targets import nearest_pieces, targets_of
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
 from crowdsim.systems.slices import Budget, SearchTask, search
+from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -86,6 +89,7 @@ class PlanWays(System):
         super().__init__(world)
         self.planner, self.ways, self.budget, self.groups = planner, ways, budget, groups
         self.searches = SearchTask(name, planner, self._apply, budget.tasks)
+        self._closed: list[Any] = []
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
@@ -102,17 +106,47 @@ class PlanWays(System):
         if len(wants):
             self._ask(tick, wants)
 
-    def take_mesh(self) -> None:
-        """Do nothing: a world in tiles has no grids."""
-
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
         self.planner.drop(entity)
 
+    def show(self, closed: Sequence[Closed]) -> None:
+        """Show on the grid what is closed now."""
+        grid, names = self.planner.grid, [each.name for each in closed]
+        for name in grid.raised:
+            if name not in names:
+                grid.take_down(name)
+        for each in closed:
+            if each.name not in grid.raised:
+                grid.put_up(each.name, each.area)
+        self._closed = [each.area for each in closed]
+        self.planner.target = targets_of(self.world.goals)
+
+    def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
+        """Find ways on another ground from now on; whoever waits for a way, or has one over cells that were lost, asks again."""
+        world, agents, walkers = self.world, self.world.agents, self.ways.walkers
+        before = self.planner.grid.walkable()
+        self.show(change.closed)
+        if not change.is_new:
+            return
+        ask_again(world, change)
+        self.ways.keep_up(world)
+        mine = self.of_groups(self.groups)
+        is_cut = walkers.cut(before & ~self.planner.grid.walkable(), self.planner.grid.ground, agents.position, team)
+        lost = np.flatnonzero(is_cut & mine & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING))
+        world.events.note(tick, EventKind.WAY_LOST, agents.entity[lost], agents.position[lost], (walkers.walks.total - walkers.walks.current)[lost])
+        agents.path_status[lost] = PathStatus.NONE
+        walkers.forget(np.flatnonzero(mine & (agents.path_status == PathStatus.NONE)))
+        has_piece = np.flatnonzero(mine & (agents.goal_piece >= 0))
+        agents.goal_piece[has_piece] = self._nearest_piece(has_piece)
+
     def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask for ways to the pieces of the goals that are nearest as the crow flies, round those who stand now."""
         agents, planner, walkers = self.world.agents, self.planner, self.ways.walkers
-        piece = nearest_pieces(self.world.goals, planner.target, agents.goal[rows], agents.position[rows])
+        shut_in = self._shut_in(rows)
+        self._give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
+        rows = rows[~shut_in]
+        piece = self._nearest_piece(rows)
         agents.goal_piece[rows] = piece
         agents.path_tick[rows] = tick.number
         hopeless = rows[piece < 0]
@@ -127,6 +161,20 @@ class PlanWays(System):
         stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays)
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
         planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], piece, agents.radius[rows])
+
+    def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return who is inside something that is closed: cells know of no way there, walls are all around."""
+        position = self.world.agents.position[rows]
+        found = np.zeros(len(rows), dtype=np.bool_)
+        for area in self._closed:
+            found |= shapely.contains_xy(area, position[:, 0], position[:, 1])
+        return found
+
+    def _nearest_piece(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the piece of each agent's goal that it goes to; -1 if the goal has none."""
+        agents, goals, part = self.world.agents, self.world.goals, self.world.mesh.polygon_part
+        here = part[self.world.polygons()[rows]]
+        return nearest_pieces(goals, self.planner.target, agents.goal[rows], agents.position[rows], here, part[goals.piece_polygon])
 
     def _apply(self, tick: Tick, answers: WayAnswers) -> None:
         """Set agents on their ways; who has none gives up."""
@@ -154,6 +202,7 @@ class PlanWays(System):
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
+        self.planner.grid.version = int(state["planner/counters"][1])  # Gates has put the same up by another way
         self.planner.restore({name[8:]: array for name, array in state.items() if name.startswith("planner/")})
         self.ways.restore({name[5:]: array for name, array in state.items() if name.startswith("ways/")})
         self.searches.restored(self.world.tick)

@@ -26,7 +26,10 @@ class EventKind(IntEnum):
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
     STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
     GROUND_HELD = 11  # its retreat before somebody who comes the other way begins to fade; value: entity of that one, -1 along a wall
+    AREA_OPENED = 20  # entity: 0; value: index of the area; x, y: a point of it
+    AREA_CLOSED = 21  # the same
     WAY_LOST = 22  # its way led over ground that was cut anew, and it asks for another; value: how many portals of the way were still ahead, or waypoints
+    PUT_OUT = 23  # stood where a wall was put up, and was put where it has room; value: how far, in millimetres
     TILE_REMOVED = 24  # entity: 0; value: number of the tile; x, y: its middle
     TILE_ADDED = 25  # the same
     GROUND_LOST = 26  # stands where a tile was taken out, and stays there until it is back; value: number of the tile

@@ -160,6 +160,10 @@ class World:
             return np.ones(len(self.agents), dtype=np.bool_)
         return ~self.tiles.is_stale(self.agents.surface)
 
+    def on_corridors(self) -> NDArray[np.bool_]:
+        """Return (n,) bool: which agents follow corridors on the mesh."""
+        return np.ones(len(self.agents), dtype=np.bool_) if self.corridor_groups is None else self.corridor_groups[self.agents.group]
+
     def take_tiles(self) -> None:
         """Stand on the tiles as they are now: their mesh, their walls, and the goals cut anew."""
         assert self.tiles is not None

@@ -221,9 +221,14 @@ def closed_cells(before: NDArray[np.float64], grid: Grid) -> GridSlots:
         A copy of `Grid.clearance` from before.
     grid : Grid
     """
-    slots = make_slots(1, (grid.width + 2) * (grid.depth + 2))
-    lost = np.pad((before != NO_GROUND) & (grid.clearance == NO_GROUND), 1).reshape(-1)
+    return marked_cells((before != NO_GROUND) & (grid.clearance == NO_GROUND))
+
+
+def marked_cells(lost: NDArray[np.bool_]) -> GridSlots:
+    """Return cells, (depth, width) bool, in the form that lines of sight look at: nothing but these is in the way."""
+    slots = make_slots(1, (lost.shape[1] + 2) * (lost.shape[0] + 2))
+    lost = np.pad(lost, 1).reshape(-1)
     slots.header[0, GENERATION] = 1
     slots.mark[0, lost] = 1 << GENERATION_SHIFT | TAKEN
-    slots.measure[0, NEED] = -np.inf  # Nothing but the cells that were closed is in the way.
+    slots.measure[0, NEED] = -np.inf
     return slots

@@ -78,7 +78,9 @@ class Grid:
         self.version = 0
         self._windows: dict[str, _Window] = {}
         self._holders = np.zeros((depth, width), dtype=np.int32)  # how many available areas hold a cell
-        self._distance = np.full((depth, width), np.inf)  # to obstacles, whether an area holds the cell or not
+        self._distance = np.full((depth, width), np.inf)  # to obstacles that stand for good, whether an area holds the cell or not
+        self._near = self._distance  # to obstacles that can be taken down too
+        self._raised: dict[str, Any] = {}
         self._clearance = np.full((depth + 2, width + 2), NO_GROUND)
 
     @property
@@ -181,7 +183,7 @@ class Grid:
         """Count an area in or out, and show it in the clearance of its cells."""
         holders = window.within(self._holders)
         holders[window.held] += change
-        window.within(self._clearance[1:-1, 1:-1])[...] = np.where(holders > 0, window.within(self._distance), NO_GROUND)
+        window.within(self._clearance[1:-1, 1:-1])[...] = np.where(holders > 0, window.within(self._near), NO_GROUND)
 
     def _block(self, polygon: Any, margin: float) -> tuple[int, int, int, int]:
         """Return first row, first column, rows and columns of the cells within a margin (m) of a polygon's bounds."""
@@ -217,14 +219,72 @@ class Grid:
         polygon : shapely Polygon or MultiPolygon, m
         """
         row, column, rows, columns = self._block(polygon, self.reach)
+        distance = self._distance[row : row + rows, column : column + columns].copy()
+        self._stamp(polygon, row, column, distance)
+        self._distance[row : row + rows, column : column + columns] = distance
+        self._show(row, column, rows, columns)
+
+    def put_up(self, name: str, polygon: Any) -> None:
+        """Put an obstacle up that can be taken down again; only the cells around it are looked at.
+
+        Parameters
+        ----------
+        name : str
+        polygon : shapely Polygon or MultiPolygon, m
+
+        Raises
+        ------
+        NavigationError
+            If one of that name stands.
+        """
+        if name in self._raised:
+            raise NavigationError(f'An obstacle "{name}" stands on this grid already. Take it down first, or give another name.')
+        if not self._raised:
+            self._near = self._distance.copy()
+        self._raised[name] = polygon
+        self._show(*self._block(polygon, self.reach))
+        self.version += 1
+
+    def take_down(self, name: str) -> None:
+        """Take an obstacle down that `put_up` has put up.
+
+        Raises
+        ------
+        NavigationError
+            If none of that name stands.
+        """
+        if name not in self._raised:
+            raise NavigationError(f'No obstacle "{name}" stands on this grid that could be taken down.')
+        polygon = self._raised.pop(name)
+        if not self._raised:
+            self._near = self._distance
+        self._show(*self._block(polygon, self.reach))
+        self.version += 1
+
+    @property
+    def raised(self) -> tuple[str, ...]:
+        """Names of the obstacles that can be taken down, in the order in which they were put up."""
+        return tuple(self._raised)
+
+    def _show(self, row: int, column: int, rows: int, columns: int) -> None:
+        """Measure a block of cells anew against what can be taken down, and show it in their clearance."""
         block = np.s_[row : row + rows, column : column + columns]
+        if self._raised:
+            near = self._distance[block].copy()
+            for polygon in self._raised.values():
+                low, left, high, wide = self._block(polygon, self.reach)
+                if low < row + rows and row < low + high and left < column + columns and column < left + wide:
+                    self._stamp(polygon, row, column, near)
+            self._near[block] = near
+        self._clearance[1:-1, 1:-1][block] = np.where(self._holders[block] > 0, self._near[block], NO_GROUND)
+
+    def _stamp(self, polygon: Any, row: int, column: int, distance: NDArray[np.float64]) -> None:
+        """Lower the distances of a block of cells to those from an obstacle."""
         edges, cell = edges_of(polygon), self.parameters.cell_size
-        inside = np.zeros((rows, columns), dtype=np.uint8)
+        inside = np.zeros(distance.shape, dtype=np.uint8)
         fill_polygon(edges, self.x, self.y, cell, row, column, inside)
-        distance = np.where(inside == 1, 0.0, self._distance[block])
+        distance[inside == 1] = 0.0
         stamp_distances(edges, self.x, self.y, cell, row, column, self.reach, distance)
-        self._distance[block] = distance
-        self._clearance[1:-1, 1:-1][block] = np.where(self._holders[block] > 0, distance, NO_GROUND)
 
     def add_walls(self, edge: NDArray[np.float64]) -> None:
         """Put walls without thickness up for good.
@@ -235,7 +295,7 @@ class Grid:
             x, y of start, x, y of end.
         """
         stamp_distances(edge, self.x, self.y, self.parameters.cell_size, 0, 0, self.reach, self._distance)
-        self._clearance[1:-1, 1:-1] = np.where(self._holders > 0, self._distance, NO_GROUND)
+        self._show(0, 0, self.depth, self.width)
 
     def add_cells(self, walkable: NDArray[np.bool_], kept: float) -> None:
         """Take cells from a file, where areas and obstacles are not known any more: blocked cells are solid squares.
@@ -248,10 +308,10 @@ class Grid:
             by the difference.
         """
         self._holders += walkable
-        self._distance = np.where(walkable, np.inf, 0.0)
+        self._distance[...] = np.where(walkable, np.inf, 0.0)
         stamp_distances(_square_sides(walkable, self), self.x, self.y, self.parameters.cell_size, 0, 0, self.reach, self._distance)
         self._distance += kept
-        self._clearance[1:-1, 1:-1] = np.where(self._holders > 0, self._distance, NO_GROUND)
+        self._show(0, 0, self.depth, self.width)
 
 
 def build_grid(

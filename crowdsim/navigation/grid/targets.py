@@ -19,13 +19,39 @@ def targets_of(goals: GoalPieces) -> NDArray[np.float64]:
     return goals.pole + inwards * np.minimum(0.5, INSIDE_M / away)[:, None]
 
 
-def nearest_pieces(goals: GoalPieces, target: NDArray[np.float64], goal: NDArray[np.int32], position: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return for each of (k,) goals the piece whose target is nearest to a position, (k, 2) m, as the crow flies; -1 if the goal has none."""
+def nearest_pieces(
+    goals: GoalPieces,
+    target: NDArray[np.float64],
+    goal: NDArray[np.int32],
+    position: NDArray[np.float64],
+    part: NDArray[np.int32],
+    part_of_piece: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Return the piece of each goal whose target is nearest to a position as the crow flies, of those on its part of the ground if there are any.
+
+    Parameters
+    ----------
+    goals : GoalPieces
+    target : (np, 2) float64, m
+        See `targets_of`.
+    goal : (k,) int32
+    position : (k, 2) float64, m
+    part : (k,) int32
+        Part of the ground that each position is on; nobody can walk from one part to another.
+    part_of_piece : (np,) int32
+
+    Returns
+    -------
+    (k,) int32
+        -1 if the goal has no piece.
+    """
     result = np.full(len(goal), -1, dtype=np.int32)
     for number in np.unique(goal).tolist():
         first, last = int(goals.goal_start[number]), int(goals.goal_start[number + 1])
         mine = np.flatnonzero(goal == number)
         if last > first:
             away = position[mine, None, :] - target[None, first:last, :]
-            result[mine] = first + np.argmin(np.hypot(away[:, :, 0], away[:, :, 1]), axis=1)
+            distance = np.hypot(away[:, :, 0], away[:, :, 1])
+            joined = part[mine, None] == part_of_piece[None, first:last]
+            result[mine] = first + np.argmin(np.where(joined | ~joined.any(axis=1)[:, None], distance, np.inf), axis=1)
     return result

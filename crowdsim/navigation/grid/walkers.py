@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.grid.follow import Walks, direction_at, find_standing, follow_waypoints
+from crowdsim.navigation.grid.follow import Walks, direction_at, find_cut, find_standing, follow_waypoints, marked_cells
+from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.threads import Team
 
@@ -124,6 +125,24 @@ class Walkers:
         walks = self.walks
         walks.total[rows] = walks.current[rows] = 0
         walks.target[rows] = walks.requested[rows] = position[rows]
+
+    def cut(self, lost: NDArray[np.bool_], ground: Ground, position: NDArray[np.float64], team: Team) -> NDArray[np.bool_]:
+        """Return (n,) bool: whose way, as far as it is still ahead, leads over cells that were lost.
+
+        Parameters
+        ----------
+        lost : (depth, width) bool
+        ground : Ground
+        position : (n, 2) float64, m
+        team : Team
+        """
+        result = np.empty(len(position), dtype=np.uint8)
+        team.run(find_cut, len(position), self.walks, position, ground, marked_cells(lost), result)
+        return result.view(np.bool_)
+
+    def forget(self, rows: NDArray[np.int64]) -> None:
+        """Let agents ask for a way even to the target that they have asked for before."""
+        self.walks.requested[rows] = np.nan
 
     def standing(self, position: NDArray[np.float64], team: Team) -> NDArray[np.bool_]:
         """Return (n,) bool: who has no waypoints and is at its target, so that others walk around it.

@@ -1,0 +1,120 @@
+"""Areas that are opened and closed while a scenario runs, and the events that do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import shapely
+
+from crowdsim.navigation.build import MeshPart
+from crowdsim.scenario import schema
+from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, ToggledArea, cleaned
+from crowdsim.scenario.model import Event
+from crowdsim.scenario.resolve import ticks_in
+from crowdsim.scenario.tree import Path, Problems, listed, suggestion
+
+LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
+
+EXIT_GAP_M = 1e-3  # How far from a closed area an exit's edge stays a wall: more than the tolerance of a micrometre with which edges are called open.
+
+
+def resolve_areas(shape: schema.GeometryShape, geometry: Geometry, reader: AreaReader, problems: Problems) -> Geometry:
+    """Return a geometry with its areas; what is wrong with them is added to the problems."""
+    if geometry.floors:
+        problems.add(("geometry", "areas"), "areas can be opened and closed on one level floor only, and this geometry has several floors", key=True)
+        return geometry
+    found: dict[str, ToggledArea] = {}
+    for index, each in enumerate(shape.areas):
+        path: Path = ("geometry", "areas", index)
+        if each.name in found:
+            problems.add((*path, "name"), f'there is an area "{each.name}" already', "Events tell areas apart by their names; give another one.")
+        area = reader.united(each.area, (*path, "area"))
+        if area is None:
+            continue
+        if shapely.area(shapely.intersection(area, geometry.walkable)) <= LEAST_AREA_M2:
+            problems.add(
+                (*path, "area"), f'"{each.name}" shares nothing with the walkable ground', "Draw it over ground that one can walk on while it is open."
+            )
+        found[each.name] = ToggledArea(each.name, area, each.available)
+    return replace(geometry, areas=tuple(found[name] for name in sorted(found)))
+
+
+def resolve_events(shapes: Sequence[schema.EventShape], areas: Sequence[ToggledArea], tick: float | None, problems: Problems) -> tuple[Event, ...]:
+    """Return the events of a scenario; what is wrong with them is added to the problems."""
+    names = [area.name for area in areas]
+    found = []
+    for index, shape in enumerate(shapes):
+        path: Path = ("events", index)
+        if not _has_one(shape, ("at", "when"), "when it happens", path, problems) or not _has_one(shape, ("open", "close"), "what happens", path, problems):
+            continue
+        key = "open" if shape.open is not None else "close"
+        name = getattr(shape, key)
+        if name not in names:
+            known = f"{suggestion(name, names)} Known are {listed(names)}.".strip() if names else "Declare it under geometry.areas."
+            problems.add((*path, key), f'there is no area "{name}"', known)
+            continue
+        event = Event(names.index(name), shape.open is not None)
+        if shape.at is not None:
+            found.append(replace(event, at=float(shape.at), tick=int(ticks_in(shape.at, tick)) + 1 if tick is not None else -1))
+        elif shape.when is not None:
+            (ax, ay), (bx, by) = shape.when.crossed
+            if ax == bx and ay == by:
+                problems.add((*path, "when", "crossed"), "the line has no length: its ends are one point", "Give two points.")
+            found.append(replace(event, line=((float(ax), float(ay)), (float(bx), float(by))), count=shape.when.count))
+    return tuple(found)
+
+
+def _has_one(shape: schema.EventShape, keys: tuple[str, str], what: str, path: Path, problems: Problems) -> bool:
+    given = [key for key in keys if getattr(shape, key) is not None]
+    if not given:
+        problems.add(path, f"the event does not say {what}", f"Give one of {keys[0]} and {keys[1]}.")
+    elif len(given) > 1:
+        problems.add((*path, given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them, or write two events.", key=True)
+    return len(given) == 1
+
+
+def parted_ground(ground: Any, closed: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Cut closed areas out of walkable ground.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+    closed : sequence of shapely Polygon or MultiPolygon, m
+        Where two overlap, the first has the common part.
+
+    Returns
+    -------
+    shapely Polygon or MultiPolygon
+        What is left; perhaps empty.
+    list of shapely Polygon or MultiPolygon
+        Ground inside each closed area; perhaps empty.
+    """
+    left, islands = ground, []
+    for area in closed:
+        islands.append(cleaned(shapely.intersection(left, area, grid_size=GRID_M)))
+        left = cleaned(shapely.difference(left, area, grid_size=GRID_M))
+    return left, islands
+
+
+def mesh_parts(ground: Any, closed: Sequence[Any], exits: Any) -> list[MeshPart]:
+    """Return the parts that a mesh has while areas are closed: first what is left of the ground, then what lies inside each area.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+    closed : sequence of shapely Polygon or MultiPolygon, m
+    exits : shapely geometry, or None
+        Boundary of the ground inside it is open; between a closed area and the rest of the ground there is a wall all the same.
+    """
+    left, islands = parted_ground(ground, closed)
+    grounds = [each for each in (left, *islands) if not each.is_empty]
+    if exits is None:
+        return [MeshPart(each) for each in grounds]
+    found = []
+    for number, each in enumerate(grounds):
+        others = shapely.union_all([other for place, other in enumerate(grounds) if place != number])
+        own = shapely.difference(exits, others.buffer(EXIT_GAP_M, join_style="mitre"), grid_size=GRID_M)
+        found.append(MeshPart(each, None if own.is_empty else own))
+    return found

@@ -1,0 +1,133 @@
+"""Gates: areas are opened and closed, by the clock, by what agents do, or by a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.navigation.sides import crosses_line
+from crowdsim.scenario.geometry import ToggledArea
+from crowdsim.scenario.grounds import Grounds
+from crowdsim.scenario.model import Event
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+Told = Callable[[int, GroundChange], None]
+
+
+class Gates(System):
+    """Change the ground when an event says so: a closed area is a wall at once, for walking, avoidance, contacts and planning (SYSTEMS G3).
+
+    Parameters
+    ----------
+    world : World
+    areas : sequence of ToggledArea
+    events : sequence of Event
+    grounds : Grounds
+    tell : callable
+        Called with the tick and the change after the world stands on another ground: for who keeps searches or grids of the ground.
+    """
+
+    reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
+    writes = (
+        "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
+        "corridor_length", "goal_piece", "strays", "path_status", "activity",
+    )  # fmt: skip
+    counts = ("closed_areas",)
+
+    def __init__(self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds, tell: Told) -> None:
+        super().__init__(world)
+        self.areas, self.events, self.grounds, self._tell = tuple(areas), tuple(events), grounds, tell
+        self.available = np.array([area.available for area in areas], dtype=np.bool_)
+        self._is_over = np.zeros(len(events), dtype=np.bool_)
+        self._lines = [number for number, event in enumerate(events) if event.line is not None]
+        self._crossed: dict[int, NDArray[np.int64]] = {number: np.zeros(0, dtype=np.int64) for number in self._lines}
+        self._asked = np.full(len(areas), -1, dtype=np.int64)  # by a program: 1 open, 0 close, -1 nothing
+        self._entity = np.zeros(0, dtype=np.int64)
+        self._place = np.zeros((0, 2))
+
+    @property
+    def expects(self) -> bool:
+        """Whether something is still to happen by the clock."""
+        return any(event.tick >= 0 and not over for event, over in zip(self.events, self._is_over.tolist(), strict=True))
+
+    def ask(self, area: int, available: bool) -> None:
+        """Open or close an area in the next tick."""
+        self._asked[area] = int(available)
+
+    def process(self, tick: Tick) -> None:
+        """Let happen what is due."""
+        wanted = self.available.copy()
+        self._count_crossings()
+        for number, event in enumerate(self.events):
+            if self._is_over[number]:
+                continue
+            is_due = tick.number >= event.tick if event.tick >= 0 else len(self._crossed[number]) >= event.count
+            if is_due:
+                self._is_over[number] = True
+                wanted[event.area] = event.opens
+        wanted = np.where(self._asked >= 0, self._asked == 1, wanted)
+        self._asked[:] = -1
+        if not np.array_equal(wanted, self.available):
+            self._change(tick.number, wanted)
+        self._remember()
+        tick.counts["closed_areas"] = self.count_of(~self.available)
+
+    def _change(self, tick: int, wanted: NDArray[np.bool_]) -> None:
+        opened, closed = np.flatnonzero(wanted & ~self.available), np.flatnonzero(self.available & ~wanted)
+        self.available = wanted
+        for kind, numbers in ((EventKind.AREA_OPENED, opened), (EventKind.AREA_CLOSED, closed)):
+            points = shapely.get_coordinates([self.areas[number].area.representative_point() for number in numbers.tolist()])
+            self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), points, numbers)
+        what = self.closed()
+        change_ground(self.world, tick, self.grounds.with_closed(polygons_of(what)))
+        self._tell(tick, GroundChange(what, bool(len(opened))))
+
+    def closed(self) -> tuple[Closed, ...]:
+        """Return what is closed now."""
+        return tuple(Closed(area.name, area.area) for area, is_open in zip(self.areas, self.available.tolist(), strict=True) if not is_open)
+
+    def _count_crossings(self) -> None:
+        """Note who has gone over the lines of events since the last tick."""
+        waiting = [number for number in self._lines if not self._is_over[number]]
+        if not waiting:
+            return
+        agents = self.world.agents
+        before = np.searchsorted(self._entity, agents.entity)
+        known = np.flatnonzero(np.isin(agents.entity, self._entity))
+        old, new = self._place[before[known]], agents.position[known]
+        for number in waiting:
+            line = self.events[number].line
+            assert line is not None
+            over = agents.entity[known[crosses_line(old, new, np.array(line))]]
+            self._crossed[number] = np.union1d(self._crossed[number], over)
+
+    def _remember(self) -> None:
+        if any(not self._is_over[number] for number in self._lines):
+            self._entity, self._place = self.world.agents.entity.copy(), self.world.agents.position.copy()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what is open, what is over, and who has crossed which line."""
+        lengths = np.array([len(self._crossed[number]) for number in self._lines], dtype=np.int64)
+        return {
+            "available": self.available.copy(), "is_over": self._is_over.copy(), "asked": self._asked.copy(), "entity": self._entity.copy(),
+            "place": self._place.copy(), "crossed_lengths": lengths,
+            "crossed": np.concatenate([np.zeros(0, dtype=np.int64), *(self._crossed[number] for number in self._lines)]),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave, and put the world on the ground that belongs to it."""
+        self.available, self._is_over, self._asked = state["available"].copy(), state["is_over"].copy(), state["asked"].copy()
+        self._entity, self._place = state["entity"].copy(), state["place"].copy()
+        parts = np.split(state["crossed"], np.cumsum(state["crossed_lengths"])[:-1]) if len(self._lines) else []
+        self._crossed = {number: part.copy() for number, part in zip(self._lines, parts, strict=True)}
+        if len(self.areas):
+            what = self.closed()
+            stand(self.world, self.grounds.with_closed(polygons_of(what)))
+            self._tell(self.world.tick, GroundChange(what, False, is_new=False))

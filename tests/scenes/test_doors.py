@@ -1,0 +1,258 @@
+"""Areas that are opened and closed while people walk (SYSTEMS G3; NIST TN 1822, test 4.1), on the mesh and on the grid alike."""
+
+import numpy as np
+import pytest
+
+from crowdsim import open_run
+from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.scenario.load import load_scenario, parse_scenario
+from crowdsim.schedule.simulation import Simulation
+from crowdsim.systems.base import Tick
+from crowdsim.systems.gates import Gates
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.events import EventKind
+from tests.crowds import SCENARIOS, digests, simulation
+
+FINE = ["navigation={kind: grid, cell_size: 0.2, object_padding: 0.02}"]
+WAYS = {"mesh": [], "grid": FINE, "optimal": ["navigation=optimal"], "visibility": ["navigation=visibility"]}
+BOTH = ("mesh", "grid")
+TICKS = 140
+
+# Two rooms and a door; a second door further south that is shut at first.
+ROOMS = {
+    "version": 1, "name": "rooms", "seed": 3, "tick": 0.1, "stop": {"after": 60},
+    "geometry": {
+        "walkable": [{"box": [0, 0, 6, 8]}, {"box": [6.2, 0, 12, 8]}, {"box": [6, 5, 6.2, 6.5]}, {"box": [6, 1, 6.2, 2.5]}],
+        "areas": [{"name": "north", "area": {"box": [6, 5, 6.2, 6.5]}}, {"name": "south", "area": {"box": [6, 1, 6.2, 2.5]}, "available": False}],
+    },
+    "goals": {"far": {"region": {"box": [10, 0, 12, 8]}}},
+    "groups": [{"name": "crowd", "count": 20, "region": {"box": [0, 0, 5, 8]}, "goals": ["far"]}],
+    "record": {"rate": 10},
+}  # fmt: skip
+
+
+def with_events(*events, **more):
+    return {**ROOMS, "events": list(events), **more}
+
+
+def run_through(run, most=4000):
+    """Step to the end; return all events."""
+    found = []
+    while not run.why_over() and len(found) < most:
+        found.extend(run.step())
+    return found
+
+
+def of_kind(events, kind):
+    return [event for event in events if event.kind == kind]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("count", [1, 50])
+def test_an_exit_closes_and_everyone_leaves_by_the_other(way, count):
+    """NIST 4.1: nobody leaves by the closed exit afterwards, nobody is stuck, nobody asks for a way more than five times."""
+    with Simulation(load_scenario(SCENARIOS / "exit-closes.yaml", sets=[*WAYS[way], f"groups.crowd.count={count}"])) as run:
+        events = run_through(run)
+        verdict = run.verdict()
+    assert verdict.ended == "all arrived" and verdict.arrived == count
+    closed = next(event.tick for event in events if event.kind == EventKind.AREA_CLOSED)
+    east = run.world.goal_names.index("east")
+    late = [event for event in of_kind(events, EventKind.ARRIVAL) if event.tick > closed + 40]
+    assert late and all(event.value != east for event in late)
+    asked = np.bincount([event.entity for event in of_kind(events, EventKind.PATH_FOUND)])
+    assert asked.max() <= 5 and not of_kind(events, EventKind.STUCK)
+    if count == 1:
+        assert verdict.arrivals["west"] == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_door_closes_after_ten_and_the_others_take_the_way_round(way):
+    with Simulation(load_scenario(SCENARIOS / "closing-door.yaml", sets=WAYS[way])) as run:
+        closed = opened = 0
+        south, through_late = set(), set()
+        while not run.why_over():
+            before = run.world.agents.entity.copy(), run.world.agents.position.copy()
+            for event in run.step():
+                closed = event.tick if event.kind == EventKind.AREA_CLOSED else closed
+                opened = event.tick if event.kind == EventKind.AREA_OPENED else opened
+            agents = run.world.agents
+            south |= set(agents.entity[agents.position[:, 1] < 2.0].tolist())
+            if closed and not opened:
+                _, a, b = np.intersect1d(before[0], agents.entity, return_indices=True)
+                in_north = agents.position[b, 1] > 4.0
+                crossed = (before[1][a, 0] < 8.0) & (agents.position[b, 0] > 8.2) & in_north
+                through_late |= set(agents.entity[b][crossed].tolist()) if run.tick > closed else set()
+        verdict = run.verdict()
+        assert verdict.ended == "all arrived" and verdict.arrived == 40
+        assert 0 < closed < opened == 801 and not through_late
+        assert 15 <= len(south) <= 22, "all of the early ones but those ten, and those who were nearer to the far side when they stood in the door"
+
+
+@pytest.mark.parametrize("way", BOTH)
+def test_a_closed_door_is_a_wall_at_once_and_nobody_comes_nearer_to_it_than_its_body(way):
+    with simulation(with_events({"at": 3, "close": "north"}), sets=WAYS[way]) as run:
+        for _ in range(TICKS):
+            run.step()
+            if run.tick > 31:
+                place = run.world.agents.position
+                inside = (place[:, 1] > 5.0) & (place[:, 1] < 6.5)
+                assert np.all(np.abs(place[inside, 0] - 6.1) >= 0.1 + run.world.agents.radius[inside] - 1e-5)
+
+
+@pytest.mark.parametrize("way", BOTH)
+def test_who_had_given_up_goes_on_when_a_door_opens(way):
+    closed_first = {**ROOMS, "geometry": {**ROOMS["geometry"], "areas": [{**area, "available": False} for area in ROOMS["geometry"]["areas"]]}}
+    with simulation({**closed_first, "events": [{"at": 20, "open": "south"}]}, sets=WAYS[way]) as run:
+        while run.time < 19.9:
+            run.step()
+        agents = run.world.agents
+        assert not run.why_over() and len(agents) == 20
+        if way == "mesh":
+            assert np.all(agents.path_status == PathStatus.UNREACHABLE) and np.all(agents.activity == AgentState.STANDING)
+        else:
+            assert np.all(agents.path_status == PathStatus.NEAREST_REACHABLE)
+        verdict = run.run()
+        assert verdict.ended == "all arrived" and verdict.arrived == 20
+
+
+@pytest.mark.parametrize("way", BOTH)
+def test_a_goal_in_a_room_that_is_shut_is_not_reached_and_the_verdict_says_why(way):
+    with simulation(with_events({"at": 0.2, "close": "north"}), sets=[*WAYS[way], "groups.crowd.count=1"]) as run:
+        verdict = run.run()
+    assert verdict.ended == "nobody can go on" and verdict.arrived == 0
+    reason = {"mesh": "no way to its goal that is wide enough", "grid": "no way to its goal; it goes as near as it can"}[way]
+    assert verdict.reasons == {reason: 1}
+
+
+@pytest.mark.parametrize("way", BOTH)
+def test_who_is_in_a_room_that_closes_is_shut_in_until_it_opens(way):
+    areas = [{"name": "pen", "area": {"box": [0, 0, 3, 3]}}]
+    agents = [{"id": 1, "position": [1.5, 1.5]}, {"id": 2, "position": [5, 5]}]
+    scene = {
+        **ROOMS, "geometry": {"walkable": {"box": [0, 0, 12, 8]}, "areas": areas},
+        "groups": [{"name": "two", "agents": agents, "goals": ["far"], "speed": 1.2}], "events": [{"at": 0.2, "close": "pen"}, {"at": 15, "open": "pen"}],
+    }  # fmt: skip
+    with simulation(scene, sets=WAYS[way]) as run:
+        while run.time < 14.5:
+            run.step()
+            first = run.world.agents.position[run.world.agents.entity == 1][0]
+            assert np.all(first < 3.0)
+        assert run.world.agents.entity.tolist() == [1]
+        assert run.run().ended == "all arrived"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_does_not_go_through_a_door_keeps_its_way_when_it_closes(way):
+    agents = [{"id": 1, "position": [1, 4], "goals": [{"point": [5, 1]}]}, {"id": 2, "position": [3, 5.7], "goals": [{"point": [11, 5]}]}]
+    areas = [ROOMS["geometry"]["areas"][0], {**ROOMS["geometry"]["areas"][1], "available": True}]
+    scene = {**ROOMS, "geometry": {**ROOMS["geometry"], "areas": areas}, "groups": [{"name": "two", "agents": agents}], "events": [{"at": 1, "close": "north"}]}
+    with simulation(scene, sets=WAYS[way]) as run:
+        events = run_through(run)
+        assert run.verdict().arrived == 2
+    lost = [event.entity for event in of_kind(events, EventKind.WAY_LOST)]
+    assert lost == [2] if way == "grid" else 2 in lost
+
+
+def test_the_first_of_two_events_that_cross_and_a_program_agree():
+    """`set_area_available` does what an event does, in the next tick."""
+    with simulation(with_events({"at": 2, "close": "north"}, {"at": 2, "open": "south"})) as run:
+        expected = digests(run, TICKS)
+    with simulation(ROOMS) as run:
+        found = digests(run, 20)
+        run.set_area_available("north", False)
+        run.set_area_available("south", True)
+        found += digests(run, TICKS - 20)
+        assert found == expected
+        with pytest.raises(CrowdsimError, match=r"there is no area 'nort'. Did you mean \"north\"\? Known are north, south."):
+            run.set_area_available("nort", True)
+
+
+def test_a_line_counts_everyone_once_in_either_direction():
+    agents = [{"id": 1, "position": [1, 4], "goals": [{"point": [3, 4]}, {"point": [1, 4]}, {"point": [3, 4.5]}]}, {"id": 2, "position": [3, 6], "premovement": 8, "goals": [{"point": [1, 6]}]}]
+    scene = {**ROOMS, "groups": [{"name": "two", "agents": agents, "speed": 1.2, "leave_on_arrival": False}], "events": [{"when": {"crossed": [[2, 0], [2, 8]], "count": 2}, "open": "south"}]}
+    with simulation(scene) as run:
+        events = run_through(run, 400)
+    assert 80 < of_kind(events, EventKind.AREA_OPENED)[0].tick < 110
+
+
+SEVERAL = with_events({"at": 2, "close": "north"}, {"at": 2, "open": "south"}, {"when": {"crossed": [[7, 0], [7, 8]], "count": 6}, "open": "north"}, {"at": 9, "close": "south"})
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def several(request):
+    with simulation(SEVERAL, sets=WAYS[request.param]) as run:
+        return request.param, digests(run, TICKS)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_the_number_of_threads_changes_nothing(threads, several, monkeypatch):
+    import crowdsim.threads
+
+    way, expected = several
+    monkeypatch.setattr(crowdsim.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    with simulation(SEVERAL, sets=WAYS[way], threads=threads) as run:
+        monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
+        assert digests(run, TICKS) == expected
+
+
+def test_saving_and_loading_between_changes_goes_on_bit_for_bit(several):
+    way, expected = several
+    with simulation(SEVERAL, sets=WAYS[way]) as run:
+        for number in range(TICKS):
+            if number in (0, 19, 20, 21, 45, 60, 89, 90, 91, 120):
+                state = run.state()
+                with simulation(SEVERAL, sets=WAYS[way]) as other:
+                    other.restore(state)
+                    again = other.state()
+                    for name, array in state.items():
+                        assert np.array_equal(array, again[name], equal_nan=array.dtype.kind == "f"), name
+                    assert digests(other, TICKS - number) == expected[number:], number
+            run.step()
+
+
+def test_gates_write_what_they_declare():
+    with simulation(SEVERAL) as run:
+        agents, changed = run.world.agents, set()
+        for number in range(1, TICKS):
+            tick = Tick(number, run.scenario.tick, run.team)
+            for system in run.systems:
+                before = agents.state()
+                system.process(tick)
+                if isinstance(system, Gates):
+                    changed |= {name for name, array in before.items() if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")}
+            run.world.tick = number
+    assert changed <= set(Gates.writes)
+    assert {"surface", "path_status", "corridor_length", "goal_piece", "wall_distance"} <= changed
+
+
+def test_a_recording_has_the_changes_and_is_run_again_alike(tmp_path):
+    out = tmp_path / "doors.h5"
+    with simulation(SEVERAL, out=out) as run:
+        digest = run.run().digest
+    recording = open_run(out)
+    events = recording.events()
+    told = events[events["kind"].isin(["AREA_CLOSED", "AREA_OPENED"])]
+    assert [*zip(told["kind"], told["value"], strict=True)][:2] == [("AREA_OPENED", 1), ("AREA_CLOSED", 0)]
+    again = parse_scenario(recording.header.scenario)
+    assert [area.name for area in again.geometry.areas] == ["north", "south"] and len(again.events) == 4
+    with Simulation(again) as run:
+        assert run.run().digest == digest
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"events": [{"at": 1, "close": "nroth"}]}, 'there is no area "nroth"'),
+        ({"events": [{"close": "north"}]}, "the event does not say when it happens"),
+        ({"events": [{"at": 1}]}, "the event does not say what happens"),
+        ({"events": [{"at": 1, "close": "north", "open": "south"}]}, "open and close are both given"),
+        ({"events": [{"when": {"crossed": [[1, 1], [1, 1]]}, "open": "south"}]}, "the line has no length"),
+        ({"geometry": {"walkable": {"box": [0, 0, 4, 4]}, "areas": [{"name": "a", "area": {"box": [5, 0, 6, 1]}}]}}, '"a" shares nothing with the walkable ground'),
+        ({"geometry": {"walkable": {"box": [0, 0, 12, 8]}, "areas": [{"name": "a", "area": {"box": [5, 0, 6, 1]}}] * 2}}, 'there is an area "a" already'),
+    ],
+)
+def test_mistakes_are_told_with_the_way_out(change, message):
+    import json
+
+    with pytest.raises(ScenarioError, match=message):
+        parse_scenario(json.dumps({**ROOMS, **change}))
