@@ -82,6 +82,8 @@ class EventKind(IntEnum):
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
     STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
     GROUND_HELD = 11  # stops going back before somebody who comes the other way; value: entity of that one
+    NUDGED = 20  # was asked aside, and goes; value: entity that asked; x, y: where it steps to
+    REPLANNED = 21  # asks for a new way though it had one; value: ReplanCause
 
 
 class RunState(IntEnum):
@@ -159,6 +161,8 @@ STANDARD_COLUMNS = (
     RecordedColumn("surface", "int64", "", "handle of the polygon under the centre; 0 is nowhere"),
     RecordedColumn("layer", "int32", "", "floor of that polygon"),
     RecordedColumn("goal", "int32", "", "index of the current goal; -1 is none"),
+    RecordedColumn("nudges", "int32", "", "how often the agent was asked aside"),
+    RecordedColumn("replans", "int32", "", "how often the agent asked for a new way"),
     RecordedColumn("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
 )
 

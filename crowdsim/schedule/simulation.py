@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.avoidance.symmetry import SymmetryBreaker
+from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
+from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
@@ -34,8 +36,11 @@ from crowdsim.schedule.warm import warm_kernels
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.follow import Follow
+from crowdsim.systems.notice import Notice
+from crowdsim.systems.nudge import Nudge
 from crowdsim.systems.plan import Plan, default_budget
 from crowdsim.systems.record import Record
+from crowdsim.systems.replan import Replan, wish_to_replan
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
@@ -43,7 +48,7 @@ from crowdsim.systems.watch import Watch
 from crowdsim.systems.ways import FollowWays, PlanWays, Ways, targets_of
 from crowdsim.systems.ways import default_budget as default_grid_budget
 from crowdsim.threads import Team
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 
 PROGRESS_SECONDS = 0.2  # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
@@ -136,11 +141,25 @@ class Simulation:
             return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
         if kind is Separate:
             return Separate(world, scenario.bodies.parameters(SeparationParameters))
+        if kind in (Notice, Replan, Nudge):
+            return self._make_of_bodies(kind)
         if kind is Watch:
             return Watch(world, scenario.tick)
         if kind is Record:
             return Record(world, self.recorder)
         return kind(world)
+
+    def _make_of_bodies(self, kind: type[System]) -> System:
+        """Make what has to do with people in each other's way."""
+        world, scenario = self.world, self.scenario
+        held, nudges = scenario.bodies.parameters(HeldParameters), scenario.bodies.parameters(NudgeParameters)
+        replans = scenario.bodies.parameters(ReplanParameters)
+        if kind is Notice:
+            return Notice(world, held, nudges.nudging or replans.replanning)
+        if kind is Nudge:
+            return Nudge(world, nudges, held.held_time, scenario.tick)
+        share = scenario.navigation.values.get("obstacle_radius_share", WayParameters().obstacle_radius_share)
+        return Replan(world, replans, held.held_time, share, scenario.tick)
 
     def _make_ways(self, kind: type[System], work: int) -> System:
         """Make what takes the place of Plan and Follow where ways are found on a grid."""
@@ -375,6 +394,9 @@ class Simulation:
             known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
             raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
         waits = agents.start_tick[rows] > self.world.tick
+        if goal is not None:
+            had_way = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
+            wish_to_replan(agents, rows[had_way], ReplanCause.GOAL_MOVED)
         agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
         agents.goal[rows] = names.index(goal) if goal is not None else -1
         agents.path_status[rows] = PathStatus.NONE

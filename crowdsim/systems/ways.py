@@ -79,7 +79,7 @@ class PlanWays(System):
         Expansions a tick.
     """
 
-    reads = ("entity", "activity", "goal", "position", "radius", "path_status", "path_tick")
+    reads = ("entity", "activity", "goal", "position", "radius", "path_status", "path_tick", "asks_again", "is_yielding")
     writes = ("activity", "path_status", "path_tick", "goal_piece")
     counts = ("expansions", "requests_open", "oldest_request_ticks")
 
@@ -110,13 +110,13 @@ class PlanWays(System):
         hopeless = rows[piece < 0]
         self._give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
         rows, piece = rows[piece >= 0], piece[piece >= 0]
-        is_new = walkers.ask(rows, planner.target[piece])
+        is_new = walkers.ask(rows, planner.target[piece]) | (agents.asks_again[rows] == 1)
         walkers.walks.target[rows[~is_new]] = planner.target[piece[~is_new]]  # a step at most, for which no way has to be found
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
         rows, piece = rows[is_new], piece[is_new]
         # Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.
         stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
-        stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays)
+        stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
         planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], piece, agents.radius[rows])
 

@@ -26,6 +26,8 @@ class EventKind(IntEnum):
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
     STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
     GROUND_HELD = 11  # its retreat before somebody who comes the other way begins to fade; value: entity of that one, -1 along a wall
+    NUDGED = 20  # was asked aside, and goes; value: entity that asked; x, y: where it steps to
+    REPLANNED = 21  # asks for a new way though it had one; value: ReplanCause
 
 
 EVENT_DTYPE = np.dtype([("tick", "i8"), ("entity", "i8"), ("kind", "i8"), ("value", "i8"), ("x", "f8"), ("y", "f8")])

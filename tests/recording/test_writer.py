@@ -378,6 +378,8 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "RETIRED": 9,
         "STRAYED": 10,
         "GROUND_HELD": 11,
+        "NUDGED": 20,
+        "REPLANNED": 21,
     }
     assert EVENT_DTYPE.itemsize == 48
 

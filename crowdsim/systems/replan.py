@@ -1,0 +1,147 @@
+"""Replan: agents that have a way ask for a new one, when there is a cause and not too often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.bodies.replan import ReplanParameters, find_near_lines
+from crowdsim.geometry.cells import CellIndex
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+_COUNTED = {
+    ReplanCause.PEOPLE_AHEAD: "replans_people_ahead", ReplanCause.HELD_UP: "replans_held_up", ReplanCause.WAY_SHUT: "replans_way_shut",
+    ReplanCause.GOAL_MOVED: "replans_goal_moved",
+}  # fmt: skip
+_CELL_M = 2.0  # Of the indices of those who moved and of those who stand; results do not depend on it.
+
+
+def wish_to_replan(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], cause: ReplanCause) -> None:
+    """Note that agents want a new way to their goal.
+
+    `Replan` grants the wish in its next turn to those who walk and have a way, and to nobody sooner than a cooldown after its last way came. The latest cause
+    is the one that is counted. A wish is forgotten when the agent gets a way for another reason, or stands.
+
+    Parameters
+    ----------
+    agents : AgentColumns
+    rows : (k,) int or (n,) bool
+    cause : ReplanCause
+    """
+    agents.replan_wish[rows] = cause
+
+
+@dataclass(frozen=True)
+class Others:
+    """Agents that lines are searched for.
+
+    Attributes
+    ----------
+    rows : (m,) int64
+    reach : (m,) float64, m
+        How near to a line each has to be.
+    """
+
+    rows: NDArray[np.int64]
+    reach: NDArray[np.float64]
+
+
+class Replan(System):
+    """Let agents ask for new ways: because of people ahead, when held up, when a way was shut or a goal moved (SYSTEMS C4).
+
+    Every agent looks ahead once in a cooldown, all at different ticks. If somebody near the line to its next corner has moved since it last counted, and somebody
+    who stands cuts that line, it wants a new way.
+
+    Parameters
+    ----------
+    world : World
+    parameters : ReplanParameters
+    held_time : float, s
+        For how long a walker has to be held up.
+    obstacle_share : float
+        Share of its radius in which a stander cuts a line: that which searches go round.
+    tick_length : float, s
+    """
+
+    reads = (
+        "entity", "activity", "goal", "path_status", "path_tick", "is_driven", "is_yielding", "held_ticks", "position", "next_corner", "radius", "surface",
+        "layer", "counted_position", "replan_wish", "replans",
+    )
+    writes = ("path_status", "counted_position", "replan_wish", "asks_again", "replans")
+    counts = ("replan_triggers", "replan_cuts", *_COUNTED.values())
+
+    def __init__(self, world: World, parameters: ReplanParameters, held_time: float, obstacle_share: float, tick_length: float) -> None:
+        super().__init__(world)
+        self.parameters, self.obstacle_share = parameters, obstacle_share
+        self.held_ticks = max(1, ticks_of(held_time, tick_length))
+        self.cooldown = max(1, ticks_of(parameters.replan_cooldown, tick_length))
+        self._moved, self._standing = CellIndex(_CELL_M), CellIndex(_CELL_M)
+
+    def process(self, tick: Tick) -> None:
+        """Look for causes, grant wishes."""
+        agents = self.world.agents
+        tick.counts.update(dict.fromkeys(self.counts, 0.0))
+        agents.asks_again[:] = 0
+        if not (self.parameters.replanning or np.any(agents.replan_wish)):
+            return
+        walks = (agents.activity == AgentState.WALKING) & (agents.goal >= 0) & (agents.is_driven == 0)
+        walks &= (agents.path_status >= PathStatus.FOUND) & (agents.path_status <= PathStatus.NEAREST_REACHABLE)
+        if self.parameters.replanning:
+            self._look(tick, walks)
+        self._grant(tick, walks)
+
+    def _look(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
+        """Find out who has somebody in its way."""
+        agents = self.world.agents
+        got = agents.position - agents.counted_position
+        has_moved = np.hypot(got[:, 0], got[:, 1]) >= self.parameters.replan_moved
+        agents.counted_position[has_moved] = agents.position[has_moved]
+        due = np.flatnonzero(walks & ((tick.number + agents.entity) % self.cooldown == 0))
+        movers = np.flatnonzero(has_moved)
+        due = due[self._near(tick, due, Others(movers, np.full(len(movers), self.parameters.replan_trigger)), self._moved)]
+        tick.counts["replan_triggers"] = float(len(due))
+        stands = np.flatnonzero(standing(agents))
+        due = due[self._near(tick, due, Others(stands, self.obstacle_share * agents.radius[stands]), self._standing)]
+        tick.counts["replan_cuts"] = float(len(due))
+        wish_to_replan(agents, due, ReplanCause.PEOPLE_AHEAD)
+        wish_to_replan(agents, walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE), ReplanCause.HELD_UP)
+
+    def _near(self, tick: Tick, rows: NDArray[np.int64], others: Others, index: CellIndex) -> NDArray[np.bool_]:
+        """Return (k,) bool: near whose line to its next corner somebody of some others is."""
+        agents, world = self.world.agents, self.world
+        if not len(rows) or not len(others.rows):
+            return np.zeros(len(rows), dtype=np.bool_)
+        part, heights = world.ground_of(agents.position)
+        flat = np.zeros(len(agents)), np.zeros((len(agents), 2)), np.inf
+        height, slope, step = (heights.z, heights.slope, heights.step) if heights is not None else flat
+        cells = index.build(agents.position[others.rows], np.zeros(len(others.rows), dtype=np.int32))
+        is_near = np.empty(len(rows), dtype=np.uint8)
+        tick.team.run(
+            find_near_lines, len(rows), rows, agents.position, agents.next_corner, part, height, slope, float(step), cells, others.rows,
+            np.append(others.reach, others.reach.max()), is_near,
+        )
+        return is_near.view(np.bool_)
+
+    def _grant(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
+        """Let those ask again who want to, and whose last way is a cooldown old; who was sent elsewhere asks already."""
+        agents = self.world.agents
+        sent = agents.replan_wish == ReplanCause.GOAL_MOVED
+        agents.replan_wish[~walks & ~sent] = ReplanCause.NONE
+        granted = (agents.replan_wish != ReplanCause.NONE) & walks & ~sent & (tick.number - agents.path_tick >= self.cooldown)
+        agents.asks_again[granted] = 1
+        agents.path_status[granted] = PathStatus.NONE
+        counted = np.flatnonzero(granted | sent)
+        if not len(counted):
+            return
+        causes = agents.replan_wish[counted]
+        for cause, name in _COUNTED.items():
+            tick.counts[name] = self.count_of(causes == cause)
+        agents.replans[counted] += 1
+        self.world.events.note(tick.number, EventKind.REPLANNED, agents.entity[counted], agents.position[counted], causes)
+        agents.replan_wish[counted] = ReplanCause.NONE
