@@ -213,6 +213,37 @@ def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, t
                 break
 
 
+@kernel
+def find_blocked_lines(start, stop, asked, mesh, polygon, position, to, radius, out):
+    """Find out whose straight line to a point walls are in.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of `asked`.
+    asked : (k,) int64
+        Rows of the agents.
+    mesh : NavMesh
+    polygon : (n,) int64
+    position, to : (n, 2) float64, m
+        Ends of the lines of all agents.
+    radius : (n,) float64, m
+    out : (k,) uint8
+        Receives 1 where the body does not get there straight; see `is_clear_way`.
+
+    Notes
+    -----
+    Twin: `tests/reference/nudge.py`.
+    """
+    if start == stop:
+        return
+    flood, state, crossed = make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64)
+    for query in range(start, stop):
+        row = asked[query]
+        is_clear = is_clear_way(mesh, polygon[row], position[row, 0], position[row, 1], to[row, 0], to[row, 1], radius[row], flood, state, crossed)
+        out[query] = 0 if is_clear else 1
+
+
 @lean_kernel
 def is_clear_way(mesh, polygon, x, y, to_x, to_y, radius, flood, state, crossed):
     """Tell whether a body can go straight from one place on the mesh to another, keeping clear of walls and on the ground.

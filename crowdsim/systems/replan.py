@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.model import WALL
+from crowdsim.bodies.nudge import find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.systems.base import System, Tick
@@ -17,7 +19,7 @@ from crowdsim.world.world import World
 
 _COUNTED = {
     ReplanCause.PEOPLE_AHEAD: "replans_people_ahead", ReplanCause.HELD_UP: "replans_held_up", ReplanCause.WAY_SHUT: "replans_way_shut",
-    ReplanCause.GOAL_MOVED: "replans_goal_moved",
+    ReplanCause.GOAL_MOVED: "replans_goal_moved", ReplanCause.PUSHED_OFF: "replans_pushed_off",
 }  # fmt: skip
 _CELL_M = 2.0  # Of the indices of those who moved and of those who stand; results do not depend on it.
 
@@ -55,8 +57,8 @@ class Others:
 class Replan(System):
     """Let agents ask for new ways: because of people ahead, when held up, when a way was shut or a goal moved (SYSTEMS C4).
 
-    Every agent looks ahead once in a cooldown, all at different ticks. If somebody near the line to its next corner has moved since it last counted, and somebody
-    who stands cuts that line, it wants a new way.
+    Every agent looks ahead once in a cooldown, all at different ticks. If somebody near the line to its next corner has moved since it last looked,
+    and somebody who stands cuts that line, it wants a new way. So does who is bound by a wall that is in that line: it was pushed off its way.
 
     Parameters
     ----------
@@ -71,9 +73,9 @@ class Replan(System):
 
     reads = (
         "entity", "activity", "goal", "path_status", "path_tick", "is_driven", "is_yielding", "held_ticks", "position", "next_corner", "radius", "surface",
-        "layer", "counted_position", "replan_wish", "replans",
+        "layer", "blocker", "counted_position", "moved_tick", "replan_wish", "replans",
     )
-    writes = ("path_status", "counted_position", "replan_wish", "asks_again", "replans")
+    writes = ("path_status", "counted_position", "moved_tick", "replan_wish", "asks_again", "replans")
     counts = ("replan_triggers", "replan_cuts", *_COUNTED.values())
 
     def __init__(self, world: World, parameters: ReplanParameters, held_time: float, obstacle_share: float, tick_length: float) -> None:
@@ -102,8 +104,10 @@ class Replan(System):
         got = agents.position - agents.counted_position
         has_moved = np.hypot(got[:, 0], got[:, 1]) >= self.parameters.replan_moved
         agents.counted_position[has_moved] = agents.position[has_moved]
+        agents.moved_tick[has_moved] = tick.number
         due = np.flatnonzero(walks & ((tick.number + agents.entity) % self.cooldown == 0))
-        movers = np.flatnonzero(has_moved)
+        movers = np.flatnonzero(tick.number - agents.moved_tick < self.cooldown)  # so that nobody who looks now and then misses who came to stand in between
+        wish_to_replan(agents, self._blocked(tick, due[agents.blocker[due] == WALL]), ReplanCause.PUSHED_OFF)
         due = due[self._near(tick, due, Others(movers, np.full(len(movers), self.parameters.replan_trigger)), self._moved)]
         tick.counts["replan_triggers"] = float(len(due))
         stands = np.flatnonzero(standing(agents))
@@ -111,6 +115,15 @@ class Replan(System):
         tick.counts["replan_cuts"] = float(len(due))
         wish_to_replan(agents, due, ReplanCause.PEOPLE_AHEAD)
         wish_to_replan(agents, walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE), ReplanCause.HELD_UP)
+
+    def _blocked(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of some agents that have a wall in the line to their next corner."""
+        agents = self.world.agents
+        is_blocked = np.empty(len(rows), dtype=np.uint8)
+        tick.team.run(
+            find_blocked_lines, len(rows), rows, self.world.mesh, self.world.polygons(), agents.position, agents.next_corner, agents.radius, is_blocked,
+        )  # fmt: skip
+        return rows[is_blocked == 1]
 
     def _near(self, tick: Tick, rows: NDArray[np.int64], others: Others, index: CellIndex) -> NDArray[np.bool_]:
         """Return (k,) bool: near whose line to its next corner somebody of some others is."""

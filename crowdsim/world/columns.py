@@ -45,6 +45,7 @@ class ReplanCause(IntEnum):
     HELD_UP = 2  # somebody who stands has held it up
     WAY_SHUT = 3  # its way was closed
     GOAL_MOVED = 4  # it was sent to another goal
+    PUSHED_OFF = 5  # a wall is in the line to its next corner
 
 
 class Diagnosis(IntEnum):
@@ -124,6 +125,7 @@ AGENT_COLUMNS = (
     Column("yield_tick", "int64", "tick", "when it began; -1 is never", fill=-1),
     Column("nudges", "int32", "", "how often it was asked aside"),
     Column("counted_position", "float64", "m", "where it last counted as having moved", width=2),
+    Column("moved_tick", "int64", "tick", "when that was; far before the first tick if never", fill=-(1 << 40)),
     Column("replan_wish", "uint8", "", "ReplanCause for which it waits to ask for a new way"),
     Column("asks_again", "uint8", "", "1 in a tick in which it asks for a new way to the goal that it has one to"),
     Column("replans", "int32", "", "how often it asked for a new way"),
