@@ -37,7 +37,7 @@ class ReplanParameters:
 
 
 @kernel
-def find_near_lines(start, stop, asked, position, to, part, height, slope, step, cells, owner, reach, out):
+def find_near_lines(start, stop, asked, plane, position, to, part, height, slope, step, cells, owner, reach, widest, out):
     """Find out whether anybody of some agents is near the line that leads from an agent to a point.
 
     Parameters
@@ -46,6 +46,8 @@ def find_near_lines(start, stop, asked, position, to, part, height, slope, step,
         Range of `asked`.
     asked : (k,) int64
         Rows of the agents whose lines are looked along.
+    plane : (k,) int32
+        Plane of `cells` in which others are looked for.
     position, to : (n, 2) float64, m
         Ends of the lines of all agents.
     part : (n,) int32
@@ -53,13 +55,16 @@ def find_near_lines(start, stop, asked, position, to, part, height, slope, step,
     height : (n,) float64, m
     slope : (n, 2) float64
     step : float, m
-        Somebody this much above or below the plane under the agent is on other ground; see `crowdsim.geometry.cells.Heights`.
+        Somebody this much above or below the plane under the agent is on other ground; see `crowdsim.geometry.cells.Heights`. Both without entries on
+        level ground.
     cells : Cells
-        Of the agents that are looked for, all in one plane.
+        Of the agents that are looked for.
     owner : (m,) int64
         Their rows.
     reach : (m,) float64, m
-        How near to the line each has to be; at most the last entry, ``reach[m]``, which stands for no agent.
+        How near to the line each has to be; negative: does not count.
+    widest : float, m
+        The largest of them.
     out : (k,) uint8
         Receives 1 where somebody else than the agent itself is that near.
 
@@ -67,33 +72,37 @@ def find_near_lines(start, stop, asked, position, to, part, height, slope, step,
     -----
     Twin: `tests/reference/nudge.py`.
     """
-    widest = reach[reach.size - 1]
-    plane = plane_numbers(cells.origin, cells.shape, 0)
+    has_heights = height.size > 0
     for query in range(start, stop):
         row = asked[query]
         x, y, to_x, to_y = position[row, 0], position[row, 1], to[row, 0], to[row, 1]
         length = np.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y))
         pieces = max(1, int(np.ceil(length / max(_LONGEST_PIECE_M, widest))))
         half = 0.5 * length / pieces
+        table = plane_numbers(cells.origin, cells.shape, plane[query])
         out[query] = 0
         for piece in range(pieces):
             share = (piece + 0.5) / pieces
             middle_x, middle_y = x + share * (to_x - x), y + share * (to_y - y)
-            line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, cells.per_metre, middle_x, middle_y, half + widest)
+            line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(table, cells.per_metre, middle_x, middle_y, half + widest)
             while columns > 0 and out[query] == 0:
                 for number in range(line, line + lines):
                     cell = first_cell + (number & row_mask) * table_columns + column
                     for slot in range(np.int64(cells.start[cell]), np.int64(cells.start[cell + columns])):
                         index = np.int64(cells.row[slot])
                         other = owner[index]
+                        if reach[index] < 0.0 or other == row or part[other] != part[row]:
+                            continue
                         px, py = cells.x[slot], cells.y[slot]
                         nx, ny = nearest_on_segment(px, py, x, y, to_x, to_y)
-                        if other == row or (px - nx) * (px - nx) + (py - ny) * (py - ny) > reach[index] * reach[index] or part[other] != part[row]:
+                        if (px - nx) * (px - nx) + (py - ny) * (py - ny) > reach[index] * reach[index]:
                             continue
-                        rise = height[other] - height[row]
-                        if abs(rise - (slope[row, 0] * (px - x) + slope[row, 1] * (py - y))) < step:
-                            out[query] = 1
-                            break
+                        if has_heights:
+                            rise = height[other] - height[row]
+                            if not abs(rise - (slope[row, 0] * (px - x) + slope[row, 1] * (py - y))) < step:
+                                continue
+                        out[query] = 1
+                        break
                     if out[query] == 1:
                         break
                 column, columns, wrapped = 0, wrapped, 0

@@ -159,7 +159,7 @@ class Simulation:
         if kind is Nudge:
             return Nudge(world, nudges, held.held_time, scenario.tick)
         share = scenario.navigation.values.get("obstacle_radius_share", WayParameters().obstacle_radius_share)
-        return Replan(world, replans, held.held_time, share, scenario.tick)
+        return Replan(world, replans, held.held_time, share, scenario.navigation.name == "grid", scenario.tick)
 
     def _make_ways(self, kind: type[System], work: int) -> System:
         """Make what takes the place of Plan and Follow where ways are found on a grid."""

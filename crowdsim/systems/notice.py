@@ -52,8 +52,12 @@ class Notice(System):
         tick.counts["held_up"] = 0.0
         if not self.is_wanted:
             return
+        stands = standing(agents)
+        if not np.any(stands):
+            agents.held_ticks[:] = 0
+            return
         agents.held_ticks[:] = count_held(
-            agents.entity, on_their_way(agents), standing(agents), agents.velocity, agents.preferred_velocity, agents.blocker, self.parameters.held_share,
+            agents.entity, on_their_way(agents), stands, agents.velocity, agents.preferred_velocity, agents.blocker, self.parameters.held_share,
             agents.held_ticks,
         )  # fmt: skip
         tick.counts["held_up"] = self.count_of(agents.held_ticks > 0)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.nudge import find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
-from crowdsim.geometry.cells import CellIndex
+from crowdsim.geometry.cells import CellIndex, Cells
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.notice import standing, ticks_of
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
@@ -21,7 +19,7 @@ _COUNTED = {
     ReplanCause.PEOPLE_AHEAD: "replans_people_ahead", ReplanCause.HELD_UP: "replans_held_up", ReplanCause.WAY_SHUT: "replans_way_shut",
     ReplanCause.GOAL_MOVED: "replans_goal_moved", ReplanCause.PUSHED_OFF: "replans_pushed_off",
 }  # fmt: skip
-_CELL_M = 2.0  # Of the indices of those who moved and of those who stand; results do not depend on it.
+_CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
 
 
 def wish_to_replan(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], cause: ReplanCause) -> None:
@@ -39,21 +37,6 @@ def wish_to_replan(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bo
     agents.replan_wish[rows] = cause
 
 
-@dataclass(frozen=True)
-class Others:
-    """Agents that lines are searched for.
-
-    Attributes
-    ----------
-    rows : (m,) int64
-    reach : (m,) float64, m
-        How near to a line each has to be.
-    """
-
-    rows: NDArray[np.int64]
-    reach: NDArray[np.float64]
-
-
 class Replan(System):
     """Let agents ask for new ways: because of people ahead, when held up, when a way was shut or a goal moved (SYSTEMS C4).
 
@@ -68,6 +51,8 @@ class Replan(System):
         For how long a walker has to be held up.
     obstacle_share : float
         Share of its radius in which a stander cuts a line: that which searches go round.
+    heeds_people : bool
+        Whether searches go round those who stand. Where they do not, another search because of people ahead would find the same way, and none is made.
     tick_length : float, s
     """
 
@@ -78,12 +63,12 @@ class Replan(System):
     writes = ("path_status", "counted_position", "moved_tick", "replan_wish", "asks_again", "replans")
     counts = ("replan_triggers", "replan_cuts", *_COUNTED.values())
 
-    def __init__(self, world: World, parameters: ReplanParameters, held_time: float, obstacle_share: float, tick_length: float) -> None:
+    def __init__(self, world: World, parameters: ReplanParameters, held_time: float, obstacle_share: float, heeds_people: bool, tick_length: float) -> None:
         super().__init__(world)
-        self.parameters, self.obstacle_share = parameters, obstacle_share
+        self.parameters, self.obstacle_share, self.heeds_people = parameters, obstacle_share, heeds_people
         self.held_ticks = max(1, ticks_of(held_time, tick_length))
         self.cooldown = max(1, ticks_of(parameters.replan_cooldown, tick_length))
-        self._moved, self._standing = CellIndex(_CELL_M), CellIndex(_CELL_M)
+        self._standing = CellIndex(_CELL_M)
 
     def process(self, tick: Tick) -> None:
         """Look for causes, grant wishes."""
@@ -99,21 +84,21 @@ class Replan(System):
         self._grant(tick, walks)
 
     def _look(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
-        """Find out who has somebody in its way."""
+        """Find out who has somebody, or a wall, in its way."""
         agents = self.world.agents
         got = agents.position - agents.counted_position
-        has_moved = np.hypot(got[:, 0], got[:, 1]) >= self.parameters.replan_moved
-        agents.counted_position[has_moved] = agents.position[has_moved]
-        agents.moved_tick[has_moved] = tick.number
+        has_moved = got[:, 0] * got[:, 0] + got[:, 1] * got[:, 1] >= self.parameters.replan_moved * self.parameters.replan_moved
+        np.copyto(agents.counted_position, agents.position, where=has_moved[:, None])
+        np.copyto(agents.moved_tick, tick.number, where=has_moved)
         due = np.flatnonzero(walks & ((tick.number + agents.entity) % self.cooldown == 0))
-        movers = np.flatnonzero(tick.number - agents.moved_tick < self.cooldown)  # so that nobody who looks now and then misses who came to stand in between
-        wish_to_replan(agents, self._blocked(tick, due[agents.blocker[due] == WALL]), ReplanCause.PUSHED_OFF)
-        due = due[self._near(tick, due, Others(movers, np.full(len(movers), self.parameters.replan_trigger)), self._moved)]
-        tick.counts["replan_triggers"] = float(len(due))
-        stands = np.flatnonzero(standing(agents))
-        due = due[self._near(tick, due, Others(stands, self.obstacle_share * agents.radius[stands]), self._standing)]
-        tick.counts["replan_cuts"] = float(len(due))
-        wish_to_replan(agents, due, ReplanCause.PEOPLE_AHEAD)
+        if len(due):
+            wish_to_replan(agents, self._blocked(tick, due[agents.blocker[due] == WALL]), ReplanCause.PUSHED_OFF)
+            due = due[self._somebody_moved(tick, due)]
+            tick.counts["replan_triggers"] = float(len(due))
+            due = due[self._somebody_stands(tick, due)]
+            tick.counts["replan_cuts"] = float(len(due))
+            if self.heeds_people:
+                wish_to_replan(agents, due, ReplanCause.PEOPLE_AHEAD)
         wish_to_replan(agents, walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE), ReplanCause.HELD_UP)
 
     def _blocked(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -125,25 +110,42 @@ class Replan(System):
         )  # fmt: skip
         return rows[is_blocked == 1]
 
-    def _near(self, tick: Tick, rows: NDArray[np.int64], others: Others, index: CellIndex) -> NDArray[np.bool_]:
-        """Return (k,) bool: near whose line to its next corner somebody of some others is."""
-        agents, world = self.world.agents, self.world
-        if not len(rows) or not len(others.rows):
+    def _somebody_moved(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (k,) bool: near whose line somebody has moved since it last looked; looks are a cooldown apart."""
+        agents = self.world.agents
+        assert tick.cells is not None, "Index runs before Replan"
+        reach = np.where(tick.number - agents.moved_tick < self.cooldown, self.parameters.replan_trigger, -1.0)
+        planes = tick.cells.plane[tick.cells.slot[rows]]
+        return self._near(tick, rows, planes, tick.cells, np.arange(len(agents)), reach)
+
+    def _somebody_stands(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (k,) bool: whose line somebody who stands cuts."""
+        agents = self.world.agents
+        stands = np.flatnonzero(standing(agents))
+        if not len(rows) or not len(stands):
             return np.zeros(len(rows), dtype=np.bool_)
-        part, heights = world.ground_of(agents.position)
-        flat = np.zeros(len(agents)), np.zeros((len(agents), 2)), np.inf
-        height, slope, step = (heights.z, heights.slope, heights.step) if heights is not None else flat
-        cells = index.build(agents.position[others.rows], np.zeros(len(others.rows), dtype=np.int32))
+        cells = self._standing.build(agents.position[stands], np.zeros(len(stands), dtype=np.int32))
+        return self._near(tick, rows, np.zeros(len(rows), dtype=np.int32), cells, stands, self.obstacle_share * agents.radius[stands])
+
+    def _near(
+        self, tick: Tick, rows: NDArray[np.int64], planes: NDArray[np.int32], cells: Cells, owner: NDArray[np.int64], reach: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Return (k,) bool: near whose line to its next corner somebody of some others is; see `find_near_lines`."""
+        agents = self.world.agents
+        part, heights = self.world.ground_of(agents.position)
+        height, slope, step = (heights.z, heights.slope, heights.step) if heights is not None else (np.zeros(0), np.zeros((0, 2)), np.inf)
         is_near = np.empty(len(rows), dtype=np.uint8)
         tick.team.run(
-            find_near_lines, len(rows), rows, agents.position, agents.next_corner, part, height, slope, float(step), cells, others.rows,
-            np.append(others.reach, others.reach.max()), is_near,
-        )
+            find_near_lines, len(rows), rows, planes, agents.position, agents.next_corner, part, height, slope, float(step), cells, owner, reach,
+            max(0.0, float(reach.max())), is_near, at_least=256,
+        )  # fmt: skip
         return is_near.view(np.bool_)
 
     def _grant(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
         """Let those ask again who want to, and whose last way is a cooldown old; who was sent elsewhere asks already."""
         agents = self.world.agents
+        if not np.any(agents.replan_wish):
+            return
         sent = agents.replan_wish == ReplanCause.GOAL_MOVED
         agents.replan_wish[~walks & ~sent] = ReplanCause.NONE
         granted = (agents.replan_wish != ReplanCause.NONE) & walks & ~sent & (tick.number - agents.path_tick >= self.cooldown)

@@ -36,10 +36,12 @@ def test_a_system_writes_only_what_it_declares():
                 written[name] |= changed
             run.world.tick = number
     # What is declared is also done. This scene has no stairs, no push off the way, nobody stuck, no goal with a speed of its own, no
-    # hopeless goal, no model that tries samples and no law of speed and density.
+    # hopeless goal, no model that tries samples, no law of speed and density, and no wish for a new way
+    # that a cooldown holds back.
     rare = {
         "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
         "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status"}, "Watch": {"is_stuck", "stuck_tick"},
+        "Replan": {"replan_wish"},
     }  # fmt: skip
     for system in run.systems:
         name = type(system).__name__
