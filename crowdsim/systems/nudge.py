@@ -71,12 +71,11 @@ class Nudge(System):
         if not len(asked):
             return
         by = walker[asked]
-        target, choice = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.int64)
-        tick.team.run(
-            choose_aside, len(asked), self.world.mesh, self.world.polygons()[asked], agents.position[asked], agents.radius[asked], self._away(asked, by),
-            float(self.parameters.nudge_distance), target, choice,
-        )
-        goes = choice >= 0
+        target, goes = self._places(tick, asked, self._away(asked, by))
+        # Whoever asks from the side of a corridor points all four ways at walls: then the way that it goes counts, which leads along the corridor.
+        refused = np.flatnonzero(~goes)
+        if len(refused):
+            target[refused], goes[refused] = self._places(tick, asked[refused], self._own_way(by[refused]))
         rows = asked[goes]
         agents.is_yielding[rows], agents.yield_target[rows], agents.yield_tick[rows] = 1, target[goes], tick.number
         agents.nudges[rows] += 1
@@ -84,6 +83,16 @@ class Nudge(System):
         tick.counts["nudges_held_up"] = self.count_of(~touches[rows])
         tick.counts["nudges_refused"] = self.count_of(~goes)
         self.world.events.note(tick.number, EventKind.NUDGED, agents.entity[rows], target[goes], agents.entity[by[goes]])
+
+    def _places(self, tick: Tick, asked: NDArray[np.int64], away: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return where those who are asked can go, (k, 2), m, and who can; see `choose_aside`."""
+        agents = self.world.agents
+        target, choice = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.int64)
+        tick.team.run(
+            choose_aside, len(asked), self.world.mesh, self.world.polygons()[asked], agents.position[asked], agents.radius[asked], away,
+            float(self.parameters.nudge_distance), target, choice,
+        )  # fmt: skip
+        return target, choice >= 0
 
     def _touching(self, tick: Tick, stands: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return for each stander the walker that touches it, -1 for none, and where there is one."""
@@ -111,13 +120,17 @@ class Nudge(System):
 
     def _away(self, asked: NDArray[np.int64], by: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return unit vectors from those who ask to those asked; where both are on one spot, the way that the asker goes."""
-        agents = self.world.agents
-        away = agents.position[asked] - agents.position[by]
+        away = self.world.agents.position[asked] - self.world.agents.position[by]
         length = np.hypot(away[:, 0], away[:, 1])
-        away[length == 0.0] = agents.preferred_velocity[by[length == 0.0]]
-        length = np.hypot(away[:, 0], away[:, 1])
-        away[length == 0.0] = 1.0, 0.0
-        return away / np.where(length == 0.0, 1.0, length)[:, None]
+        same = length == 0.0
+        return np.where(same[:, None], self._own_way(by), away / np.where(same, 1.0, length)[:, None])
+
+    def _own_way(self, by: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return unit vectors of where agents want to go; along x for those who want nowhere."""
+        wish = self.world.agents.preferred_velocity[by]
+        length = np.hypot(wish[:, 0], wish[:, 1])
+        none = length == 0.0
+        return np.where(none[:, None], np.array([1.0, 0.0]), wish / np.where(none, 1.0, length)[:, None])
 
     def _lead(self, tick: Tick) -> None:
         """Set the preferred velocities of those who step aside: straight to the place, and no farther."""

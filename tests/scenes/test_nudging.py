@@ -290,3 +290,21 @@ def test_every_number_of_replanning_takes_effect(change, usual_on_a_grid):
     with simulation(in_the_way(), sets=[GRID, *BOTH, f"bodies.{change}"]) as run:
         run.run()
         assert run.verdict().replans != usual_on_a_grid.replans
+
+
+def test_a_stander_on_a_stair_is_asked_aside():
+    document = {
+        "version": 1, "name": "stair", "seed": 1, "tick": 0.05, "stop": {"after": 40},
+        "geometry": {
+            "storeys": [{"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 4, 4]}}, {"name": "high", "elevation": 3, "walkable": {"box": [10, 0, 14, 4]}}],
+            "connections": [{"name": "stair", "lower": "low", "upper": "high", "foot": [[4, 1.4], [4, 2.6]], "head": [[10, 1.4], [10, 2.6]]}],
+        },
+        "goals": {"up": {"region": {"box": [12, 0, 14, 4]}, "storey": "high"}},
+        "groups": [
+            {"name": "on", "positions": [[7, 2]], "storey": "stair", "radius": 0.35},
+            {"name": "walker", "positions": [[2, 2]], "storey": "low", "goals": ["up"], "radius": 0.3},
+        ],
+    }  # fmt: skip
+    with simulation(document, sets=BOTH) as run:
+        verdict = run.run()
+    assert verdict.arrived == 1 and verdict.nudges >= 1
