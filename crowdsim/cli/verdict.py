@@ -36,6 +36,8 @@ def is_verdict(result: Mapping[str, Any]) -> bool:
         and isinstance(result.get("last_arrival_s"), (int, float, type(None)))
         and isinstance(left, (list, tuple))
         and all(isinstance(each, Mapping) and _is_left(each) for each in left)
+        and isinstance(result.get("nudges", 0), (int, float))
+        and _is_table(result.get("replans", {}), int)
     )
 
 
@@ -85,6 +87,10 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         rows.append(("symmetry", f"broken {_times(result['symmetries_broken'])}"))
     if result["strays"]:
         rows.append(("pushed away", f"{_times(result['strays'])} so far off the way that a new path was asked for"))
+    if result.get("nudges"):
+        rows.append(("asked aside", _times(result["nudges"])))
+    if result.get("replans"):
+        rows.append(("new ways", ", ".join(f"{_times(count)} {cause}" for cause, count in result["replans"].items())))
     if result.get("steered"):
         rows.append(("steered", f"{_times(result['steered'])} by a program"))
     rows.append(("paths", f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s"))

@@ -90,6 +90,8 @@ class EventKind(IntEnum):
     TILE_ADDED = 25  # the same
     GROUND_LOST = 26  # stands where a tile was taken out, and stays there until it is back; value: number of the tile
     GROUND_BACK = 27  # stands on ground again; value: number of the tile
+    NUDGED = 28  # was asked aside, and goes; value: entity that asked; x, y: where it steps to
+    REPLANNED = 29  # asks for a new way though it had one; value: ReplanCause
     RADIUS_SET = 30  # its body became wider or thinner; value: the new radius, in millimetres
 
 
@@ -168,6 +170,8 @@ STANDARD_COLUMNS = (
     RecordedColumn("surface", "int64", "", "handle of the polygon under the centre; 0 is nowhere"),
     RecordedColumn("layer", "int32", "", "floor of that polygon"),
     RecordedColumn("goal", "int32", "", "index of the current goal; -1 is none"),
+    RecordedColumn("nudges", "int32", "", "how often the agent was asked aside"),
+    RecordedColumn("replans", "int32", "", "how often the agent asked for a new way"),
     RecordedColumn("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
 )
 

@@ -51,6 +51,8 @@ class Agents:
         The different sequences of goals.
     leaves : (n,) bool
         Leaves the world at its last goal, else it stays there and stands.
+    is_immovable : (n,) bool
+        Is never pushed and never asked aside.
     """
 
     key: NDArray[np.uint64]
@@ -65,6 +67,7 @@ class Agents:
     plan: NDArray[np.int32]
     plans: tuple[tuple[Visit, ...], ...]
     leaves: NDArray[np.bool_]
+    is_immovable: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.key)
@@ -117,6 +120,7 @@ def resolve_agents(scenario: Scenario) -> Agents:
         plan=plan,
         plans=plans,
         leaves=np.array([each.leave_on_arrival for each in groups], dtype=np.bool_)[group] if groups else np.zeros(0, dtype=np.bool_),
+        is_immovable=_immovable(groups, group, index),
     )
 
 
@@ -151,6 +155,16 @@ def _plans(groups: Sequence[Group], group: NDArray[np.int32], index: NDArray[np.
         if visits is not None:
             plan[row] = known.setdefault(visits, len(known))
     return plan, tuple(known)
+
+
+def _immovable(groups: Sequence[Group], group: NDArray[np.int32], index: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return who is never pushed and never asked aside: as its group says, unless it says something else itself."""
+    result = np.array([each.immovable for each in groups], dtype=np.bool_)[group] if groups else np.zeros(0, dtype=np.bool_)
+    for row in np.flatnonzero(np.isin(group, [number for number, each in enumerate(groups) if each.listed])):
+        own = groups[group[row]].listed[index[row]].immovable
+        if own is not None:
+            result[row] = own
+    return result
 
 
 def _positions(

@@ -98,6 +98,7 @@ def build_world(scenario: Scenario) -> Built:
         maximum_speed=maximum_speeds(scenario, agents, itineraries, itinerary),
         start_tick=agents.start_tick,
         symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, agents.key, 0.0, 1.0),
+        is_immovable=agents.is_immovable,
     )
     return Built(scenario, world, agents, population, polygon, mesh_build)
 

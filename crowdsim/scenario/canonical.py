@@ -174,6 +174,7 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         "speed": group.speed.data(),
         "radius": group.radius.data(),
         "premovement": group.premovement.data(),
+        "immovable": group.immovable,
         "avoidance": {"model": group.avoidance.name, **group.avoidance.values} if group.avoidance is not None else None,
         "navigation": _own_navigation(group),
     }
@@ -198,6 +199,7 @@ def _agent(agent: ListedAgent, scenario: Scenario) -> dict[str, Any]:
             "radius": _data(agent.radius),
             "premovement": _data(agent.premovement),
             "goals": _visits(agent.visits, scenario) if agent.visits is not None else None,
+            "immovable": agent.immovable,
         }
     )
 

@@ -122,6 +122,7 @@ class ListedAgent:
     position : (x, y), m, or None
     speed, radius, premovement : Distribution or None
     visits : tuple of Visit, or None
+    immovable : bool or None
     """
 
     id: int | None
@@ -130,6 +131,7 @@ class ListedAgent:
     radius: Distribution | None
     premovement: Distribution | None
     visits: tuple[Visit, ...] | None
+    immovable: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +158,8 @@ class Group:
         How these agents avoid others; None is as the scenario says.
     navigation : Chosen or None
         How these agents find their way; None is as the scenario says.
+    immovable : bool
+        Whether these agents are never pushed and never asked aside.
     layer : int
         Number of the floor on which the agents start; -1 where the geometry has no floors.
     place : Place
@@ -176,6 +180,7 @@ class Group:
     premovement: Distribution
     avoidance: Chosen | None = None
     navigation: Chosen | None = None
+    immovable: bool = False
     layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""

@@ -126,7 +126,8 @@ def _navigation() -> Mapping[str, Owner]:
 
 
 def _bodies() -> Mapping[str, Owner]:
-    return {"bodies": (_imported("crowdsim.bodies.integrate", "BodyParameters"), _imported("crowdsim.bodies.separate", "SeparationParameters"))}
+    own = (("integrate", "Body"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("replan", "Replan"))
+    return {"bodies": tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)}
 
 
 def _symmetry() -> Mapping[str, Owner]:

@@ -288,6 +288,7 @@ class GroupResolver:
             premovement=distributions["premovement"] or NO_PREMOVEMENT,
             avoidance=self._own("avoidance", path),
             navigation=self._own("navigation", path),
+            immovable=bool(shape.immovable),
             layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),
@@ -339,7 +340,7 @@ class GroupResolver:
                 self._ids.setdefault(agent.id, item_text(at))
             own = {name: self._distribution(getattr(agent, name), name, (*at, name)) for name in _BOUNDS}
             position = _pair(agent.position) if agent.position is not None else None
-            agents.append(ListedAgent(agent.id, position, own["speed"], own["radius"], own["premovement"], None))
+            agents.append(ListedAgent(agent.id, position, own["speed"], own["radius"], own["premovement"], None, agent.immovable))
             wanted = self.goals.visits(agent.goals, (*at, "goals")) if agent.goals is not None else None
             if wanted is not None:
                 self._check_stay(shape, wanted, (*at, "goals"))

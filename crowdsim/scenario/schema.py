@@ -222,6 +222,7 @@ class Bodies(Shape):
     radius: Distribution | None = Field(default=None, description="Radius of the body, m. Default: 0.2.")
     premovement: Distribution | None = Field(default=None, description="Time before the agent starts to walk, s. Default: 0.")
     goals: Visits | None = Field(default=None, description="Goals, one after the other. Without any, agents stand where they are.")
+    immovable: bool | None = Field(default=None, description="true: never pushed and never asked aside; others make way. Default: false.")
 
 
 class AgentShape(Bodies):

@@ -17,9 +17,10 @@ from crowdsim.schedule.resize import set_radii
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.wayfinding import Planning
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.replan import wish_to_replan
 from crowdsim.systems.tile_changes import change_tiles
 from crowdsim.systems.ways import PlanWays
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.world import World
 
 
@@ -64,6 +65,9 @@ class Interventions:
             known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
             raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
         waits = agents.start_tick[rows] > self.world.tick
+        if goal is not None:
+            had_way = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
+            wish_to_replan(agents, rows[had_way], ReplanCause.GOAL_MOVED)
         agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
         agents.goal[rows] = names.index(goal) if goal is not None else -1
         agents.path_status[rows] = PathStatus.NONE

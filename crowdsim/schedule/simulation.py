@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.symmetry import SymmetryBreaker
+from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
+from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.errors import CrowdsimError
+from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
@@ -35,8 +38,11 @@ from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.notice import Notice
+from crowdsim.systems.nudge import Nudge
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
+from crowdsim.systems.replan import Replan
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
@@ -142,6 +148,8 @@ class Simulation(Interventions):
             return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
         if kind is Separate:
             return Separate(world, scenario.bodies.parameters(SeparationParameters))
+        if kind in (Notice, Replan, Nudge):
+            return self._make_of_bodies(kind)
         if kind is Watch:
             return Watch(world, scenario.tick)
         if kind is Record:
@@ -156,6 +164,19 @@ class Simulation(Interventions):
             grounds.with_closed(closed)
         self._gates = Gates(self.world, areas, scenario.events, grounds, lambda tick, change: self._plan.stand_on(tick, change, self.team))
         return self._gates
+
+    def _make_of_bodies(self, kind: type[System]) -> System:
+        """Make what has to do with people in each other's way."""
+        world, scenario = self.world, self.scenario
+        held, nudges = scenario.bodies.parameters(HeldParameters), scenario.bodies.parameters(NudgeParameters)
+        replans = scenario.bodies.parameters(ReplanParameters)
+        if kind is Notice:
+            return Notice(world, held, nudges.nudging or replans.replanning)
+        if kind is Nudge:
+            return Nudge(world, nudges, held.held_time, scenario.tick)
+        on_grid = np.array([scenario.navigation_of(group).name == "grid" for group in scenario.groups], dtype=np.bool_)
+        shares = [chosen.parameters(WayParameters).obstacle_radius_share for chosen in scenario.navigations if chosen.name == "grid"]
+        return Replan(world, replans, held.held_time, max(shares, default=WayParameters().obstacle_radius_share), on_grid, scenario.tick)
 
     def _explained(self) -> NDArray[np.bool_] | None:
         """Return whose choices are explained, by entity - 1; None where nobody asked or nothing is recorded."""

@@ -16,6 +16,11 @@ from crowdsim.world.events import EventKind
 
 MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
 
+REPLANS = {  # counts of a tick, and how the verdict names the cause
+    "replans_people_ahead": "people ahead", "replans_held_up": "held up", "replans_way_shut": "way shut", "replans_goal_moved": "goal moved",
+    "replans_pushed_off": "pushed off",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Left:
@@ -66,6 +71,10 @@ class Verdict:
     symmetries_broken : int
     strays : int
         How often somebody was pushed off its way so far that it asked for a new one.
+    nudges : int
+        How often somebody was asked aside.
+    replans : dict of str to int
+        How often somebody who had a way asked for a new one, by cause; those who strayed are not among them.
     expansions : int
     steered : int
         How often a program sent or steered an agent with `set_goal` or `set_preferred_velocity`: such a run does not follow from its scenario alone.
@@ -101,6 +110,8 @@ class Verdict:
     worst_tick_ms: float = 0.0
     digest: str = ""
     steered: int = 0
+    nudges: int = 0
+    replans: dict[str, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -129,7 +140,7 @@ class Ledger:
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
         self._has_arrived = np.zeros(len(built.population) + 1, dtype=bool)  # by entity
         names = ("steered", "last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
-        self._numbers = dict.fromkeys(names, 0.0)
+        self._numbers = dict.fromkeys((*names, "nudges", *REPLANS), 0.0)
 
     def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
         """Take in one tick."""
@@ -140,6 +151,9 @@ class Ledger:
             self._has_arrived[arrivals["entity"]] = True
             numbers["last_arrival_tick"] = tick
         numbers["symmetries_broken"] += int(np.count_nonzero(events["kind"] == EventKind.SYMMETRY_BROKEN))
+        numbers["nudges"] += counts.get("nudges_on_contact", 0.0) + counts.get("nudges_held_up", 0.0)
+        for name in REPLANS:
+            numbers[name] += counts.get(name, 0.0)
         numbers["strays"] += counts.get("strayed", 0.0)
         numbers["expansions"] += counts.get("expansions", 0.0)
         numbers["overlap_pairs_ticks"] += counts.get("overlaps", 0.0)
@@ -197,6 +211,8 @@ class Ledger:
             worst_tick_ms=worst_tick_ms,
             digest=digest,
             steered=int(numbers["steered"]),
+            nudges=int(numbers["nudges"]),
+            replans={cause: int(numbers[name]) for name, cause in REPLANS.items() if numbers[name]},
         )
 
     def _seconds(self, ticks: float) -> float:

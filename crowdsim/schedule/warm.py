@@ -50,6 +50,17 @@ goals:
 groups:
   - {name: crowd, storey: low, positions: [[3, 1.8], [3, 2.2], [3.6, 2]], goals: [out]}
 """
+_IN_THE_WAY = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 8, 4]}}
+groups:
+  - {name: standing, positions: [[2.41, 2], [4, 2]]}
+  - {name: walking, positions: [[2, 2]], goals: [{point: [7, 2]}]}
+bodies: {nudging: true, replanning: true, replan_cooldown: 0.1}
+"""
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
 _NOTHING_MORE = ("speed_density=none", "navigation=mesh")  # what the warm-up of a model has anyhow
@@ -73,17 +84,19 @@ def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
     for kind in dict.fromkeys(chosen.name for chosen in scenario.navigations):
         _warm_up(f"navigation={kind}")
     if len(scenario.geometry.floor_names) > 1 or scenario.geometry.patches:
-        _warm_up_slopes()
+        _warm_up_scene("floors", _FLOORS)
+    if scenario.bodies.values["nudging"] or scenario.bodies.values["replanning"]:
+        _warm_up_scene("in the way", _IN_THE_WAY)
 
 
-def _warm_up_slopes() -> None:
-    """Have ready what only ground that is not level needs."""
-    if ("floors", False) in _warm or numba.config.DISABLE_JIT:
+def _warm_up_scene(name: str, scene: str) -> None:
+    """Have ready what only some scenarios need: ground that is not level, people who are asked aside."""
+    if (name, False) in _warm or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
 
-    _warm.add(("floors", False))
-    with Simulation(parse_scenario(_FLOORS, file="warm-up"), threads=1, warm=False) as simulation:
+    _warm.add((name, False))
+    with Simulation(parse_scenario(scene, file="warm-up"), threads=1, warm=False) as simulation:
         for _ in range(_TICKS):
             simulation.step()
 

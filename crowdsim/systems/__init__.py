@@ -11,8 +11,11 @@ from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.index import Index
 from crowdsim.systems.integrate import Integrate
+from crowdsim.systems.notice import Notice
+from crowdsim.systems.nudge import Nudge
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
+from crowdsim.systems.replan import Replan
 from crowdsim.systems.retire import Retire
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
@@ -24,9 +27,12 @@ TICK_ORDER: tuple[type[System], ...] = (
     Gates,  # areas open and close
     Depart,  # premovement times run out
     Index,  # sort agents into cells
+    Notice,  # who is held up by somebody who stands
+    Replan,  # who has a way and needs a new one
     Plan,  # search for paths, within the budget
     Follow,  # preferred velocities: to the next corner, or a guess
     SlowDown,  # in a crowd, where a law of speed and density is asked for
+    Nudge,  # who stands in the way steps aside
     BreakSymmetry,  # whom a symmetry holds is turned a little
     Avoid,  # safe velocities
     Integrate,  # tentative positions

@@ -36,7 +36,7 @@ class Avoid(System):
 
     reads = (
         "entity", "group", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "activity", "surface", "layer", "neighbour_reach",
-        "is_driven",
+        "is_driven", "is_yielding",
     )
     writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach", "neighbour_count", "samples")
     counts = ("relaxed", "infeasible")
@@ -55,7 +55,7 @@ class Avoid(System):
         """Show the models the crowd, keep what each chose for its own."""
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
-        active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1)).view(np.uint8)
+        active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding == 1)).view(np.uint8)
         # On slopes in the direction that each likes to go; Integrate keeps the limit in the direction that it goes.
         fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * self.shares_in_plan(tick, agents.preferred_velocity)
         view = CrowdView(

@@ -37,7 +37,7 @@ class Gates(System):
     reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
     writes = (
         "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
-        "corridor_length", "goal_piece", "strays", "path_status", "activity",
+        "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish",
     )  # fmt: skip
     counts = ("closed_areas",)
 

@@ -16,7 +16,8 @@ from crowdsim.navigation.mesh import NavMesh, depth_in_polygon, locate_many
 from crowdsim.navigation.settle import RAYS, settle
 from crowdsim.scenario.geometry import circle_corners
 from crowdsim.scenario.grounds import BuiltGround
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.systems.replan import wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 
@@ -120,6 +121,7 @@ def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Carried, un
     agents.goal_piece[kept] = carried.piece[piece[stays]]
     walks = lost[agents.activity[lost] == AgentState.WALKING]
     world.events.note(tick, EventKind.WAY_LOST, agents.entity[walks], agents.position[walks], agents.corridor_length[walks])
+    wish_to_replan(agents, walks, ReplanCause.WAY_SHUT)
     others = on_corridors.copy()
     others[kept] = False
     agents.corridor_length[others] = 0

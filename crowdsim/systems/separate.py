@@ -20,7 +20,7 @@ class Separate(System):
     parameters : SeparationParameters
     """
 
-    reads = ("position", "tentative_position", "radius", "layer", "surface", "wall_distance")
+    reads = ("position", "tentative_position", "radius", "layer", "surface", "wall_distance", "is_immovable")
     writes = ("tentative_position",)
     counts = ("overlaps_before", "overlaps", "deepest_overlap_m")
 
@@ -37,7 +37,7 @@ class Separate(System):
         self._separator.move_off_walls(agents.position, tentative, agents.radius, polygon, agents.wall_distance, walls, tick.team, free, clear)
         part, heights = self.world.ground_of(free)
         parted = self._separator.separate(
-            free, agents.radius, np.ones(count, dtype=np.uint8), part, polygon, clear, walls, tick.team, pushed, heights,
+            free, agents.radius, 1 - agents.is_immovable, part, polygon, clear, walls, tick.team, pushed, heights,
         )  # fmt: skip
         # Whom nobody pushed goes where it wanted: what walls take of its step is for Walk to say.
         is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])

@@ -12,7 +12,8 @@ from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.tile_build import TileMesh
 from crowdsim.navigation.tiles import Renumbered, TiledMesh
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.systems.replan import wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -93,6 +94,7 @@ def _carry_corridors(world: World, now: Renumbered, piece: NDArray[np.int32], un
             continue
         if agents.activity[row] == AgentState.WALKING:
             world.events.note(world.tick, EventKind.WAY_LOST, agents.entity[row : row + 1], agents.position[row : row + 1], int(agents.corridor_length[row]))
+            wish_to_replan(agents, np.array([row]), ReplanCause.WAY_SHUT)
         agents.path_status[row] = PathStatus.NONE
         agents.corridor_length[row], agents.goal_piece[row], agents.strays[row] = 0, -1, 0
 

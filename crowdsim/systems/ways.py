@@ -16,9 +16,10 @@ from crowdsim.navigation.grid.targets import nearest_pieces, targets_of
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
+from crowdsim.systems.replan import wish_to_replan
 from crowdsim.systems.slices import Budget, SearchTask, search
 from crowdsim.threads import Team
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -79,7 +80,7 @@ class PlanWays(System):
         Of the searches as a task, one for each planner of a world.
     """
 
-    reads = ("entity", "group", "activity", "goal", "position", "radius", "path_status", "path_tick")
+    reads = ("entity", "group", "activity", "goal", "position", "radius", "path_status", "path_tick", "asks_again", "is_yielding")
     writes = ("activity", "path_status", "path_tick", "goal_piece")
     counts = SearchTask.counts
 
@@ -135,6 +136,7 @@ class PlanWays(System):
         is_cut = walkers.cut(before & ~self.planner.grid.walkable(), self.planner.grid.ground, agents.position, team)
         lost = np.flatnonzero(is_cut & mine & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING))
         world.events.note(tick, EventKind.WAY_LOST, agents.entity[lost], agents.position[lost], (walkers.walks.total - walkers.walks.current)[lost])
+        wish_to_replan(agents, lost, ReplanCause.WAY_SHUT)
         agents.path_status[lost] = PathStatus.NONE
         walkers.forget(np.flatnonzero(mine & (agents.path_status == PathStatus.NONE)))
         has_piece = np.flatnonzero(mine & (agents.goal_piece >= 0))
@@ -152,13 +154,13 @@ class PlanWays(System):
         hopeless = rows[piece < 0]
         self._give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
         rows, piece = rows[piece >= 0], piece[piece >= 0]
-        is_new = walkers.ask(rows, planner.target[piece])
+        is_new = walkers.ask(rows, planner.target[piece]) | (agents.asks_again[rows] == 1)
         walkers.walks.target[rows[~is_new]] = planner.target[piece[~is_new]]  # a step at most, for which no way has to be found
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
         rows, piece = rows[is_new], piece[is_new]
         # Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.
         stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
-        stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays)
+        stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
         planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], piece, agents.radius[rows])
 

@@ -37,6 +37,17 @@ class PathStatus(IntEnum):
     STALE = 8
 
 
+class ReplanCause(IntEnum):
+    """Why an agent that had a way asks for a new one."""
+
+    NONE = 0
+    PEOPLE_AHEAD = 1  # somebody moved near the line to its next corner, and somebody who stands cuts that line
+    HELD_UP = 2  # somebody who stands has held it up
+    WAY_SHUT = 3  # its way was closed
+    GOAL_MOVED = 4  # it was sent to another goal
+    PUSHED_OFF = 5  # a wall is in the line to its next corner
+
+
 class Diagnosis(IntEnum):
     """How an avoidance model came to its velocity."""
 
@@ -107,6 +118,17 @@ AGENT_COLUMNS = (
     Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry"),
     Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks"),
     Column("trail", "float64", "m", "positions of the last ten seconds, one a second, as x, y pairs in a ring", width=20),
+    Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside"),
+    Column("held_ticks", "int32", "tick", "for how long somebody who stands has held it up"),
+    Column("is_yielding", "uint8", "", "1 while an agent that stands steps aside"),
+    Column("yield_target", "float64", "m", "where that step ends", width=2),
+    Column("yield_tick", "int64", "tick", "when it began; -1 is never", fill=-1),
+    Column("nudges", "int32", "", "how often it was asked aside"),
+    Column("counted_position", "float64", "m", "where it last counted as having moved", width=2),
+    Column("moved_tick", "int64", "tick", "when that was; far before the first tick if never", fill=-(1 << 40)),
+    Column("replan_wish", "uint8", "", "ReplanCause for which it waits to ask for a new way"),
+    Column("asks_again", "uint8", "", "1 in a tick in which it asks for a new way to the goal that it has one to"),
+    Column("replans", "int32", "", "how often it asked for a new way"),
     Column("is_stuck", "uint8", "", "1 while the net displacement over the last 10 s is below 0.2 m, and the agent wants to walk"),
     Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1),
 )

@@ -34,6 +34,8 @@ class EventKind(IntEnum):
     TILE_ADDED = 25  # the same
     GROUND_LOST = 26  # stands where a tile was taken out, and stays there until it is back; value: number of the tile
     GROUND_BACK = 27  # stands on ground again; value: number of the tile
+    NUDGED = 28  # was asked aside, and goes; value: entity that asked; x, y: where it steps to
+    REPLANNED = 29  # asks for a new way though it had one; value: ReplanCause
     RADIUS_SET = 30  # its body became wider or thinner; value: the new radius, in millimetres
 
 

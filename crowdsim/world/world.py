@@ -68,6 +68,8 @@ class Population:
         When the premovement time ends.
     symmetry_draw : (n,) float64
         One draw in 0..1 for each.
+    is_immovable : (n,) bool
+        Who is never pushed and never asked aside.
     """
 
     key: NDArray[np.uint64]
@@ -81,6 +83,7 @@ class Population:
     maximum_speed: NDArray[np.float64]
     start_tick: NDArray[np.int64]
     symmetry_draw: NDArray[np.float64]
+    is_immovable: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.key)
@@ -233,6 +236,8 @@ class World:
             "maximum_speed": population.maximum_speed,
             "start_tick": population.start_tick,
             "symmetry_draw": population.symmetry_draw,
+            "is_immovable": population.is_immovable,
+            "counted_position": population.position,
             "goal": goal,
             "trail": np.nan,
         }

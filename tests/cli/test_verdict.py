@@ -19,7 +19,7 @@ RESULT: dict[str, Any] = {
     "scenario": "hall", "ended": "time is up", "agents": 40, "arrived": 30, "standing": 12, "arrivals": {"east": 20, "(1, 2) within 0.3 m": 6, "(3, 4) within 0.3 m": 4},
     "not_arrived": 4, "reasons": {"stuck at a wall": 3, "on its way": 1}, "left": [{"agent": "crowd[3]", "x": 1.0, "y": 2.126, "reason": "stuck at a wall", "stuck_for_s": 12.5}],
     "last_arrival_s": 8.5, "simulated_s": 60.0, "wall_s": 2.0, "ticks": 1200, "deepest_overlap_m": 0.000134, "overlap_pairs_ticks": 3, "symmetries_broken": 1, "strays": 2,
-    "steered": 5, "expansions": 12345, "longest_wait_s": 2.5, "ms_per_tick": {"Avoid": 0.5, "Walk": 0.25}, "worst_tick_ms": 3.21, "digest": "0123456789abcdef",
+    "nudges": 1, "replans": {"people ahead": 3, "held up": 1}, "steered": 5, "expansions": 12345, "longest_wait_s": 2.5, "ms_per_tick": {"Avoid": 0.5, "Walk": 0.25}, "worst_tick_ms": 3.21, "digest": "0123456789abcdef",
 }  # fmt: skip
 
 
@@ -34,6 +34,8 @@ standing     12 without a further goal
 overlaps     deepest 0.13 mm
 symmetry     broken once
 pushed away  2 times so far off the way that a new path was asked for
+asked aside  once
+new ways     3 times people ahead, once held up
 steered      5 times by a program
 paths        12,345 expansions, longest wait 2.5 s
 time         2.00 s, 30.0 x real time; worst tick 3.2 ms
@@ -50,7 +52,7 @@ warning: a path request was open for 2.5 s; a larger budget (budget: {work: ...}
 
 def test_lines_with_nothing_to_say_are_left_out():
     quiet = RESULT | {
-        "arrived": 0, "not_arrived": 0, "standing": 40, "left": [], "arrivals": {}, "last_arrival_s": None, "symmetries_broken": 0, "strays": 0, "steered": 0,
+        "arrived": 0, "not_arrived": 0, "standing": 40, "left": [], "arrivals": {}, "last_arrival_s": None, "symmetries_broken": 0, "strays": 0, "steered": 0, "nudges": 0, "replans": {},
         "longest_wait_s": 0.0, "deepest_overlap_m": 0.0, "wall_s": 0.0, "ms_per_tick": {},
     }  # fmt: skip
     assert [name for name, _ in verdict_rows(quiet, 0.05)] == ["ended", "arrived", "standing", "overlaps", "paths", "time"]

@@ -57,6 +57,8 @@ class Crowd:
             "surface": (np.round(position[:, 0]) + 1000).astype(np.int64),
             "layer": np.zeros(count, dtype=np.int32),
             "goal": np.zeros(count, dtype=np.int32),
+            "nudges": self.entity[here].astype(np.int32) % 3,
+            "replans": np.full(count, tick // 2, dtype=np.int32),
             "is_stuck": np.zeros(count, dtype=np.uint8),
         }
         return self.entity[here], position, columns

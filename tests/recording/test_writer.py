@@ -378,11 +378,17 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "RETIRED": 9,
         "STRAYED": 10,
         "GROUND_HELD": 11,
+        "AREA_OPENED": 20,
+        "AREA_CLOSED": 21,
         "WAY_LOST": 22,
+        "PUT_OUT": 23,
         "TILE_REMOVED": 24,
         "TILE_ADDED": 25,
         "GROUND_LOST": 26,
         "GROUND_BACK": 27,
+        "NUDGED": 28,
+        "REPLANNED": 29,
+        "RADIUS_SET": 30,
     }
     assert EVENT_DTYPE.itemsize == 48
 

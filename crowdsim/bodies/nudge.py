@@ -1,0 +1,283 @@
+"""Asking aside: who stands in the way of somebody who walks takes a small step (S2, section 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.geometry.cells import plane_numbers, share_ground, window
+from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.navigation.mesh import make_flood, wall_distance
+from crowdsim.navigation.walk import walk_point
+from crowdsim.tunable import param
+
+FIT_M = 1e-3  # How much nearer than its radius to a wall a place still has room for a body: walking pushes it off by that much.
+STEP_OF_RADIUS = 0.25  # Of a way along a wall every such part of the radius is looked at: gaps a hundredth too narrow may be missed, and stop the walker.
+LEAST_STEP_M = 0.01  # The same for bodies without extent.
+CANDIDATES = 4  # straight away, to the left of that, to the right, and back
+NO_CANDIDATE = -1
+
+
+@dataclass(frozen=True)
+class NudgeParameters:
+    """Who is asked aside, and how far it goes."""
+
+    nudging: bool = param(
+        False, "", source="S2 section 8",
+        why="whether those who stand step aside for those who walk; off, a stander in a doorway keeps it shut unless it is pushed out",
+    )  # fmt: skip
+    nudge_distance: float = param(
+        1.2, "m", above=0.0, high=100.0, source="S2 section 8 (kNudgeDist)",
+        why="how far a stander steps aside: two bodies and a bit; larger opens ways wider and scatters those who stand",
+    )
+    nudge_reached: float = param(
+        0.05, "m", low=0.0, high=10.0, source="S2 section 7 (WALK_THRESHOLD)",
+        why="a step aside is over this near to its end; larger ends it sooner",
+    )
+    nudge_contact: float = param(
+        0.01, "m", low=0.0, high=1.0, source="ours",
+        why="gap up to which bodies count as touching: those that overlapped have been pushed apart by the end of the tick; larger asks before they touch",
+    )  # fmt: skip
+    nudge_patience: float = param(
+        3.0, "s", above=0.0, high=1e6, source="ours",
+        why="after this time a step aside is over wherever it led: others may stand on its end; smaller gives up sooner, larger presses on in a crowd",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HeldParameters:
+    """When somebody who walks counts as held up by somebody who stands."""
+
+    held_share: float = param(
+        1.0 / 3.0, "", low=0.0, high=1.0, source="ours",
+        why="share of its speed, along its way, below which a walker is held up; larger asks those who only slow others down, 0 nobody who is not touched",
+    )  # fmt: skip
+    held_time: float = param(
+        0.5, "s", low=0.0, high=1e6, source="ours",
+        why="for how long it has to be; smaller asks at every dodge, larger lets a way be shut for longer",
+    )  # fmt: skip
+
+
+def count_held(
+    entity: NDArray[np.int64], wants: NDArray[np.bool_], stands: NDArray[np.bool_], velocity: NDArray[np.float64], preferred_velocity: NDArray[np.float64],
+    blocker: NDArray[np.int64], share: float, held: NDArray[np.int32],
+) -> NDArray[np.int32]:  # fmt: skip
+    """Count for how many ticks in a row those who stand have held up those who walk.
+
+    Velocity obstacles keep bodies from touching, so a stander in the way of somebody who avoids it would never be asked aside on contact.
+
+    Parameters
+    ----------
+    entity : (n,) int64
+        Ascending.
+    wants : (n,) bool
+        Who is on its way.
+    stands : (n,) bool
+    velocity, preferred_velocity : (n, 2) float64, m/s
+        Of the last tick.
+    blocker : (n,) int64
+        Of the last tick: entity whose constraint bound the velocity, 0 none, -1 a wall.
+    share : float
+        Of the preferred speed, along the preferred direction, below which one is held up.
+    held : (n,) int32, ticks
+        The count so far.
+
+    Returns
+    -------
+    (n,) int32, ticks
+        One more where the stander named by `blocker`, be it always the same or not, has held the walker up; else 0. Twin: `tests/reference/nudge.py`.
+    """
+    result = np.zeros(len(entity), dtype=np.int32)
+    rows = np.flatnonzero(wants & (blocker > 0))
+    if not len(rows):
+        return result
+    wanted = preferred_velocity[rows]
+    wish = wanted[:, 0] * wanted[:, 0] + wanted[:, 1] * wanted[:, 1]
+    along = velocity[rows, 0] * wanted[:, 0] + velocity[rows, 1] * wanted[:, 1]
+    rows = rows[(along < share * wish) & (wish > 0.0)]
+    by = rows_of_entities(entity, blocker[rows])
+    rows = rows[(by >= 0) & stands[by]]
+    result[rows] = held[rows] + 1
+    return result
+
+
+def rows_of_entities(entity: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the row of each of `wanted`, (k,), in the ascending `entity`, (n,); -1 for who is not there."""
+    place = np.minimum(np.searchsorted(entity, wanted), max(0, len(entity) - 1))
+    return np.where(entity[place] == wanted, place, -1) if len(entity) else np.full(len(wanted), -1, dtype=np.int64)
+
+
+@kernel
+def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands, gap, widest, out):
+    """Find for each stander the walker that touches it and wants to go where it stands.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of rows.
+    cells : Cells
+        Of all rows.
+    radius : (n,) float64, m
+    preferred_velocity : (n, 2) float64, m/s
+    wants, stands : (n,) uint8
+        Who is on its way, and who can be asked aside.
+    gap : float, m
+        Bodies no farther from each other than this touch.
+    widest : float, m
+        Largest radius of all.
+    out : (n,) int64
+        Receives the row of the walker whose centre is nearest, of those equally near the lowest row; -1 where there is none.
+
+    Notes
+    -----
+    Who touches somebody on the way past, and wants away from it, asks nothing. Twin: `tests/reference/nudge.py`.
+    """
+    x, y, row_of_slot, first = cells.x, cells.y, cells.row, cells.start
+    has_heights = cells.z.size > 0
+    for row in range(start, stop):
+        out[row] = -1
+        if stands[row] == 0:
+            continue
+        slot = np.int64(cells.slot[row])
+        here_x, here_y = x[slot], y[slot]
+        nearest = np.inf
+        plane = plane_numbers(cells.origin, cells.shape, cells.plane[slot])
+        reach = radius[row] + widest + gap
+        line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, cells.per_metre, here_x, here_y, reach)
+        while columns > 0:
+            for step in range(line, line + lines):
+                cell = first_cell + (step & row_mask) * table_columns + column
+                for other in range(np.int64(first[cell]), np.int64(first[cell + columns])):
+                    walker = np.int64(row_of_slot[other])
+                    if wants[walker] == 0 or walker == row:
+                        continue
+                    dx, dy = here_x - x[other], here_y - y[other]
+                    away = np.sqrt(dx * dx + dy * dy)
+                    if away > radius[row] + radius[walker] + gap or away > nearest or (away == nearest and walker > out[row]):
+                        continue
+                    # On one spot nobody's way is past: then wanting to go anywhere is enough.
+                    if preferred_velocity[walker, 0] * dx + preferred_velocity[walker, 1] * dy <= 0.0 and away > 0.0:
+                        continue
+                    if has_heights and not share_ground(cells.z, cells.slope_x, cells.slope_y, cells.step, slot, other, -dx, -dy):
+                        continue
+                    nearest, out[row] = away, walker
+            column, columns, wrapped = 0, wrapped, 0
+
+
+@kernel
+def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, target, choice):
+    """Choose where standers step aside to: the first of four places at some distance that can be walked to straight.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of rows.
+    mesh : NavMesh
+    polygon : (k,) int64
+        Polygon under each stander.
+    position : (k, 2) float64, m
+    radius : (k,) float64, m
+    away : (k, 2) float64
+        Unit vector from whoever asks to the stander.
+    distance : float, m, > 0
+    target : (k, 2) float64, m
+        Receives the places.
+    choice : (k,) int64
+        Receives 0 for straight away, 1 for 90 degrees to the left of it, 2 for 90 degrees to the right, 3 for back; -1 where all are refused.
+
+    Notes
+    -----
+    A place can be walked to if the body keeps clear of walls all the way: a place behind a thin wall is walkable ground too, and useless. Other agents do not
+    count (S2). Source: S2, section 8. Twin: `tests/reference/nudge.py`.
+    """
+    if start == stop:
+        return
+    flood, state, crossed = make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64)
+    for row in range(start, stop):
+        ux, uy = away[row, 0] * distance, away[row, 1] * distance
+        x, y = position[row, 0], position[row, 1]
+        target[row, 0], target[row, 1], choice[row] = x, y, NO_CANDIDATE
+        for candidate in range(CANDIDATES):
+            if candidate == 0:
+                dx, dy = ux, uy
+            elif candidate == 1:
+                dx, dy = -uy, ux
+            elif candidate == 2:
+                dx, dy = uy, -ux
+            else:
+                dx, dy = -ux, -uy
+            if is_clear_way(mesh, polygon[row], x, y, x + dx, y + dy, radius[row], flood, state, crossed):
+                target[row, 0], target[row, 1], choice[row] = x + dx, y + dy, candidate
+                break
+
+
+@kernel
+def find_blocked_lines(start, stop, asked, mesh, polygon, position, to, radius, out):
+    """Find out whose straight line to a point walls are in.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of `asked`.
+    asked : (k,) int64
+        Rows of the agents.
+    mesh : NavMesh
+    polygon : (n,) int64
+    position, to : (n, 2) float64, m
+        Ends of the lines of all agents.
+    radius : (n,) float64, m
+    out : (k,) uint8
+        Receives 1 where the body does not get there straight; see `is_clear_way`.
+
+    Notes
+    -----
+    Twin: `tests/reference/nudge.py`.
+    """
+    if start == stop:
+        return
+    flood, state, crossed = make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64)
+    for query in range(start, stop):
+        row = asked[query]
+        is_clear = is_clear_way(mesh, polygon[row], position[row, 0], position[row, 1], to[row, 0], to[row, 1], radius[row], flood, state, crossed)
+        out[query] = 0 if is_clear else 1
+
+
+@lean_kernel
+def is_clear_way(mesh, polygon, x, y, to_x, to_y, radius, flood, state, crossed):
+    """Tell whether a body can go straight from one place on the mesh to another, keeping clear of walls and on the ground.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    polygon : int
+        Under the first place.
+    x, y, to_x, to_y, radius : float, m
+    flood : Flood
+    state : (3,) int64
+    crossed : (0,) int64
+        Scratch; see `crowdsim.navigation.walk.walk_point`.
+
+    Returns
+    -------
+    bool
+
+    Notes
+    -----
+    Where nothing is near, a few distances to walls answer for the whole way; beside a wall it is looked at in short steps.
+    Twin: `tests/reference/nudge.py`.
+    """
+    length = np.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y))
+    state[0], state[1], state[2] = polygon, 0, 0
+    at_x, at_y, gone = x, y, 0.0
+    while gone < length:
+        clear = wall_distance(mesh, state[0], at_x, at_y, radius + length, flood)
+        if clear < radius - FIT_M and gone > 0.0:
+            return False
+        gone = min(length, gone + max(clear - radius, STEP_OF_RADIUS * radius, LEAST_STEP_M))
+        share = gone / length
+        at_x, at_y = walk_point(mesh, state, crossed, at_x, at_y, x + share * (to_x - x), y + share * (to_y - y))
+        if state[2] == 1:
+            return False
+    return wall_distance(mesh, state[0], at_x, at_y, radius + length, flood) >= radius - FIT_M

@@ -1,0 +1,63 @@
+"""Notice: who is held up by somebody who stands."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.bodies.nudge import HeldParameters, count_held
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentColumns, AgentState
+from crowdsim.world.world import World
+
+
+def standing(agents: AgentColumns) -> NDArray[np.bool_]:
+    """Return (n,) bool: who stands, for want of a goal, of a way, or of its time; those who step aside do not."""
+    stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
+    return stays & (agents.is_yielding == 0) & (agents.is_driven == 0)
+
+
+def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:
+    """Return (n,) bool: who walks, or steps aside."""
+    return (agents.activity == AgentState.WALKING) | (agents.is_yielding == 1)
+
+
+def ticks_of(seconds: float, tick_length: float) -> int:
+    """Return a time in ticks, rounded up; what is a millionth of a tick more is rounding."""
+    return max(0, int(np.ceil(seconds / tick_length - 1e-6)))
+
+
+class Notice(System):
+    """Count for how long walkers have been held up by standers, for Replan and Nudge; for nobody else.
+
+    Parameters
+    ----------
+    world : World
+    parameters : HeldParameters
+    is_wanted : bool
+        Whether anybody asks.
+    """
+
+    reads = ("entity", "activity", "is_driven", "is_yielding", "velocity", "preferred_velocity", "blocker", "held_ticks")
+    writes = ("held_ticks",)
+    counts = ("held_up",)
+
+    def __init__(self, world: World, parameters: HeldParameters, is_wanted: bool) -> None:
+        super().__init__(world)
+        self.parameters, self.is_wanted = parameters, is_wanted
+
+    def process(self, tick: Tick) -> None:
+        """Look at what the last tick came to."""
+        agents = self.world.agents
+        tick.counts["held_up"] = 0.0
+        if not self.is_wanted:
+            return
+        stands = standing(agents)
+        if not np.any(stands):
+            agents.held_ticks[:] = 0
+            return
+        agents.held_ticks[:] = count_held(
+            agents.entity, on_their_way(agents), stands, agents.velocity, agents.preferred_velocity, agents.blocker, self.parameters.held_share,
+            agents.held_ticks,
+        )  # fmt: skip
+        tick.counts["held_up"] = self.count_of(agents.held_ticks > 0)

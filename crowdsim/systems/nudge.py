@@ -1,0 +1,148 @@
+"""Nudge: those who stand in the way of others step aside."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.bodies.nudge import NudgeParameters, choose_aside, find_touching, rows_of_entities
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.notice import on_their_way, standing, ticks_of
+from crowdsim.world.columns import AgentState
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+
+class Nudge(System):
+    """Ask standers aside whom a walker touches, or who hold one up, and lead those who step aside (SYSTEMS C3).
+
+    Who is asked, by whom, and where it goes follows from where everybody was when the tick began. Somebody who steps aside is on its way as well: it asks those
+    aside who stand in its own way. Afterwards it stands, or waits, at the new place.
+
+    Parameters
+    ----------
+    world : World
+    parameters : NudgeParameters
+    held_time : float, s
+        For how long a walker has to be held up.
+    tick_length : float, s
+    """
+
+    reads = (
+        "entity", "activity", "is_driven", "is_immovable", "is_yielding", "yield_target", "yield_tick", "held_ticks", "blocker", "position", "radius",
+        "preferred_velocity", "desired_speed", "surface", "nudges",
+    )
+    writes = ("is_yielding", "yield_target", "yield_tick", "nudges", "preferred_velocity", "next_corner")
+    counts = ("nudges_on_contact", "nudges_held_up", "nudges_refused", "yielding")
+
+    def __init__(self, world: World, parameters: NudgeParameters, held_time: float, tick_length: float) -> None:
+        super().__init__(world)
+        self.parameters = parameters
+        self.held_ticks = max(1, ticks_of(held_time, tick_length))
+        self.patience = ticks_of(parameters.nudge_patience, tick_length)
+
+    def process(self, tick: Tick) -> None:
+        """End the steps that are done, begin new ones, lead all."""
+        agents = self.world.agents
+        tick.counts.update(dict.fromkeys(self.counts, 0.0))
+        if not self.parameters.nudging or not len(agents):
+            return
+        self._end(tick)
+        stands = standing(agents) & (agents.is_immovable == 0)
+        if np.any(stands):
+            self._ask(tick, stands)
+        self._lead(tick)
+
+    def _end(self, tick: Tick) -> None:
+        """Let those stand again who are there, who have tried for long enough, or who walk by now."""
+        agents = self.world.agents
+        rest = agents.yield_target - agents.position
+        is_there = np.hypot(rest[:, 0], rest[:, 1]) <= self.parameters.nudge_reached
+        may = (agents.is_yielding == 1) & (agents.activity != AgentState.WALKING) & (agents.is_driven == 0)
+        goes_on = may & ~is_there & (tick.number - agents.yield_tick < self.patience)
+        agents.is_yielding[:] = goes_on
+
+    def _ask(self, tick: Tick, stands: NDArray[np.bool_]) -> None:
+        """Ask aside whom somebody touches, else whom somebody has been held up by for long enough: the nearest asks, of those equally near the first."""
+        agents = self.world.agents
+        walker, touches = self._touching(tick, stands)
+        self._holding_up(stands, walker)
+        asked = np.flatnonzero(walker >= 0)
+        if not len(asked):
+            return
+        by = walker[asked]
+        target, goes = self._places(tick, asked, self._away(asked, by))
+        # Whoever asks from the side of a corridor points all four ways at walls: then the way that it goes counts, which leads along the corridor.
+        refused = np.flatnonzero(~goes)
+        if len(refused):
+            target[refused], goes[refused] = self._places(tick, asked[refused], self._own_way(by[refused]))
+        rows = asked[goes]
+        agents.is_yielding[rows], agents.yield_target[rows], agents.yield_tick[rows] = 1, target[goes], tick.number
+        agents.nudges[rows] += 1
+        tick.counts["nudges_on_contact"] = self.count_of(touches[rows])
+        tick.counts["nudges_held_up"] = self.count_of(~touches[rows])
+        tick.counts["nudges_refused"] = self.count_of(~goes)
+        self.world.events.note(tick.number, EventKind.NUDGED, agents.entity[rows], target[goes], agents.entity[by[goes]])
+
+    def _places(self, tick: Tick, asked: NDArray[np.int64], away: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return where those who are asked can go, (k, 2), m, and who can; see `choose_aside`."""
+        agents = self.world.agents
+        target, choice = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.int64)
+        tick.team.run(
+            choose_aside, len(asked), self.world.mesh, self.world.polygons()[asked], agents.position[asked], agents.radius[asked], away,
+            float(self.parameters.nudge_distance), target, choice,
+        )  # fmt: skip
+        return target, choice >= 0
+
+    def _touching(self, tick: Tick, stands: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return for each stander the walker that touches it, -1 for none, and where there is one."""
+        agents = self.world.agents
+        assert tick.cells is not None, "Index runs before Nudge"
+        walker = np.empty(len(agents), dtype=np.int64)
+        tick.team.run(
+            find_touching, len(agents), tick.cells, agents.radius, agents.preferred_velocity, on_their_way(agents).view(np.uint8), stands.view(np.uint8),
+            float(self.parameters.nudge_contact), float(agents.radius.max()), walker,
+        )
+        return walker, walker >= 0
+
+    def _holding_up(self, stands: NDArray[np.bool_], walker: NDArray[np.int64]) -> None:
+        """Add to `walker` who has been held up for long enough by a stander that nobody touches."""
+        agents = self.world.agents
+        held = np.flatnonzero(agents.held_ticks >= self.held_ticks)
+        by = rows_of_entities(agents.entity, agents.blocker[held])
+        counts = (by >= 0) & stands[by]
+        counts &= walker[by] < 0
+        held, by = held[counts], by[counts]
+        way = agents.position[by] - agents.position[held]
+        order = np.lexsort((held, np.hypot(way[:, 0], way[:, 1]), by))
+        first = np.flatnonzero(np.diff(by[order], prepend=-1))
+        walker[by[order][first]] = held[order][first]
+
+    def _away(self, asked: NDArray[np.int64], by: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return unit vectors from those who ask to those asked; where both are on one spot, the way that the asker goes."""
+        away = self.world.agents.position[asked] - self.world.agents.position[by]
+        length = np.hypot(away[:, 0], away[:, 1])
+        same = length == 0.0
+        return np.where(same[:, None], self._own_way(by), away / np.where(same, 1.0, length)[:, None])
+
+    def _own_way(self, by: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return unit vectors of where agents want to go; along x for those who want nowhere."""
+        wish = self.world.agents.preferred_velocity[by]
+        length = np.hypot(wish[:, 0], wish[:, 1])
+        none = length == 0.0
+        return np.where(none[:, None], np.array([1.0, 0.0]), wish / np.where(none, 1.0, length)[:, None])
+
+    def _lead(self, tick: Tick) -> None:
+        """Set the preferred velocities of those who step aside: straight to the place, and no farther."""
+        agents = self.world.agents
+        rows = np.flatnonzero(agents.is_yielding == 1)
+        tick.counts["yielding"] = float(len(rows))
+        if not len(rows):
+            return
+        rest = agents.yield_target[rows] - agents.position[rows]
+        length = np.hypot(rest[:, 0], rest[:, 1])
+        speed = np.minimum(agents.desired_speed[rows], length / tick.length)
+        agents.preferred_velocity[rows] = rest * (speed / np.maximum(length, 1e-300))[:, None]
+        if not self.world.is_level:
+            agents.preferred_velocity[rows] *= self.shares_in_plan(tick, agents.preferred_velocity)[rows, None]
+        agents.next_corner[rows] = agents.yield_target[rows]

@@ -1,0 +1,165 @@
+"""Replan: agents that have a way ask for a new one, when there is a cause and not too often."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.avoidance.model import WALL
+from crowdsim.bodies.nudge import find_blocked_lines
+from crowdsim.bodies.replan import ReplanParameters, find_near_lines
+from crowdsim.geometry.cells import CellIndex, Cells
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+_COUNTED = {
+    ReplanCause.PEOPLE_AHEAD: "replans_people_ahead", ReplanCause.HELD_UP: "replans_held_up", ReplanCause.WAY_SHUT: "replans_way_shut",
+    ReplanCause.GOAL_MOVED: "replans_goal_moved", ReplanCause.PUSHED_OFF: "replans_pushed_off",
+}  # fmt: skip
+_CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
+
+
+def wish_to_replan(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], cause: ReplanCause) -> None:
+    """Note that agents want a new way to their goal.
+
+    `Replan` grants the wish in its next turn to those who walk and have a way, and to nobody sooner than a cooldown after its last way came. The latest cause
+    is the one that is counted. A wish is forgotten when the agent gets a way for another reason, or stands.
+
+    Parameters
+    ----------
+    agents : AgentColumns
+    rows : (k,) int or (n,) bool
+    cause : ReplanCause
+    """
+    agents.replan_wish[rows] = cause
+
+
+class Replan(System):
+    """Let agents ask for new ways: because of people ahead, when held up, when a way was shut or a goal moved (SYSTEMS C4).
+
+    Every agent looks ahead once in a cooldown, all at different ticks. If somebody near the line to its next corner has moved since it last looked,
+    and somebody who stands cuts that line, it wants a new way. So does who is bound by a wall that is in that line: it was pushed off its way.
+
+    Parameters
+    ----------
+    world : World
+    parameters : ReplanParameters
+    held_time : float, s
+        For how long a walker has to be held up.
+    obstacle_share : float
+        Share of its radius in which a stander cuts a line: that which searches go round.
+    heeds_people : (groups,) bool
+        Whose searches go round those who stand. Where they do not, another search because of people ahead would find the same way, and none is made.
+    tick_length : float, s
+    """
+
+    reads = (
+        "entity", "group", "activity", "goal", "path_status", "path_tick", "is_driven", "is_yielding", "held_ticks", "position", "next_corner",
+        "radius", "surface", "layer", "blocker", "counted_position", "moved_tick", "replan_wish", "replans",
+    )
+    writes = ("path_status", "counted_position", "moved_tick", "replan_wish", "asks_again", "replans")
+    counts = ("replan_triggers", "replan_cuts", *_COUNTED.values())
+
+    def __init__(
+        self, world: World, parameters: ReplanParameters, held_time: float, obstacle_share: float, heeds_people: NDArray[np.bool_],
+        tick_length: float,
+    ) -> None:  # fmt: skip
+        super().__init__(world)
+        self.parameters, self.obstacle_share, self.heeds_people = parameters, obstacle_share, heeds_people
+        self.held_ticks = max(1, ticks_of(held_time, tick_length))
+        self.cooldown = max(1, ticks_of(parameters.replan_cooldown, tick_length))
+        self._standing = CellIndex(_CELL_M)
+
+    def process(self, tick: Tick) -> None:
+        """Look for causes, grant wishes."""
+        agents = self.world.agents
+        tick.counts.update(dict.fromkeys(self.counts, 0.0))
+        agents.asks_again[:] = 0
+        if not (self.parameters.replanning or np.any(agents.replan_wish)):
+            return
+        walks = (agents.activity == AgentState.WALKING) & (agents.goal >= 0) & (agents.is_driven == 0)
+        walks &= (agents.path_status >= PathStatus.FOUND) & (agents.path_status <= PathStatus.NEAREST_REACHABLE)
+        if self.parameters.replanning:
+            self._look(tick, walks)
+        self._grant(tick, walks)
+
+    def _look(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
+        """Find out who has somebody, or a wall, in its way."""
+        agents = self.world.agents
+        got = agents.position - agents.counted_position
+        has_moved = got[:, 0] * got[:, 0] + got[:, 1] * got[:, 1] >= self.parameters.replan_moved * self.parameters.replan_moved
+        np.copyto(agents.counted_position, agents.position, where=has_moved[:, None])
+        np.copyto(agents.moved_tick, tick.number, where=has_moved)
+        due = np.flatnonzero(walks & ((tick.number + agents.entity) % self.cooldown == 0))
+        if len(due):
+            wish_to_replan(agents, self._blocked(tick, due[agents.blocker[due] == WALL]), ReplanCause.PUSHED_OFF)
+            due = due[self._somebody_moved(tick, due)]
+            tick.counts["replan_triggers"] = float(len(due))
+            due = due[self._somebody_stands(tick, due)]
+            tick.counts["replan_cuts"] = float(len(due))
+            wish_to_replan(agents, due[self.heeds_people[agents.group[due]]], ReplanCause.PEOPLE_AHEAD)
+        wish_to_replan(agents, walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE), ReplanCause.HELD_UP)
+
+    def _blocked(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of some agents that have a wall in the line to their next corner."""
+        agents = self.world.agents
+        is_blocked = np.empty(len(rows), dtype=np.uint8)
+        tick.team.run(
+            find_blocked_lines, len(rows), rows, self.world.mesh, self.world.polygons(), agents.position, agents.next_corner, agents.radius, is_blocked,
+        )  # fmt: skip
+        return rows[is_blocked == 1]
+
+    def _somebody_moved(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (k,) bool: near whose line somebody has moved since it last looked; looks are a cooldown apart."""
+        agents = self.world.agents
+        assert tick.cells is not None, "Index runs before Replan"
+        reach = np.where(tick.number - agents.moved_tick < self.cooldown, self.parameters.replan_trigger, -1.0)
+        planes = tick.cells.plane[tick.cells.slot[rows]]
+        return self._near(tick, rows, planes, tick.cells, np.arange(len(agents)), reach)
+
+    def _somebody_stands(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (k,) bool: whose line somebody who stands cuts."""
+        agents = self.world.agents
+        stands = np.flatnonzero(standing(agents))
+        if not len(rows) or not len(stands):
+            return np.zeros(len(rows), dtype=np.bool_)
+        cells = self._standing.build(agents.position[stands], np.zeros(len(stands), dtype=np.int32))
+        return self._near(tick, rows, np.zeros(len(rows), dtype=np.int32), cells, stands, self.obstacle_share * agents.radius[stands])
+
+    def _near(
+        self, tick: Tick, rows: NDArray[np.int64], planes: NDArray[np.int32], cells: Cells, owner: NDArray[np.int64], reach: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Return (k,) bool: near whose line to its next corner somebody of some others is; see `find_near_lines`."""
+        agents = self.world.agents
+        part, heights = self.world.ground_of(agents.position)
+        height, slope, step = (heights.z, heights.slope, heights.step) if heights is not None else (np.zeros(0), np.zeros((0, 2)), np.inf)
+        is_near = np.empty(len(rows), dtype=np.uint8)
+        tick.team.run(
+            find_near_lines, len(rows), rows, planes, agents.position, agents.next_corner, part, height, slope, float(step), cells, owner, reach,
+            max(0.0, float(reach.max())), is_near, at_least=256,
+        )  # fmt: skip
+        return is_near.view(np.bool_)
+
+    def _grant(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
+        """Let those ask again who want to, and whose last way is a cooldown old; who was sent elsewhere, or lost its way, asks already."""
+        agents = self.world.agents
+        if not np.any(agents.replan_wish):
+            return
+        asks_already = (agents.replan_wish == ReplanCause.WAY_SHUT) & (agents.path_status == PathStatus.NONE)
+        sent = (agents.replan_wish == ReplanCause.GOAL_MOVED) | asks_already
+        agents.replan_wish[~walks & ~sent] = ReplanCause.NONE
+        granted = (agents.replan_wish != ReplanCause.NONE) & walks & ~sent & (tick.number - agents.path_tick >= self.cooldown)
+        agents.asks_again[granted] = 1
+        agents.path_status[granted] = PathStatus.NONE
+        counted = np.flatnonzero(granted | sent)
+        if not len(counted):
+            return
+        causes = agents.replan_wish[counted]
+        for cause, name in _COUNTED.items():
+            tick.counts[name] = self.count_of(causes == cause)
+        agents.replans[counted] += 1
+        self.world.events.note(tick.number, EventKind.REPLANNED, agents.entity[counted], agents.position[counted], causes)
+        agents.replan_wish[counted] = ReplanCause.NONE

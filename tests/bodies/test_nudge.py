@@ -1,0 +1,175 @@
+"""Who is asked aside and where it goes; who is ahead (SYSTEMS C3, C4)."""
+
+import numpy as np
+import pytest
+import shapely
+
+from crowdsim.bodies.nudge import choose_aside, count_held, find_blocked_lines, find_touching, rows_of_entities
+from crowdsim.bodies.replan import find_near_lines
+from crowdsim.geometry.cells import CellIndex, Heights
+from crowdsim.navigation.build import build_mesh
+from crowdsim.threads import Team
+from tests.navigation.worlds import free_points, located, random_ground, rooms
+from tests.reference import nudge as twin
+
+DISTANCE = 1.2
+
+
+def aside(ground, position, radius, away, *, threads=1):
+    mesh = build_mesh(ground).mesh
+    position, away = np.array(position, dtype=float), np.array(away, dtype=float)
+    target, choice = np.empty_like(position), np.empty(len(position), dtype=np.int64)
+    polygon = located(mesh, position).astype(np.int64)
+    Team(threads).run(choose_aside, len(position), mesh, polygon, position, np.full(len(position), float(radius)), away, DISTANCE, target, choice, at_least=1)
+    return target, choice
+
+
+def crowd(seed, count=60, size=6.0):
+    rng = np.random.default_rng(seed)
+    position = rng.uniform(0.0, size, (count, 2))
+    position[1] = position[0]  # two on one spot
+    wants = rng.random(count) < 0.5
+    stands = ~wants & (rng.random(count) < 0.8)
+    return {
+        "position": position, "layer": rng.integers(0, 2, count).astype(np.int32), "radius": rng.uniform(0.15, 0.4, count),
+        "preferred": np.where(wants[:, None], rng.normal(0.0, 1.0, (count, 2)), 0.0), "wants": wants, "stands": stands,
+    }  # fmt: skip
+
+
+def touching(who, gap=0.02, threads=1, heights=None):
+    cells = CellIndex(1.0).build(who["position"], who["layer"], heights=heights)
+    out = np.empty(len(who["radius"]), dtype=np.int64)
+    Team(threads).run(
+        find_touching, len(out), cells, who["radius"], who["preferred"], who["wants"].view(np.uint8), who["stands"].view(np.uint8), gap,
+        float(who["radius"].max()), out, at_least=1,
+    )  # fmt: skip
+    return out
+
+
+def test_a_stander_in_the_open_goes_straight_away_from_who_asks():
+    target, choice = aside(shapely.box(-5, -5, 5, 5), [(0.0, 0.0)], 0.25, [(0.6, 0.8)])
+    assert choice.tolist() == [0] and target[0] == pytest.approx([0.72, 0.96])
+
+
+@pytest.mark.parametrize(
+    ("room", "expected", "place"),
+    [
+        ((-0.5, -2, 0.5, 2), 1, (0.0, 1.2)),  # walls ahead and behind
+        ((-0.5, -2, 0.5, 0.5), 2, (0.0, -1.2)),  # nor is there room to the left
+        ((-2, -0.5, 0.5, 0.5), 3, (-1.2, 0.0)),  # only the way back is left
+        ((-0.5, -0.5, 0.5, 0.5), -1, (0.0, 0.0)),  # shut in
+    ],
+)
+def test_the_four_places_are_tried_in_their_order(room, expected, place):
+    target, choice = aside(shapely.box(*room), [(0.0, 0.0)], 0.25, [(1.0, 0.0)])
+    assert choice.tolist() == [expected] and target[0] == pytest.approx(place)
+
+
+def test_nobody_is_sent_through_a_thin_wall():
+    ground = shapely.box(-3, -3, 3, 3).difference(shapely.box(0.5, -1, 0.52, 1))
+    assert ground.covers(shapely.Point(1.2, 0)), "straight away is walkable ground, behind the wall"
+    _, choice = aside(ground, [(0.0, 0.0)], 0.25, [(1.0, 0.0)])
+    assert choice.tolist() == [1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_choose_aside_agrees_with_its_twin(seed):
+    ground = rooms(seed) if seed % 2 else random_ground(seed)
+    rng = np.random.default_rng(seed)
+    radius = 0.2
+    points, _ = free_points(ground, radius, 40, rng)
+    points = np.array(points)
+    angle = rng.uniform(0.0, 7.0, len(points))
+    away = np.column_stack([np.cos(angle), np.sin(angle)])
+    target, choice = aside(ground, points, radius, away)
+    again, same = aside(ground, points, radius, away, threads=3)
+    assert np.array_equal(target, again) and np.array_equal(choice, same)
+    compared = 0
+    for row, (point, unit) in enumerate(zip(points, away)):
+        # Ways that graze a wall by less than the tolerances of the kernel may go either way.
+        answers = {twin.choose_aside(ground, point, width, unit, DISTANCE)[0] for width in (0.98 * radius - 0.002, radius + 0.001)}
+        if len(answers) == 1:
+            compared += 1
+            number, place = twin.choose_aside(ground, point, radius, unit, DISTANCE)
+            assert choice[row] == number and target[row] == pytest.approx(place, abs=1e-12)
+    assert compared > 0.7 * len(points)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lines_with_walls_in_them_are_found_as_by_the_twin(seed):
+    ground, rng, radius = rooms(seed), np.random.default_rng(seed), 0.2
+    mesh = build_mesh(ground).mesh
+    points = np.array(free_points(ground, radius, 60, rng)[0])
+    to = points[rng.permutation(len(points))]
+    out, rows = np.empty(len(points), dtype=np.uint8), np.arange(len(points))
+    Team(2).run(
+        find_blocked_lines, len(points), rows, mesh, located(mesh, points).astype(np.int64), points, to, np.full(len(points), radius), out, at_least=1
+    )
+    clear = np.array([twin.clearance_of_line(ground, a, b) for a, b in zip(points, to)])
+    assert np.all(out[clear > radius + 0.001] == 0) and np.all(out[clear < 0.98 * radius - 0.002] == 1)
+    assert 0 < out.sum() < len(out)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_find_touching_agrees_with_its_twin(seed):
+    who = crowd(seed)
+    expected = twin.find_touching(**who, gap=0.02)
+    assert touching(who).tolist() == expected == touching(who, threads=3).tolist()
+    assert max(expected) >= 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_who_asks_does_not_depend_on_the_order_of_rows(seed):
+    who = crowd(seed)
+    who["position"][1] += 0.3  # where two are on one spot the row, which is the entity's, decides
+    order = np.random.default_rng(seed).permutation(len(who["radius"]))
+    before, after = touching(who), touching({name: array[order] for name, array in who.items()})
+    assert [order[walker] if walker >= 0 else -1 for walker in after] == before[order].tolist()
+
+
+def test_who_leaves_a_stander_behind_asks_nothing():
+    who = {
+        "position": np.array([[0.0, 0.0], [0.4, 0.0]]), "layer": np.zeros(2, dtype=np.int32), "radius": np.full(2, 0.2),
+        "preferred": np.array([[0.0, 0.0], [1.0, 0.0]]), "wants": np.array([False, True]), "stands": np.array([True, False]),
+    }  # fmt: skip
+    assert touching(who).tolist() == [-1, -1]
+    who["preferred"][1] = -1.0, 0.0
+    assert touching(who).tolist() == [1, -1]
+    heights = Heights(np.array([0.0, 3.0]), np.zeros((2, 2)), 1.0)
+    assert touching(who, heights=heights).tolist() == [-1, -1], "one is on the floor above"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_count_held_agrees_with_its_twin(seed):
+    rng = np.random.default_rng(seed)
+    entity = np.unique(rng.integers(1, 900, 500))
+    count = len(entity)
+    wants = rng.random(count) < 0.6
+    held = rng.integers(0, 9, count).astype(np.int32)
+    arguments = entity, wants, ~wants & (rng.random(count) < 0.7), rng.normal(0, 0.3, (count, 2)), rng.normal(0, 1, (count, 2)), rng.integers(-1, 900, count), 1 / 3
+    found = count_held(*arguments, held)
+    assert found.tolist() == twin.count_held(*arguments, held) and found.any() and not found.all()
+
+
+def test_entities_are_looked_up_and_those_who_left_are_not_there():
+    assert rows_of_entities(np.array([2, 5, 9]), np.array([9, 1, 5, 6, 70, -1])).tolist() == [2, -1, 1, -1, -1, -1]
+    assert rows_of_entities(np.array([], dtype=np.int64), np.array([3])).tolist() == [-1]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_find_near_lines_agrees_with_its_twin(seed):
+    rng = np.random.default_rng(seed)
+    count = 50
+    position, to = rng.uniform(0, 30, (count, 2)), rng.uniform(0, 30, (count, 2))
+    to[3] = position[3]  # a line without length
+    part = rng.integers(0, 2, count).astype(np.int32)
+    others = np.sort(rng.choice(count, 25, replace=False))
+    reach = rng.uniform(0.1, 1.8, 25)
+    cells = CellIndex(2.0).build(position[others], np.zeros(25, dtype=np.int32))
+    rows, out = np.arange(count), np.empty(count, dtype=np.uint8)
+    Team(2).run(
+        find_near_lines, count, rows, np.zeros(count, dtype=np.int32), position, to, part, np.zeros(0), np.zeros((0, 2)), np.inf, cells, others, reach,
+        float(reach.max()), out, at_least=1,
+    )  # fmt: skip
+    assert out.astype(bool).tolist() == [bool(twin.find_near_lines(row, position, to, part, others, reach)) for row in rows]
+    assert 0 < out.sum() < count
