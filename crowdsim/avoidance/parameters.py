@@ -23,10 +23,10 @@ class Sight:
     )
 
 
-def wall_horizon() -> Any:
-    """Return the field of a time horizon for walls."""
+def wall_horizon(default: float = 0.5) -> Any:
+    """Return the field of a time horizon for walls (s)."""
     return param(
-        0.5, "s", above=0.0, high=60.0, source="ours; S1, Geometric vs. Sampling: a horizon of their own lets agents walk close to walls",
+        default, "s", above=0.0, high=60.0, source="ours; S1, Geometric vs. Sampling: a horizon of their own lets agents walk close to walls",
         why="how long a velocity is to stay clear of walls; larger slows down far before a wall and cannot use narrow doors, smaller brakes late",
     )
 

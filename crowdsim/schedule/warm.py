@@ -13,6 +13,7 @@ import numpy as np
 
 from crowdsim.avoidance.registry import origin_of
 from crowdsim.bodies.separate import Separator
+from crowdsim.navigation.corridors import join_guess
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 
@@ -61,9 +62,22 @@ groups:
   - {name: walking, positions: [[2, 2]], goals: [{point: [7, 2]}]}
 bodies: {nudging: true, replanning: true, replan_cooldown: 0.1}
 """
+_DOOR = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 8, 4]}, areas: [{name: door, area: {box: [3.9, 0, 4.1, 4]}}]}
+events: [{at: 0.3, close: door}, {at: 0.6, open: door}]
+groups:
+  - {name: in_the_door, positions: [[4, 1]], goals: [{point: [7, 1]}]}
+  - {name: on_the_mesh, positions: [[1, 1], [6, 2]], goals: [{point: [7, 2]}]}
+  - {name: over_cells, positions: [[1, 3]], goals: [{point: [7, 3]}], navigation: grid}
+"""
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
 _NOTHING_MORE = ("speed_density=none", "navigation=mesh")  # what the warm-up of a model has anyhow
+_NO_WAY = np.zeros(0, dtype=np.int32)
 _warm: set[tuple[str, bool]] = set()
 
 
@@ -83,14 +97,16 @@ def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
     _warm_up(f"speed_density={scenario.speed_density.name}")
     for kind in dict.fromkeys(chosen.name for chosen in scenario.navigations):
         _warm_up(f"navigation={kind}")
-    if len(scenario.geometry.floor_names) > 1 or scenario.geometry.patches:
+    if len(scenario.geometry.floor_names) > 1 or scenario.geometry.patches or scenario.geometry.named_speeds:
         _warm_up_scene("floors", _FLOORS)
+    if scenario.geometry.areas:
+        _warm_up_scene("door", _DOOR)
     if scenario.bodies.values["nudging"] or scenario.bodies.values["replanning"]:
         _warm_up_scene("in the way", _IN_THE_WAY)
 
 
 def _warm_up_scene(name: str, scene: str) -> None:
-    """Have ready what only some scenarios need: ground that is not level, people who are asked aside."""
+    """Have ready what only some scenarios need: ground that is not level or not even, people who are asked aside, doors."""
     if (name, False) in _warm or numba.config.DISABLE_JIT:
         return
     from crowdsim.schedule.simulation import Simulation
@@ -115,6 +131,9 @@ def _warm_up(setting: str, explaining: bool = False) -> None:
             avoid.explained = np.ones(scene.agent_count, dtype=np.bool_)
         for _ in range(_TICKS):
             simulation.step()
+        world, agents = simulation.world, simulation.world.agents
+        block = agents.corridor_start[0], agents.corridor_length[0], agents.corridor_capacity[0]
+        join_guess(world.mesh, world.corridors.cells, *block, _NO_WAY)  # few guesses lead into another polygon before the search is done
         position, count = np.array(_PILE), len(_PILE)
         numbers: dict[str, Any] = {name: np.zeros(count, dtype=name) for name in ("int32", "int64", "float32")}
         Separator().separate(
