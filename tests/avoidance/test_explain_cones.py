@@ -18,7 +18,7 @@ from tests.reference import clearpath as twin
 KINDS = {
     "clearpath": ("clearpath", {}, {"sideways": 0.8, "steadiness": 0.2, "pull": 0.25}),
     "clearpath, butt end, left": ("clearpath", {"tip": "butt", "side": "left", "boundary_choice": "nearest"}, {"side": -1.0}),
-    "hrvo": ("hrvo", {}, {"pull": 0.3}),
+    "hrvo": ("hrvo", {}, {"pull": 0.8}),
     "hrvo, nearest": ("hrvo", {"side_pull": 0.0}, {}),
 }
 each_kind = pytest.mark.parametrize("kind", KINDS)

@@ -45,6 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: Path) -> 
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "dangling.yaml").symlink_to("nowhere.yaml")
     os.mkfifo(tmp_path / "pipe.yaml")
+    os.mkfifo(tmp_path / "pipe.h5")
     with h5py.File(tmp_path / "other.h5", "w", libver="latest") as file:
         file["numbers"] = [1, 2, 3]
     monkeypatch.chdir(tmp_path)
@@ -90,13 +91,26 @@ def test_what_is_no_scenario(capsys, folder, verb, file, message):
     check(capsys, folder, [verb, file], ExitCode.USAGE, message)
 
 
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("missing.yaml", "^missing.yaml: there is no such file"),
+        ("pipe.yaml", "^pipe.yaml: this is a device or a pipe"),
+        ("binary.yaml", "^binary.yaml: this is not text in UTF-8"),
+        ("empty.yaml", "^empty.yaml: the file is empty"),
+    ],
+)
+def test_what_is_no_scenario_to_draw(capsys, folder, file, message):
+    check(capsys, folder, ["plot", file], ExitCode.USAGE, message)
+
+
 @pytest.mark.parametrize("verb", RECORDING_VERBS)
 @pytest.mark.parametrize(
     ("file", "message"),
     [
         ("missing.h5", "^missing.h5: there is no such file"),
         ("dir", "^dir: is a folder or a device"),
-        ("pipe.yaml", "^pipe.yaml: is a folder or a device"),
+        ("pipe.h5", "^pipe.h5: is a folder or a device"),
         ("text.h5", "^text.h5: is not an HDF5 file"),
         ("empty.h5", "^empty.h5: is empty"),
         ("cut.h5", r"^cut.h5: ends after [\d,]+ of its [\d,]+ bytes: it was cut off in copying\."),
