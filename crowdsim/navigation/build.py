@@ -312,14 +312,8 @@ def mesh_of_arrays(
     is_wall_vertex = np.zeros(len(points), dtype=np.uint8)
     is_wall_vertex[edge_vertex[wall_edges]] = 1
     is_wall_vertex[edge_end[wall_edges]] = 1
-    from_vertex, to_vertex = edge_vertex.copy(), edge_end.copy()
-    for edge, ends in enumerate(zip(edge_vertex.tolist(), edge_end.tolist(), strict=True) if whole else ()):
-        from_vertex[edge], to_vertex[edge] = whole.get(ends, ends) if whole else ends
-    span = points[to_vertex, :2] - points[from_vertex, :2]
-    both_walls = (is_wall_vertex[from_vertex] & is_wall_vertex[to_vertex]).astype(bool)
-    edge_width = np.where(edge_twin < 0, 0.0, np.where(both_walls, np.hypot(span[:, 0], span[:, 1]), np.inf))
-    if widest is not None:
-        edge_width = np.minimum(edge_width, widest)
+    edge_width = _edge_widths(points, is_wall_vertex, edge_vertex, edge_end, edge_twin, whole or {})
+    edge_width = edge_width if widest is None else np.minimum(edge_width, widest)
     pair_start = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
     pair_width = np.empty(int(pair_start[-1]))
     measure_pairs(points, is_wall_vertex, polygon_start, edge_vertex, pair_start, pair_width)
@@ -349,6 +343,23 @@ def _open_edges(
         rows = np.flatnonzero(layer == number)
         found[rows] = is_open(points[start[rows], :2], points[end[rows], :2], opening)
     return found
+
+
+def _edge_widths(
+    points: NDArray[np.float64],
+    is_wall_vertex: NDArray[np.uint8],
+    edge_vertex: NDArray[np.int32],
+    edge_end: NDArray[np.int32],
+    edge_twin: NDArray[np.int32],
+    whole: Mapping[tuple[int, int], tuple[int, int]],
+) -> NDArray[np.float64]:
+    """Return how wide bodies may be (m) that cross each edge: as it is long between walls, inf where an end is free, 0 without a twin."""
+    begin, end = edge_vertex.copy(), edge_end.copy()
+    for edge, ends in enumerate(zip(edge_vertex.tolist(), edge_end.tolist(), strict=True) if whole else ()):
+        begin[edge], end[edge] = whole.get(ends, ends)
+    span = points[end, :2] - points[begin, :2]
+    both_walls = (is_wall_vertex[begin] & is_wall_vertex[end]).astype(bool)
+    return np.where(edge_twin < 0, 0.0, np.where(both_walls, np.hypot(span[:, 0], span[:, 1]), np.inf))
 
 
 def _mark_kerbs(

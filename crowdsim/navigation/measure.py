@@ -45,8 +45,17 @@ def measure_ways(mesh, goals, cells, block, ahead, polygon, piece, position, rad
 
     Parameters
     ----------
-    mesh, goals, cells, block, ahead, polygon, piece, position, radius
-        As there.
+    mesh : NavMesh
+    goals : GoalPieces
+    cells : (m,) int32
+        Corridor store.
+    block : (n,) int64
+    ahead : (n,) int32
+    polygon : (n,) int64
+    piece : (n,) int32
+        -1 for no way.
+    position : (n, 2) float64, m
+    radius : (n,) float64, m
     out : (n,) float64, m
         Receives the lengths along the surface; inf for no way.
     effort : (n,) float64, m

@@ -105,8 +105,9 @@ class WayFinder:
         ----------
         rows : (n,) int64
             Who asks, by place in the order of identity.
-        position, polygon, goal
-            See `lengths_of`.
+        position : (n, 2) float64, m
+        polygon : (n,) int64
+        goal : (n,) int32
 
         Returns
         -------
