@@ -8,7 +8,6 @@ from typing import Any
 
 import shapely
 
-from crowdsim.navigation.build import MeshPart
 from crowdsim.scenario import schema
 from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, ToggledArea, cleaned
 from crowdsim.scenario.model import Event
@@ -16,8 +15,6 @@ from crowdsim.scenario.resolve import ticks_in
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
 LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
-
-EXIT_GAP_M = 1e-3  # How far from a closed area an exit's edge stays a wall: more than the tolerance of a micrometre with which edges are called open.
 
 
 def resolve_areas(shape: schema.GeometryShape, geometry: Geometry, reader: AreaReader, problems: Problems) -> Geometry:
@@ -96,25 +93,3 @@ def parted_ground(ground: Any, closed: Sequence[Any]) -> tuple[Any, list[Any]]:
         islands.append(cleaned(shapely.intersection(left, area, grid_size=GRID_M)))
         left = cleaned(shapely.difference(left, area, grid_size=GRID_M))
     return left, islands
-
-
-def mesh_parts(ground: Any, closed: Sequence[Any], exits: Any) -> list[MeshPart]:
-    """Return the parts that a mesh has while areas are closed: first what is left of the ground, then what lies inside each area.
-
-    Parameters
-    ----------
-    ground : shapely Polygon or MultiPolygon, m
-    closed : sequence of shapely Polygon or MultiPolygon, m
-    exits : shapely geometry, or None
-        Boundary of the ground inside it is open; between a closed area and the rest of the ground there is a wall all the same.
-    """
-    left, islands = parted_ground(ground, closed)
-    grounds = [each for each in (left, *islands) if not each.is_empty]
-    if exits is None:
-        return [MeshPart(each) for each in grounds]
-    found = []
-    for number, each in enumerate(grounds):
-        others = shapely.union_all([other for place, other in enumerate(grounds) if place != number])
-        own = shapely.difference(exits, others.buffer(EXIT_GAP_M, join_style="mitre"), grid_size=GRID_M)
-        found.append(MeshPart(each, None if own.is_empty else own))
-    return found

@@ -27,10 +27,10 @@ from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.navigation.tiles import TiledMesh, build_tiles
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
-from crowdsim.scenario.areas import mesh_parts
 from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.kept import kept_arrays
+from crowdsim.scenario.mesh_parts import mesh_parts
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import listed
