@@ -53,7 +53,7 @@ def test_the_snippets_of_the_page_about_the_library_run(tmp_path, monkeypatch, c
         outcomes.append(space["verdict"])
     ran, stepped, steered, *_ = outcomes
     assert (ran.arrived, stepped.arrived, steered.arrived) == (40, 40, 40) and ran.digest == stepped.digest != steered.digest
-    assert len(space["arrivals"]) == 40 and len(space["table"]) > 30 and steered.arrivals["west"] > 0 and steered.steered == len(space["behind"]) + 2
+    assert len(space["arrivals"]) == 40 and len(space["table"]) > 30 and steered.arrivals["west"] > 0 and steered.steered == 2 * len(space["behind"]) + 2
     assert capsys.readouterr().out.splitlines()[-1] == "seed: is -1, but must be at least 0"
     with crowdsim.open_run("room.h5") as run:
         assert run.is_whole

@@ -137,6 +137,7 @@ class Simulation(Interventions):
             return self._make_gates()
         if kind is Plan:
             self._plan, self._follow = plan_and_follow(self.built, self.budget)
+            self._gates.tell(self._plan.stand_on, self.team)  # not by way of the simulation: one that is dropped is to go at once
             return self._plan
         if kind is Follow:
             return self._follow
@@ -162,7 +163,7 @@ class Simulation(Interventions):
         grounds = Grounds(self.built, [area.area for area in areas if not area.available])
         for closed in grounds_by_the_clock(areas, scenario.events):
             grounds.with_closed(closed)
-        self._gates = Gates(self.world, areas, scenario.events, grounds, lambda tick, change: self._plan.stand_on(tick, change, self.team))
+        self._gates = Gates(self.world, areas, scenario.events, grounds)
         return self._gates
 
     def _make_of_bodies(self, kind: type[System]) -> System:

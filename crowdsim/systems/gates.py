@@ -15,10 +15,11 @@ from crowdsim.scenario.grounds import Grounds
 from crowdsim.scenario.model import Event
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
+from crowdsim.threads import Team
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-Told = Callable[[int, GroundChange], None]
+Told = Callable[[int, GroundChange, Team], None]
 
 
 class Gates(System):
@@ -30,8 +31,6 @@ class Gates(System):
     areas : sequence of ToggledArea
     events : sequence of Event
     grounds : Grounds
-    tell : callable
-        Called with the tick and the change after the world stands on another ground: for who keeps searches or grids of the ground.
     """
 
     reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
@@ -41,9 +40,10 @@ class Gates(System):
     )  # fmt: skip
     counts = ("closed_areas",)
 
-    def __init__(self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds, tell: Told) -> None:
+    def __init__(self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds) -> None:
         super().__init__(world)
-        self.areas, self.events, self.grounds, self._tell = tuple(areas), tuple(events), grounds, tell
+        self.areas, self.events, self.grounds = tuple(areas), tuple(events), grounds
+        self._told: tuple[Told, Team] | None = None
         self.available = np.array([area.available for area in areas], dtype=np.bool_)
         self._is_over = np.zeros(len(events), dtype=np.bool_)
         self._lines = [number for number, event in enumerate(events) if event.line is not None]
@@ -51,6 +51,17 @@ class Gates(System):
         self._asked = np.full(len(areas), -1, dtype=np.int64)  # by a program: 1 open, 0 close, -1 nothing
         self._entity = np.zeros(0, dtype=np.int64)
         self._place = np.zeros((0, 2))
+
+    def tell(self, told: Told, team: Team) -> None:
+        """Let somebody who keeps searches or grids of the ground know of its changes, after the world stands on another one.
+
+        Parameters
+        ----------
+        told : callable
+            Called with the tick, the change and the team.
+        team : Team
+        """
+        self._told = told, team
 
     @property
     def expects(self) -> bool:
@@ -87,7 +98,12 @@ class Gates(System):
             self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), points, numbers)
         what = self.closed()
         change_ground(self.world, tick, self.grounds.with_closed(polygons_of(what)))
-        self._tell(tick, GroundChange(what, bool(len(opened))))
+        self._tell_of(tick, GroundChange(what, bool(len(opened))))
+
+    def _tell_of(self, tick: int, change: GroundChange) -> None:
+        if self._told is not None:
+            told, team = self._told
+            told(tick, change, team)
 
     def closed(self) -> tuple[Closed, ...]:
         """Return what is closed now."""
@@ -130,4 +146,4 @@ class Gates(System):
         if len(self.areas):
             what = self.closed()
             stand(self.world, self.grounds.with_closed(polygons_of(what)))
-            self._tell(self.world.tick, GroundChange(what, False, is_new=False))
+            self._tell_of(self.world.tick, GroundChange(what, False, is_new=False))
