@@ -12,7 +12,7 @@ from crowdsim.navigation.build import MeshPart
 from crowdsim.scenario import schema
 from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, ToggledArea, cleaned
 from crowdsim.scenario.model import Event
-from crowdsim.scenario.resolve import ticks_in
+from crowdsim.scenario.ticks import ticks_in
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
 LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.

@@ -10,8 +10,11 @@ from crowdsim.navigation.goals import GoalPieces, cut_goals
 from crowdsim.scenario.build import Built, goal_shape, mesh_of
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Event
+from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
 
 MOST_KEPT = 64  # Grounds that are kept: a door that opens and closes again and again is built twice. Some 0.3 MB each for a plan of a thousand corners.
+
+MOST_LOOKED_AT = 40_000  # Ticks, of all obstacles together, that are looked through for grounds to build before the first tick: half a second.
 
 
 class BuiltGround(NamedTuple):
@@ -72,13 +75,36 @@ def _key(closed: Sequence[Any]) -> tuple[bytes, ...]:
     return tuple(area.wkb for area in closed)
 
 
-def grounds_by_the_clock(areas: Sequence[ToggledArea], events: Sequence[Event]) -> list[list[Any]]:
-    """Return what is closed after each moment at which events happen by the clock, if nothing else happens."""
+def grounds_by_the_clock(areas: Sequence[ToggledArea], events: Sequence[Event], obstacles: Sequence[Obstacle] = (), most_ticks: int = 0) -> list[list[Any]]:
+    """Return what is closed after each moment at which events happen by the clock, or obstacles begin or cease to stand, if nothing else happens.
+
+    Parameters
+    ----------
+    areas : sequence of ToggledArea
+    events : sequence of Event
+    obstacles : sequence of Obstacle
+    most_ticks : int
+        How long the run may last.
+    """
     available = [area.available for area in areas]
+    standing: dict[int, Any] = {}
     found: list[list[Any]] = []
-    timed = sorted((event for event in events if event.tick >= 0), key=lambda event: event.tick)
-    for number, event in enumerate(timed):
-        available[event.area] = event.opens
-        if number + 1 == len(timed) or timed[number + 1].tick != event.tick:
-            found.append([area.area for area, is_open in zip(areas, available, strict=True) if not is_open])
-    return found[:MOST_KEPT]
+    changes: list[tuple[int, int, int, bool]] = [(event.tick, 0, event.area, event.opens) for event in events if event.tick >= 0]
+    if obstacles:
+        looked_at = min(most_ticks, MOST_LOOKED_AT // len(obstacles))
+        changes += [(tick, 1, number, not closed) for tick, number, closed in grounds_of_obstacles(obstacles, looked_at)]
+    changes.sort(key=lambda change: change[0])  # stable: of events in one tick the later ones have the last word
+    for number, (tick, kind, which, opens) in enumerate(changes):
+        if kind == 0:
+            available[which] = opens
+        elif opens:
+            del standing[which]
+        else:
+            standing[which] = obstacles[which].outline(tick)
+        if number + 1 == len(changes) or changes[number + 1][0] != tick:
+            closed = [area.area for area, is_open in zip(areas, available, strict=True) if not is_open] + [standing[each] for each in sorted(standing)]
+            if _key(closed) not in map(_key, found):
+                found.append(closed)
+        if len(found) == MOST_KEPT:
+            break
+    return found

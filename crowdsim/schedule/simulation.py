@@ -36,6 +36,7 @@ from crowdsim.schedule.warm import warm_kernels
 from crowdsim.schedule.wayfinding import plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
+from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.notice import Notice
@@ -133,6 +134,9 @@ class Simulation(Interventions):
     def _make(self, kind: type[System]) -> System:
         """Make a system; those that need more than the world get it here."""
         world, scenario = self.world, self.scenario
+        if kind is Drive:
+            self._drive = Drive(world, scenario.obstacles, scenario.geometry.walkable, lambda: self._gates.closed_areas())
+            return self._drive
         if kind is Gates:
             return self._make_gates()
         if kind is Plan:
@@ -160,9 +164,10 @@ class Simulation(Interventions):
         """Make what opens and closes areas; grounds that the clock asks for are built before the first tick."""
         scenario, areas = self.scenario, self.scenario.geometry.areas
         grounds = Grounds(self.built, [area.area for area in areas if not area.available])
-        for closed in grounds_by_the_clock(areas, scenario.events):
+        for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
             grounds.with_closed(closed)
-        self._gates = Gates(self.world, areas, scenario.events, grounds, lambda tick, change: self._plan.stand_on(tick, change, self.team))
+        standing = self._drive.closed if scenario.obstacles else None
+        self._gates = Gates(self.world, areas, scenario.events, grounds, lambda tick, change: self._plan.stand_on(tick, change, self.team), standing)
         return self._gates
 
     def _make_of_bodies(self, kind: type[System]) -> System:
@@ -196,7 +201,7 @@ class Simulation(Interventions):
     @property
     def agents(self) -> AgentsView:
         """The agents in the world now, as arrays and as a DataFrame."""
-        return AgentsView(self.world.agents, self.built.population.label, self.world.goal_names)
+        return AgentsView(self.world.agents, self.world.people_count, self.built.population.label, self.world.goal_names)
 
     def step(self) -> NDArray[Any]:
         """Do one tick, tell its events to those who listen, and return them.
@@ -229,7 +234,7 @@ class Simulation(Interventions):
         began = time.perf_counter()
         tick = Tick(self.world.tick + 1, self.scenario.tick, self.team)
         readings = np.empty(len(self.systems), dtype=np.int64)
-        tick.counts["agents"] = len(self.world.agents)
+        tick.counts["agents"] = self.world.people_count
         tracing = self.recorder is not None and self.recorder.trace
         for place, system in enumerate(self.systems):
             start = time.perf_counter_ns()
@@ -290,7 +295,7 @@ class Simulation(Interventions):
         """Return why the run is over now; an empty string if it goes on."""
         stop, agents = self.scenario.stop, self.world.agents
         busy = (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
-        if stop.when_all_arrived and not np.any(busy) and not (np.any(agents.goal >= 0) and self._gates.expects):
+        if stop.when_all_arrived and not np.any(busy) and not (np.any(agents.goal >= 0) and (self._gates.expects or self._drive.expects)):
             return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"

@@ -7,6 +7,7 @@ from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.depart import Depart
+from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.index import Index
@@ -24,6 +25,7 @@ from crowdsim.systems.walk import Walk
 from crowdsim.systems.watch import Watch
 
 TICK_ORDER: tuple[type[System], ...] = (
+    Drive,  # obstacles come, go, and have velocities
     Gates,  # areas open and close
     Depart,  # premovement times run out
     Index,  # sort agents into cells

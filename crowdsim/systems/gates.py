@@ -32,6 +32,8 @@ class Gates(System):
     grounds : Grounds
     tell : callable
         Called with the tick and the change after the world stands on another ground: for who keeps searches or grids of the ground.
+    standing : callable, optional
+        Returns the obstacles that are closed ground in this tick, see `Drive`; by default there are none.
     """
 
     reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
@@ -41,8 +43,13 @@ class Gates(System):
     )  # fmt: skip
     counts = ("closed_areas",)
 
-    def __init__(self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds, tell: Told) -> None:
+    def __init__(
+        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds, tell: Told,
+        standing: Callable[[], tuple[Closed, ...]] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(world)
+        self._standing = standing
+        self._obstacles: tuple[Closed, ...] = ()  # that were closed ground in the last tick
         self.areas, self.events, self.grounds, self._tell = tuple(areas), tuple(events), grounds, tell
         self.available = np.array([area.available for area in areas], dtype=np.bool_)
         self._is_over = np.zeros(len(events), dtype=np.bool_)
@@ -74,24 +81,30 @@ class Gates(System):
                 wanted[event.area] = event.opens
         wanted = np.where(self._asked >= 0, self._asked == 1, wanted)
         self._asked[:] = -1
-        if not np.array_equal(wanted, self.available):
-            self._change(tick.number, wanted)
+        obstacles = self._standing() if self._standing is not None else ()
+        if not np.array_equal(wanted, self.available) or _names(obstacles) != _names(self._obstacles):
+            self._change(tick.number, wanted, obstacles)
         self._remember()
         tick.counts["closed_areas"] = self.count_of(~self.available)
 
-    def _change(self, tick: int, wanted: NDArray[np.bool_]) -> None:
+    def _change(self, tick: int, wanted: NDArray[np.bool_], obstacles: tuple[Closed, ...]) -> None:
         opened, closed = np.flatnonzero(wanted & ~self.available), np.flatnonzero(self.available & ~wanted)
-        self.available = wanted
+        has_moved = bool(_names(self._obstacles) - _names(obstacles))
+        self.available, self._obstacles = wanted, obstacles
         for kind, numbers in ((EventKind.AREA_OPENED, opened), (EventKind.AREA_CLOSED, closed)):
             points = shapely.get_coordinates([self.areas[number].area.representative_point() for number in numbers.tolist()])
             self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), points, numbers)
         what = self.closed()
         change_ground(self.world, tick, self.grounds.with_closed(polygons_of(what)))
-        self._tell(tick, GroundChange(what, bool(len(opened))))
+        self._tell(tick, GroundChange(what, bool(len(opened)) or has_moved))
+
+    def closed_areas(self) -> tuple[Closed, ...]:
+        """Return the areas that are closed now."""
+        return tuple(Closed(area.name, area.area) for area, is_open in zip(self.areas, self.available.tolist(), strict=True) if not is_open)
 
     def closed(self) -> tuple[Closed, ...]:
-        """Return what is closed now."""
-        return tuple(Closed(area.name, area.area) for area, is_open in zip(self.areas, self.available.tolist(), strict=True) if not is_open)
+        """Return what is closed now: areas, and obstacles that stand."""
+        return (*self.closed_areas(), *self._obstacles)
 
     def _count_crossings(self) -> None:
         """Note who has gone over the lines of events since the last tick."""
@@ -127,7 +140,12 @@ class Gates(System):
         self._entity, self._place = state["entity"].copy(), state["place"].copy()
         parts = np.split(state["crossed"], np.cumsum(state["crossed_lengths"])[:-1]) if len(self._lines) else []
         self._crossed = {number: part.copy() for number, part in zip(self._lines, parts, strict=True)}
-        if len(self.areas):
+        self._obstacles = self._standing() if self._standing is not None else ()
+        if len(self.areas) or self._standing is not None:
             what = self.closed()
             stand(self.world, self.grounds.with_closed(polygons_of(what)))
             self._tell(self.world.tick, GroundChange(what, False, is_new=False))
+
+
+def _names(closed: Sequence[Closed]) -> set[str]:
+    return {each.name for each in closed}

@@ -21,6 +21,7 @@ class AgentState(IntEnum):
     WALKING = 1  # has a goal and is on its way, or waits for its path
     STANDING = 2  # has no goal that it can walk to; stands with a reason (see path_status)
     ARRIVED = 3  # reached its last goal in this tick; leaves the world at the end of it
+    OBSTACLE = 4  # no agent: a disc of an obstacle that moves on a path of its own; such rows come after those of all agents
 
 
 class PathStatus(IntEnum):

@@ -29,6 +29,7 @@ def population(count, start=0):
         maximum_speed=np.full(count, 1.5),
         start_tick=np.zeros(count, dtype=np.int64),
         symmetry_draw=np.zeros(count),
+        is_immovable=np.zeros(count, dtype=np.bool_),
     )
 
 
