@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import shapely
 
-from crowdsim.navigation.build import MeshPart
 from crowdsim.scenario import schema
 from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, ToggledArea, cleaned
 from crowdsim.scenario.model import Event
 from crowdsim.scenario.ticks import ticks_in
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
+
+if TYPE_CHECKING:
+    from crowdsim.navigation.build import MeshPart
 
 LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
 
@@ -108,6 +110,8 @@ def mesh_parts(ground: Any, closed: Sequence[Any], exits: Any) -> list[MeshPart]
     exits : shapely geometry, or None
         Boundary of the ground inside it is open; between a closed area and the rest of the ground there is a wall all the same.
     """
+    from crowdsim.navigation.build import MeshPart  # needs the compiler, which reading a scenario does not
+
     left, islands = parted_ground(ground, closed)
     grounds = [each for each in (left, *islands) if not each.is_empty]
     if exits is None:
