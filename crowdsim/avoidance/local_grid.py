@@ -62,7 +62,7 @@ def draw_discs(words, cells, cell, corner_x, corner_y, discs, count):
     """
     for disc in range(count):
         x, y, reach = discs[disc, 0] / cell - corner_x, discs[disc, 1] / cell - corner_y, discs[disc, 2] / cell
-        for row in range(max(np.int64(np.ceil(y - reach - 0.5)), 0), min(np.int64(np.floor(y + reach - 0.5)), cells - 1) + 1):
+        for row in range(max(int(np.ceil(y - reach - 0.5)), 0), min(int(np.floor(y + reach - 0.5)), cells - 1) + 1):
             away = row + 0.5 - y
             half = np.sqrt(max(0.0, reach * reach - away * away))
             _mark(words, row, x - half, x + half, cells)
@@ -91,7 +91,7 @@ def draw_segments(words, cells, cell, corner_x, corner_y, segments, count, radiu
         bx, by = segments[segment, 2] / cell - corner_x, segments[segment, 3] / cell - corner_y
         dx, dy = bx - ax, by - ay
         length = np.sqrt(dx * dx + dy * dy)
-        first, last = np.int64(np.ceil(min(ay, by) - reach - 0.5)), np.int64(np.floor(max(ay, by) + reach - 0.5))
+        first, last = int(np.ceil(min(ay, by) - reach - 0.5)), int(np.floor(max(ay, by) + reach - 0.5))
         for row in range(max(first, 0), min(last, cells - 1) + 1):
             y = row + 0.5
             low, high = np.inf, -np.inf

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdsim.avoidance.local_grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
-from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY, _off_point, _span_at, end_in, list_portals, pull_string, search_spans
+from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY, off_point, span_at, end_in, list_portals, pull_string, search_spans
 from crowdsim.geometry.cells import plane_numbers, window
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.tunable import param
 
-MOST_DISCS = 64  # that one grid draws: more bodies of 0.2 m than stand shoulder to shoulder round a walker within 2 m matter to nobody
-MOST_SEGMENTS = 256  # likewise of walls
+MOST_DISCS = 64  # that one grid draws; more than that many bodies within its 2 m stand shoulder to shoulder, and those beyond are left out
+MOST_SEGMENTS = 256  # of walls, likewise
 _CLOSE_OF_CELL = 0.5  # A bend nearer than this share of a cell is as good as reached: the next one is the aim.
 
 
@@ -57,18 +57,18 @@ def find_local_way(words, cells, cell, corner_x, corner_y, x, y, to_x, to_y, spa
             share = most / abs(step)
     bx, by = ax + share * (bx - ax), ay + share * (by - ay)
     from_x, from_y = ax, ay
-    start = _span_at(spans, row_start, cells, ax, ay)
+    start = span_at(spans, row_start, cells, ax, ay)
     if start < 0:  # the body touches something: it begins in the nearest free cell
         least = np.inf
         for span in range(row_start[cells]):
-            off = _off_point(spans, span, ax, ay)
+            off = off_point(spans, span, ax, ay)
             if off < least:
                 start, least = np.int32(span), off
         if start < 0:
             return NO_WAY, 0
         from_x, from_y = end_in(spans, start, ax, ay)
     end, _ = search_spans(spans, row_start, cells, from_x, from_y, bx, by, parent, queue, rank)
-    is_there = _span_at(spans, row_start, cells, bx, by) == end
+    is_there = span_at(spans, row_start, cells, bx, by) == end
     if not is_there:
         bx, by = end_in(spans, end, bx, by)
     count = list_portals(spans, parent, end, queue, portals)

@@ -38,7 +38,7 @@ def off_line(row, first, last, ax, ay, bx, by):
 
 
 @inlined_kernel
-def _span_at(spans, row_start, cells, x, y):
+def span_at(spans, row_start, cells, x, y):
     """Return the span of the cell at a place, -1 if there is none."""
     column, row = np.int32(np.floor(x)), np.int64(np.floor(y))
     if row < 0 or row >= cells:
@@ -50,7 +50,7 @@ def _span_at(spans, row_start, cells, x, y):
 
 
 @inlined_kernel
-def _off_point(spans, span, x, y):
+def off_point(spans, span, x, y):
     """Return the squared distance, in cells, of a place from a span's nearest cell."""
     dx = min(max(x, np.float64(spans[span, FIRST])), spans[span, LAST] + 1.0) - x
     dy = min(max(y, np.float64(spans[span, ROW])), spans[span, ROW] + 1.0) - y
@@ -91,18 +91,18 @@ def search_spans(spans, row_start, cells, ax, ay, bx, by, parent, queue, rank):
     count = row_start[cells]
     for span in range(count):
         parent[span] = _NOBODY
-    start = _span_at(spans, row_start, cells, ax, ay)
+    start = span_at(spans, row_start, cells, ax, ay)
     if start < 0:
         return -1, 0
-    goal = _span_at(spans, row_start, cells, bx, by)
+    goal = span_at(spans, row_start, cells, bx, by)
     parent[start], queue[0] = start, start
-    head, tail, nearest, least = 0, 1, start, _off_point(spans, start, bx, by)
+    head, tail, nearest, least = 0, 1, start, off_point(spans, start, bx, by)
     while head < tail:
         span = queue[head]
         head += 1
         if span == goal:
             return span, head
-        off = _off_point(spans, span, bx, by)
+        off = off_point(spans, span, bx, by)
         if off < least:
             nearest, least = span, off
         begin = tail

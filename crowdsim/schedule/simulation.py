@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.local_grids import LocalGridParameters
 from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
 from crowdsim.bodies.replan import ReplanParameters
@@ -39,6 +40,7 @@ from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.notice import Notice
 from crowdsim.systems.nudge import Nudge
 from crowdsim.systems.plan import Plan
@@ -152,7 +154,7 @@ class Simulation(Interventions):
             return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
         if kind is Separate:
             return Separate(world, scenario.bodies.parameters(SeparationParameters))
-        if kind in (Notice, Replan, Nudge):
+        if kind in (Notice, Replan, Nudge, GoRound):
             return self._make_of_bodies(kind)
         if kind is Watch:
             return Watch(world, scenario.tick)
@@ -175,6 +177,8 @@ class Simulation(Interventions):
         world, scenario = self.world, self.scenario
         held, nudges = scenario.bodies.parameters(HeldParameters), scenario.bodies.parameters(NudgeParameters)
         replans = scenario.bodies.parameters(ReplanParameters)
+        if kind is GoRound:
+            return GoRound(world, scenario.bodies.parameters(LocalGridParameters), replans.replanning)
         if kind is Notice:
             return Notice(world, held, nudges.nudging or replans.replanning)
         if kind is Nudge:

@@ -101,6 +101,8 @@ def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
     if scenario.geometry.areas or scenario.obstacles:
         for kind in dict.fromkeys(chosen.name for chosen in scenario.navigations):
             _warm_up_scene(f"changing ground, {kind}", _CHANGING, f"navigation={kind}")
+    if scenario.bodies.values["local_grid"]:
+        _warm_up_scene("local grids", _IN_THE_WAY, "bodies.local_grid=true")
     if scenario.bodies.values["nudging"] or scenario.bodies.values["replanning"]:
         _warm_up_scene("in the way", _IN_THE_WAY)
 

@@ -1,5 +1,6 @@
 """Local navigation grids: drawn, searched and pulled taut as S1 says."""
 
+import itertools
 import math
 
 import numpy as np
@@ -71,7 +72,7 @@ def test_searches_and_strings_agree_with_reference(seed):
     found = pull_string(work.portals, portals, *a, *goal, work.corners)
     string = [a, *map(tuple, work.corners[:found].tolist())]
     assert string[-1] == goal
-    length = sum(math.dist(p, q) for p, q in zip(string, string[1:], strict=False))
+    length = sum(math.dist(p, q) for p, q in itertools.pairwise(string))
     assert length == pytest.approx(twin.shortest(expected, a, goal), abs=1e-9)
 
 

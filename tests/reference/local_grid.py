@@ -3,6 +3,7 @@
 Twin of `draw_discs`, `draw_segments`, `find_spans`, `search_spans`, `off_line`, `list_portals`, `pull_string`, `find_local_way` and `find_local_ways`.
 """
 
+import itertools
 import math
 
 
@@ -95,7 +96,7 @@ def search(spans, a, b):
 def portals_of(spans, way):
     """The shared sides ((x, y), (x, y)) along a way, from left to right in x."""
     found = []
-    for one, other in zip(way, way[1:], strict=False):
+    for one, other in itertools.pairwise(way):
         (row, first, last), (to, to_first, to_last) = spans[one], spans[other]
         y = float(max(row, to))
         found.append(((float(max(first, to_first)), y), (float(min(last, to_last) + 1), y)))
