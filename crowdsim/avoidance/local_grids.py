@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdsim.avoidance.local_grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
-from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY, off_point, span_at, end_in, list_portals, pull_string, search_spans
+from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY, end_in, list_portals, off_point, pull_string, search_spans, span_at
 from crowdsim.geometry.cells import plane_numbers, window
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.tunable import param

@@ -100,6 +100,25 @@ def parted_ground(ground: Any, closed: Sequence[Any]) -> tuple[Any, list[Any]]:
     return left, islands
 
 
+def ground_without(ground: Any, closed: Sequence[Any], exits: Any) -> tuple[Any, Any]:
+    """Return what is left of ground while areas are closed, and where its boundary is open.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+    closed : sequence of shapely Polygon or MultiPolygon, m
+    exits : shapely geometry, or None
+        Between a closed area and the rest of the ground there is a wall all the same.
+    """
+    if not closed:
+        return ground, exits
+    left, _ = parted_ground(ground, closed)
+    if exits is None:
+        return left, None
+    own = shapely.difference(exits, shapely.union_all(list(closed)).buffer(EXIT_GAP_M, join_style="mitre"), grid_size=GRID_M)
+    return left, None if own.is_empty else own
+
+
 def mesh_parts(ground: Any, closed: Sequence[Any], exits: Any) -> list[MeshPart]:
     """Return the parts that a mesh has while areas are closed: first what is left of the ground, then what lies inside each area.
 

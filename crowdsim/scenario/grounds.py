@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 from crowdsim.navigation.build import MeshBuild
 from crowdsim.navigation.goals import GoalPieces, cut_goals
+from crowdsim.navigation.tile_build import TileMesh
+from crowdsim.navigation.tile_rebuild import TileRebuilder
+from crowdsim.scenario.areas import ground_without
 from crowdsim.scenario.build import Built, goal_shape, mesh_of
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Event
@@ -66,6 +69,47 @@ class Grounds:
             build = mesh_of(self._built.scenario, self._built.agents, closed)
             self._kept[key] = BuiltGround(build, cut_goals(build.mesh, self._goals))
         found = self._kept[key] = self._kept.pop(key)  # the last one used is the last to go
+        while len(self._kept) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
+
+
+class TiledGrounds:
+    """Builds the tiles of grounds, each only where it is another than before, and keeps the last ones.
+
+    Parameters
+    ----------
+    built : Built
+        With tiles.
+    """
+
+    def __init__(self, built: Built) -> None:
+        tiles, build = built.world.tiles, built.mesh_build
+        assert tiles is not None
+        self._walkable, self._exits = built.scenario.geometry.walkable, build.openings
+        self._rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, build.parameters)
+        self._kept: dict[tuple[bytes, ...], dict[int, TileMesh]] = {}
+
+    def ground(self, closed: Sequence[Any]) -> Any:
+        """Return the ground with some areas closed, as a shapely geometry in metres."""
+        return ground_without(self._walkable, closed, None)[0]
+
+    def with_closed(self, closed: Sequence[Any]) -> dict[int, TileMesh]:
+        """Return the tiles of the ground with some areas closed, by number; in closed areas there is no ground.
+
+        Parameters
+        ----------
+        closed : sequence of shapely Polygon or MultiPolygon, m
+
+        Raises
+        ------
+        NavigationError
+            If it cannot be meshed.
+        """
+        key = _key(closed)
+        if key not in self._kept:
+            self._kept[key] = self._rebuilder.tiles_of(*ground_without(self._walkable, closed, self._exits))
+        found = self._kept[key] = self._kept.pop(key)
         while len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
         return found

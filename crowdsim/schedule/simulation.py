@@ -23,7 +23,7 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
-from crowdsim.scenario.grounds import Grounds, grounds_by_the_clock
+from crowdsim.scenario.grounds import Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.scenario.model import Scenario
 from crowdsim.schedule.agents_view import AgentsView
 from crowdsim.schedule.asked import as_scenario
@@ -165,7 +165,11 @@ class Simulation(Interventions):
     def _make_gates(self) -> Gates:
         """Make what opens and closes areas; grounds that the clock asks for are built before the first tick."""
         scenario, areas = self.scenario, self.scenario.geometry.areas
-        grounds = Grounds(self.built, [area.area for area in areas if not area.available])
+        grounds: Grounds | TiledGrounds
+        if self.world.tiles is not None:
+            grounds = TiledGrounds(self.built)
+        else:
+            grounds = Grounds(self.built, [area.area for area in areas if not area.available])
         for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
             grounds.with_closed(closed)
         standing = self._drive.closed if scenario.obstacles else None

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.sides import crosses_line
 from crowdsim.scenario.geometry import ToggledArea
-from crowdsim.scenario.grounds import Grounds
+from crowdsim.scenario.grounds import Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
+from crowdsim.systems.tile_changes import change_ground_of_tiles
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -29,7 +30,7 @@ class Gates(System):
     world : World
     areas : sequence of ToggledArea
     events : sequence of Event
-    grounds : Grounds
+    grounds : Grounds or TiledGrounds
     tell : callable
         Called with the tick and the change after the world stands on another ground: for who keeps searches or grids of the ground.
     standing : callable, optional
@@ -44,7 +45,7 @@ class Gates(System):
     counts = ("closed_areas",)
 
     def __init__(
-        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds, tell: Told,
+        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds | TiledGrounds, tell: Told,
         standing: Callable[[], tuple[Closed, ...]] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(world)
@@ -90,12 +91,19 @@ class Gates(System):
     def _change(self, tick: int, wanted: NDArray[np.bool_], obstacles: tuple[Closed, ...]) -> None:
         opened, closed = np.flatnonzero(wanted & ~self.available), np.flatnonzero(self.available & ~wanted)
         has_moved = bool(_names(self._obstacles) - _names(obstacles))
+        before = self.closed()
         self.available, self._obstacles = wanted, obstacles
         for kind, numbers in ((EventKind.AREA_OPENED, opened), (EventKind.AREA_CLOSED, closed)):
             points = shapely.get_coordinates([self.areas[number].area.representative_point() for number in numbers.tolist()])
             self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), points, numbers)
         what = self.closed()
-        change_ground(self.world, tick, self.grounds.with_closed(polygons_of(what)))
+        if isinstance(self.grounds, TiledGrounds):
+            names, shut = _names(before), polygons_of(what)
+            new = shapely.union_all([each.area for each in what if each.name not in names])
+            tiles = self.grounds.with_closed(polygons_of(before)), self.grounds.with_closed(shut)
+            change_ground_of_tiles(self.world, tick, *tiles, self.grounds.ground(shut), new)
+        else:
+            change_ground(self.world, tick, self.grounds.with_closed(polygons_of(what)))
         self._tell(tick, GroundChange(what, bool(len(opened)) or has_moved))
 
     def closed_areas(self) -> tuple[Closed, ...]:
@@ -143,7 +151,8 @@ class Gates(System):
         self._obstacles = self._standing() if self._standing is not None else ()
         if len(self.areas) or self._standing is not None:
             what = self.closed()
-            stand(self.world, self.grounds.with_closed(polygons_of(what)))
+            if isinstance(self.grounds, Grounds):  # tiles have been restored with the world
+                stand(self.world, self.grounds.with_closed(polygons_of(what)))
             self._tell(self.world.tick, GroundChange(what, False, is_new=False))
 
 
