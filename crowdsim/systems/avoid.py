@@ -78,6 +78,7 @@ class Avoid(System):
                 self._ask(model, view._replace(asked=own.view(np.uint8)), tick, part)
                 copy_choice(part, choice, own)
         agents.chosen_velocity[is_obstacle] = agents.velocity[is_obstacle]
+        agents.diagnosis[is_obstacle] = Diagnosis.NONE
         tick.counts["relaxed"] = self.count_of(agents.diagnosis == Diagnosis.RELAXED)
         tick.counts["infeasible"] = self.count_of(agents.diagnosis == Diagnosis.INFEASIBLE)
 
