@@ -20,6 +20,8 @@ FEASIBLE = 1  # the velocity keeps every constraint
 RELAXED = 2  # no velocity kept every constraint of other agents; those were relaxed
 INFEASIBLE = 3  # not even the walls could be kept
 
+KEEPS_ITS_WAY = np.uint8(2)  # active: has a velocity and gives way to nobody
+
 NOBODY = 0  # blocker: the preferred velocity was taken as it is, or only the speed limit changed it
 WALL = -1  # blocker: a wall
 
@@ -35,7 +37,8 @@ class CrowdView(NamedTuple):
         Of the last tick; nobody has moved yet.
     radius, maximum_speed : (n,) float64, m and m/s
     active : (n,) uint8
-        1: decides for itself. 0: stands and is avoided by others, who take the whole responsibility for it; its velocity is 0.
+        1: decides for itself. 0: stands and is avoided by others, who take the whole responsibility for it; its velocity is 0. 2: keeps to the velocity that
+        it has, whatever comes, and is avoided like one who stands.
     zone : (n,) int64
         Row of the wall lists.
     layer : (n,) int32
@@ -68,7 +71,8 @@ class CrowdView(NamedTuple):
 
     def deciding(self) -> NDArray[np.uint8]:
         """Return 1 for those who decide for themselves and are asked, 0 for the others, (n,) uint8."""
-        return self.active if self.asked is None else self.active & self.asked
+        decides = self.active & np.uint8(1)
+        return decides if self.asked is None else decides & self.asked
 
     def neighbours(self, count: int, distance: float, team: Team) -> NDArray[np.int64]:
         """Return the rows of each agent's nearest neighbours, nearest first, (n, count) int64; -1 after the last.

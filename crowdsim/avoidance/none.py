@@ -20,8 +20,8 @@ class NoAvoidance(StatelessModel):
 
     def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
         """Write the preferred velocities; see `AvoidanceModel`."""
-        team.run(limit_speed, len(view.entity), view.preferred_velocity, view.maximum_speed, view.active, out.velocity)
-        out.diagnosis[:] = np.where(view.active, FEASIBLE, NOT_ASKED)
+        team.run(limit_speed, len(view.entity), view.preferred_velocity, view.maximum_speed, view.deciding(), out.velocity)
+        out.diagnosis[:] = np.where(view.deciding(), FEASIBLE, NOT_ASKED)
         out.blocker[:] = NOBODY
         out.neighbour_count[:] = 0
 

@@ -62,9 +62,10 @@ def gather_shown(start, stop, cells, velocity, meant, radius, active, shown):
         The velocity by which sides are chosen.
     radius : (n,) float64, m
     active : (n,) uint8
+        As in `CrowdView`.
     shown : (4 n,) or, with `meant`, (6 n,) float32
-        Receives for each slot velocity, radius, the share that the other one takes of avoiding it: 1/2, or 1 of one that stands, and `meant`; those who
-        stand have no velocities.
+        Receives for each slot velocity, radius, the share that the other one takes of avoiding it: 1/2, or 1 of one that stands or keeps to its way, and
+        `meant`; those who stand have no velocities.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def gather_shown(start, stop, cells, velocity, meant, radius, active, shown):
         moves = active[row] != 0
         vx, vy = np.float32(velocity[row, 0]) if moves else _F0, np.float32(velocity[row, 1]) if moves else _F0
         shown[place + SHOWN_VX], shown[place + SHOWN_VY] = vx, vy
-        shown[place + SHOWN_RADIUS], shown[place + SHOWN_SHARE] = np.float32(radius[row]), _HALF if moves else _WHOLE
+        shown[place + SHOWN_RADIUS], shown[place + SHOWN_SHARE] = np.float32(radius[row]), _HALF if active[row] == 1 else _WHOLE
         if meant is not None:
             shown[place + SHOWN_MEANT_X] = np.float32(meant[row, 0]) if moves else _F0
             shown[place + SHOWN_MEANT_Y] = np.float32(meant[row, 1]) if moves else _F0

@@ -24,6 +24,9 @@ _U0, _U8, _U16, _BYTE = np.uint64(0), np.uint64(8), np.uint64(16), np.uint64(255
 OVERLAP, NORMAL_X, NORMAL_Y, SCALE, PUSH_X, PUSH_Y = range(6)
 TABLE_COLUMNS = 6
 
+# Whether a disc can be pushed: it cannot, it can, or it is part of something that keeps to its way: such discs may lie over one another.
+FIXED, MOVABLE, DRIVEN = (np.uint8(code) for code in range(3))
+
 # How a disc can make way for another: not at all, along a wall, or straight.
 STAYS, BENT, STRAIGHT = range(3)
 
@@ -115,7 +118,7 @@ def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, de
         cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape
     )
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
-    px, py, radius, radius32, _ = now
+    px, py, radius, radius32, movable = now
     for slot in range(np.uint64(start), np.uint64(stop)):
         gap[slot] -= moved + moved
         count[slot], deepest[slot], total[slot] = 0, 0.0, 0
@@ -130,7 +133,10 @@ def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, de
             return -1
         least = LOOK_AHEAD_M
         for place in range(found):
-            overlap, _, _, _ = _overlap(px, py, radius, slot, np.uint64(near[place]))
+            neighbour = np.uint64(near[place])
+            if movable[slot] == DRIVEN and movable[neighbour] == DRIVEN:
+                continue
+            overlap, _, _, _ = _overlap(px, py, radius, slot, neighbour)
             least = min(least, -overlap)
             if overlap > 0.0:
                 deepest[slot] = max(deepest[slot], overlap)
@@ -200,13 +206,15 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
         row = cells_row[slot]
         for place in range(found):
             neighbour = np.uint64(near[place])
+            if movable[slot] == DRIVEN and movable[neighbour] == DRIVEN:
+                continue
             overlap, distance, dx, dy = _overlap(px, py, radius, slot, neighbour)
             if overlap > TOUCH_M:
                 nx, ny = _normal(dx, dy, distance, row, cells_row[neighbour])
                 other[contact] = np.uint32(neighbour)
                 table[contact, OVERLAP], table[contact, NORMAL_X], table[contact, NORMAL_Y] = overlap, nx, ny
                 half, way, push_x, push_y = 0.5 * overlap, STAYS, -nx, -ny
-                if movable[slot] != 0:
+                if movable[slot] == MOVABLE:
                     x, y, way = px[slot], py[slot], STRAIGHT
                     if not clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, -nx * half, -ny * half, half, radius[slot]):
                         ex, ey = bent_along_walls(frame, zone[row], reach, x, y, -nx * half, -ny * half, radius[slot])
@@ -287,7 +295,7 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
             neighbour = np.uint64(near[place])
             overlap, distance, dx, dy = _overlap(px, py, radius, slot, neighbour)
             nx, ny = _normal(dx, dy, distance, row, cells_row[neighbour])
-            close[place, 0], close[place, 1], close[place, 2], close[place, 3] = overlap, nx, ny, 2.0 if movable[neighbour] else 1.0
+            close[place, 0], close[place, 1], close[place, 2], close[place, 3] = overlap, nx, ny, 2.0 if movable[neighbour] == MOVABLE else 1.0
         total, greatest = _stress(close, found, 0.0, 0.0)
         for contact in range(begin, end):
             push, scale = table[contact, SCALE], 1.0
@@ -394,6 +402,7 @@ def gather_discs(start, stop, cells, radius, movable, now):
     cells : Cells
     radius : (n,) float64, m
     movable : (n,) uint8
+        FIXED, MOVABLE or DRIVEN.
     now : Now
         Receives them.
 

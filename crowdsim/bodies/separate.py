@@ -133,7 +133,7 @@ class Separator:
             Tentative positions; rows in ascending entity id, which decides between centres that coincide.
         radius : (n,) float64, m, >= 0
         movable : (n,) uint8
-            0: is never pushed; others make way all the way.
+            0: is never pushed; others make way all the way. 1: is pushed. 2: is never pushed, and does not count as overlapping others that are 2.
         layer : (n,) int32
             Floor; discs on different floors do not touch.
         zone : (n,) int64

@@ -173,10 +173,27 @@ class TiledMesh:
         for tile, content in added.items():
             self.is_there[tile] = True
             if content is not None:
-                self._content[tile] = content
-                self._kept_flags[tile] = np.zeros(content.polygon_count, dtype=np.uint16)
-                self._kept_areas[tile] = np.zeros(content.polygon_count, dtype=np.uint8)
+                self._take_content(tile, content)
         return self._rejoin(set(gone) | set(added))
+
+    def keep(self, tile: int, content: TileMesh) -> None:
+        """Note what a tile that is not there will be when it is put back: the ground has changed since it was taken out.
+
+        Raises
+        ------
+        NavigationError
+            If the tile is there, or lies elsewhere.
+        """
+        self._refuse_unknown([tile])
+        if self.is_there[tile]:
+            raise NavigationError(f"tile {self.name_of(tile)} is there; replace it with a change")
+        self._refuse_misplaced(tile, content)
+        self._take_content(tile, content)
+
+    def _take_content(self, tile: int, content: TileMesh) -> None:
+        self._content[tile] = content
+        self._kept_flags[tile] = np.zeros(content.polygon_count, dtype=np.uint16)
+        self._kept_areas[tile] = np.zeros(content.polygon_count, dtype=np.uint8)
 
     def set_flags(self, handle: NDArray[np.int64], flags: int) -> Renumbered:
         """Set the flags of polygons. CLOSED ones can be neither entered nor left; what the other bits mean is the caller's.

@@ -93,6 +93,10 @@ class EventKind(IntEnum):
     NUDGED = 28  # was asked aside, and goes; value: entity that asked; x, y: where it steps to
     REPLANNED = 29  # asks for a new way though it had one; value: ReplanCause
     RADIUS_SET = 30  # its body became wider or thinner; value: the new radius, in millimetres
+    OBSTACLE_APPEARED = 31  # entity: 0; value: index of the obstacle; x, y: where it is
+    OBSTACLE_GONE = 32  # the same
+    OBSTACLE_STANDS = 33  # the same: it has stood for so long that ways are looked for round it
+    OBSTACLE_MOVES = 34  # the same: it stood, and its place is open ground again
 
 
 class RunState(IntEnum):
@@ -172,6 +176,7 @@ STANDARD_COLUMNS = (
     RecordedColumn("goal", "int32", "", "index of the current goal; -1 is none"),
     RecordedColumn("nudges", "int32", "", "how often the agent was asked aside"),
     RecordedColumn("replans", "int32", "", "how often the agent asked for a new way"),
+    RecordedColumn("local_way", "uint8", "", "what the local grid says of the line to the next corner"),
     RecordedColumn("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
 )
 

@@ -16,7 +16,7 @@ from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.draws import draw_distribution
 from crowdsim.scenario.model import Group, Scenario, Visit
 from crowdsim.scenario.placement import WALL_MARGIN_M, Placed, place
-from crowdsim.scenario.resolve import ticks_in
+from crowdsim.scenario.ticks import ticks_in
 from crowdsim.world.random import Stream, agent_key
 
 DENSEST = 0.9069  # Share that equal discs can cover at most (Thue); more is refused without a try.

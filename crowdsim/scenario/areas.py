@@ -11,10 +11,11 @@ import shapely
 from crowdsim.scenario import schema
 from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, ToggledArea, cleaned
 from crowdsim.scenario.model import Event
-from crowdsim.scenario.resolve import ticks_in
+from crowdsim.scenario.ticks import ticks_in
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
 LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
+EXIT_GAP_M = 1e-3  # How far from a closed area an exit's edge stays a wall: more than the tolerance of a micrometre with which edges are called open.
 
 
 def resolve_areas(shape: schema.GeometryShape, geometry: Geometry, reader: AreaReader, problems: Problems) -> Geometry:
@@ -93,3 +94,22 @@ def parted_ground(ground: Any, closed: Sequence[Any]) -> tuple[Any, list[Any]]:
         islands.append(cleaned(shapely.intersection(left, area, grid_size=GRID_M)))
         left = cleaned(shapely.difference(left, area, grid_size=GRID_M))
     return left, islands
+
+
+def ground_without(ground: Any, closed: Sequence[Any], exits: Any) -> tuple[Any, Any]:
+    """Return what is left of ground while areas are closed, and where its boundary is open.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+    closed : sequence of shapely Polygon or MultiPolygon, m
+    exits : shapely geometry, or None
+        Between a closed area and the rest of the ground there is a wall all the same.
+    """
+    if not closed:
+        return ground, exits
+    left, _ = parted_ground(ground, closed)
+    if exits is None:
+        return left, None
+    own = shapely.difference(exits, shapely.union_all(list(closed)).buffer(EXIT_GAP_M, join_style="mitre"), grid_size=GRID_M)
+    return left, None if own.is_empty else own

@@ -25,8 +25,10 @@ from crowdsim.navigation.mesh import NavMesh, locate_many
 from crowdsim.navigation.planner import CostParameters, MeshPlanner, PlannerParameters
 from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.surface_mesh import build_surface
+from crowdsim.navigation.tile_rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles import TiledMesh, build_tiles
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
+from crowdsim.scenario.areas import ground_without
 from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.kept import kept_arrays
@@ -148,8 +150,6 @@ def _refuse_tiles(scenario: Scenario) -> None:
         why = f"tiles go with navigation mesh and optimal, not with {listed(others)}"
     elif scenario.geometry.named_speeds:
         why = f"tiles are all of one kind of ground, and this geometry has terrain with speeds of its own ({listed(scenario.geometry.named_speeds)})"
-    elif scenario.geometry.areas:
-        why = "where areas open and close the ground is in one piece"
     if why:
         raise ScenarioError(Problem("navigation.tile_size", why, "Leave tile_size out, or write 0.", scenario.file))
 
@@ -194,6 +194,10 @@ def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParam
     """Build the mesh of one floor, of storeys, or of a surface; `exits` are their areas by floor, -1 where there is one floor only."""
     if parameters.tile_size > 0.0:
         tiles, _ = build_tiles(geometry.walkable, parameters.tile_size, openings=exits.get(-1), parameters=parameters, wall_reach=reach)
+        if closed:  # it has the numbers of all tiles that there can be, and loses some
+            left, openings = ground_without(geometry.walkable, closed, exits.get(-1))
+            remove, add = differences(tiles, TileRebuilder(tiles.size, tiles.first, tiles.shape, parameters).tiles_of(left, openings))
+            tiles.change(remove=remove, add=add)
         return MeshBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
     terrain = geometry.terrain[0] if geometry.terrain else ()
     if closed:

@@ -11,6 +11,7 @@ from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.floor import Flight, Floor
 from crowdsim.scenario.geometry import Geometry, NamedPolygon, wkt_of
 from crowdsim.scenario.model import Event, Goal, Group, ListedAgent, Scenario, Visit
+from crowdsim.scenario.obstacles import obstacle_data
 from crowdsim.scenario.parameters import SECTIONS
 from crowdsim.scenario.tree import number_text
 
@@ -52,6 +53,8 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
     }
     if scenario.events:
         data["events"] = [_event(event, scenario) for event in scenario.events]
+    if scenario.obstacles:
+        data["obstacles"] = [obstacle_data(obstacle) for obstacle in scenario.obstacles]
     for section in SECTIONS:
         chosen = scenario.sections[section.name]
         data[section.name] = {**({section.selector: chosen.name} if section.selector else {}), **chosen.values}

@@ -7,11 +7,17 @@ from typing import Any, NamedTuple
 
 from crowdsim.navigation.build import MeshBuild
 from crowdsim.navigation.goals import GoalPieces, cut_goals
+from crowdsim.navigation.tile_build import TileMesh
+from crowdsim.navigation.tile_rebuild import TileRebuilder
+from crowdsim.scenario.areas import ground_without
 from crowdsim.scenario.build import Built, goal_shape, mesh_of
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Event
+from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
 
 MOST_KEPT = 64  # Grounds that are kept: a door that opens and closes again and again is built twice. Some 0.3 MB each for a plan of a thousand corners.
+
+MOST_LOOKED_AT = 40_000  # Ticks, of all obstacles together, that are looked through for grounds to build before the first tick: half a second.
 
 
 class BuiltGround(NamedTuple):
@@ -68,17 +74,81 @@ class Grounds:
         return found
 
 
+class TiledGrounds:
+    """Builds the tiles of grounds, each only where it is another than before, and keeps the last ones.
+
+    Parameters
+    ----------
+    built : Built
+        With tiles.
+    """
+
+    def __init__(self, built: Built) -> None:
+        tiles, build = built.world.tiles, built.mesh_build
+        assert tiles is not None
+        self._walkable, self._exits = built.scenario.geometry.walkable, build.openings
+        self._rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, build.parameters)
+        self._kept: dict[tuple[bytes, ...], dict[int, TileMesh]] = {}
+
+    def ground(self, closed: Sequence[Any]) -> Any:
+        """Return the ground with some areas closed, as a shapely geometry in metres."""
+        return ground_without(self._walkable, closed, None)[0]
+
+    def with_closed(self, closed: Sequence[Any]) -> dict[int, TileMesh]:
+        """Return the tiles of the ground with some areas closed, by number; in closed areas there is no ground.
+
+        Parameters
+        ----------
+        closed : sequence of shapely Polygon or MultiPolygon, m
+
+        Raises
+        ------
+        NavigationError
+            If it cannot be meshed.
+        """
+        key = _key(closed)
+        if key not in self._kept:
+            self._kept[key] = self._rebuilder.tiles_of(*ground_without(self._walkable, closed, self._exits))
+        found = self._kept[key] = self._kept.pop(key)
+        while len(self._kept) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
+
+
 def _key(closed: Sequence[Any]) -> tuple[bytes, ...]:
     return tuple(area.wkb for area in closed)
 
 
-def grounds_by_the_clock(areas: Sequence[ToggledArea], events: Sequence[Event]) -> list[list[Any]]:
-    """Return what is closed after each moment at which events happen by the clock, if nothing else happens."""
+def grounds_by_the_clock(areas: Sequence[ToggledArea], events: Sequence[Event], obstacles: Sequence[Obstacle] = (), most_ticks: int = 0) -> list[list[Any]]:
+    """Return what is closed after each moment at which events happen by the clock, or obstacles begin or cease to stand, if nothing else happens.
+
+    Parameters
+    ----------
+    areas : sequence of ToggledArea
+    events : sequence of Event
+    obstacles : sequence of Obstacle
+    most_ticks : int
+        How long the run may last.
+    """
     available = [area.available for area in areas]
+    standing: dict[int, Any] = {}
     found: list[list[Any]] = []
-    timed = sorted((event for event in events if event.tick >= 0), key=lambda event: event.tick)
-    for number, event in enumerate(timed):
-        available[event.area] = event.opens
-        if number + 1 == len(timed) or timed[number + 1].tick != event.tick:
-            found.append([area.area for area, is_open in zip(areas, available, strict=True) if not is_open])
-    return found[:MOST_KEPT]
+    changes: list[tuple[int, int, int, bool]] = [(event.tick, 0, event.area, event.opens) for event in events if event.tick >= 0]
+    if obstacles:
+        looked_at = min(most_ticks, MOST_LOOKED_AT // len(obstacles))
+        changes += [(tick, 1, number, not closed) for tick, number, closed in grounds_of_obstacles(obstacles, looked_at)]
+    changes.sort(key=lambda change: change[0])  # stable: of events in one tick the later ones have the last word
+    for number, (tick, kind, which, opens) in enumerate(changes):
+        if kind == 0:
+            available[which] = opens
+        elif opens:
+            del standing[which]
+        else:
+            standing[which] = obstacles[which].outline(tick)
+        if number + 1 == len(changes) or changes[number + 1][0] != tick:
+            closed = [area.area for area, is_open in zip(areas, available, strict=True) if not is_open] + [standing[each] for each in sorted(standing)]
+            if _key(closed) not in map(_key, found):
+                found.append(closed)
+        if len(found) == MOST_KEPT:
+            break
+    return found

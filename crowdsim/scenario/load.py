@@ -17,6 +17,7 @@ from crowdsim.scenario.files import FileAccess, FileRefused, read_text
 from crowdsim.scenario.geometry import AreaReader, Geometry, resolve_geometry
 from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
+from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
 from crowdsim.scenario.overrides import apply_overrides
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
 from crowdsim.scenario.recorded import resolve_record
@@ -146,6 +147,9 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
         events = resolve_events(values["events"], geometry.areas, tick, problems)
+    obstacles: tuple[Obstacle, ...] = ()
+    if "obstacles" in values and geometry is not None:
+        obstacles = resolve_obstacles(values["obstacles"], geometry, tick, [area.name for area in geometry.areas], problems)
     record = None
     if "record" in values and tick is not None:
         record = resolve_record(values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems)
@@ -166,6 +170,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         groups=groups,
         record=record,
         events=events,
+        obstacles=obstacles,
         notes=tuple(notes.sorted()),
         file=file,
         **sections,

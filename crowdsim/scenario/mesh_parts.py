@@ -8,10 +8,8 @@ from typing import Any
 import shapely
 
 from crowdsim.navigation.build import MeshPart
-from crowdsim.scenario.areas import parted_ground
+from crowdsim.scenario.areas import EXIT_GAP_M, parted_ground
 from crowdsim.scenario.geometry import GRID_M
-
-EXIT_GAP_M = 1e-3  # How far from a closed area an exit's edge stays a wall: more than the tolerance of a micrometre with which edges are called open.
 
 
 def mesh_parts(ground: Any, closed: Sequence[Any], exits: Any) -> list[MeshPart]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import Problem
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import Place
 
@@ -238,6 +239,8 @@ class Scenario:
     record : Record
     events : tuple of Event
         In the order of the file: of those that happen in one tick the later ones have the last word.
+    obstacles : tuple of Obstacle
+        What moves on paths of its own, ascending by name.
     notes : tuple of Problem
         What is no mistake but might not be meant.
     file : str
@@ -260,6 +263,7 @@ class Scenario:
     budget: Chosen
     record: Record
     events: tuple[Event, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     notes: tuple[Problem, ...] = ()
     file: str = ""
 

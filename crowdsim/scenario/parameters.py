@@ -127,7 +127,8 @@ def _navigation() -> Mapping[str, Owner]:
 
 def _bodies() -> Mapping[str, Owner]:
     own = (("integrate", "Body"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("replan", "Replan"))
-    return {"bodies": tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)}
+    found = tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)
+    return {"bodies": (*found, _imported("crowdsim.avoidance.local_grids", "LocalGridParameters"))}
 
 
 def _symmetry() -> Mapping[str, Owner]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import shapely
-from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.scenario import schema
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution, complaint, distribution_from
@@ -17,6 +16,7 @@ from crowdsim.scenario.geometry import AreaReader, Geometry
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_TICKS
 from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
+from crowdsim.scenario.ticks import ticks_in
 from crowdsim.scenario.tree import UNUSABLE, Path, Problems, item_text, listed, number_text, suggestion
 
 _MOST_NESTING = 16  # of nearest_of in nearest_of
@@ -26,23 +26,6 @@ _BOUNDS: dict[str, dict[str, Any]] = {
     "radius": {"least": 0.0, "most": 20.0, "unit": "m", "positive": True},
     "premovement": {"least": 0.0, "most": 1e9, "unit": "s", "positive": False},
 }
-
-
-def ticks_in(seconds: ArrayLike, tick: float) -> NDArray[np.int64]:
-    """Return how many ticks last at least so many seconds; a time that is a whole number of ticks up to rounding is that number.
-
-    Parameters
-    ----------
-    seconds : float or array, s, >= 0
-    tick : float, s
-
-    Returns
-    -------
-    int64 array of the same shape
-    """
-    exact = np.asarray(seconds, dtype=np.float64) / tick
-    nearest = np.round(exact)
-    return np.where(np.abs(exact - nearest) <= 1e-9 * np.maximum(1.0, exact), nearest, np.ceil(exact)).astype(np.int64)
 
 
 def resolve_stop(shape: schema.StopShape, tick: float, problems: Problems) -> Stop | None:

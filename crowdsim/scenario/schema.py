@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from crowdsim.scenario.limits import MAX_AGENTS, MAX_EVENTS, MAX_GOALS, MAX_GROUPS, MAX_VISITS
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_EVENTS, MAX_GOALS, MAX_GROUPS, MAX_OBSTACLES, MAX_VISITS
 from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are found here
     AREA_KEYS,
     Area,
@@ -47,6 +47,7 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
     is_number,
     key_form,
 )
+from crowdsim.scenario.schema_obstacles import ObstacleShape
 
 DEFAULT_ARRIVE_WITHIN_M = 0.3  # A body's radius and a little more: one who stands on the point does not keep others from arriving beside him.
 LARGEST_ID = 2**63 - 1  # ids and seeds are kept as int64
@@ -344,6 +345,11 @@ class ScenarioShape(Shape):
     )
     events: Annotated[list[EventShape], Field(max_length=MAX_EVENTS), Expects("a list of events [{at: 20, close: door}, ...]")] = Field(
         default=[], description="What happens while the scenario runs."
+    )
+    obstacles: Annotated[
+        list[ObstacleShape], Field(max_length=MAX_OBSTACLES), Expects("a list of obstacles [{name: ..., shape: ..., path: ...}, ...]")
+    ] = Field(
+        default=[], description="What appears, moves on a path and vanishes; what always stands is among the obstacles of the geometry."
     )
     avoidance: Any = Field(default=None, description="How agents avoid each other: the name of a model, or {model: name} with parameters of the model.")
     speed_density: Any = Field(

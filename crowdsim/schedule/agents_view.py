@@ -24,17 +24,19 @@ class AgentsView:
     Parameters
     ----------
     columns : AgentColumns
+    count : int
+        How many of the rows are agents: the first.
     labels : sequence of str
         Names of all agents by entity id - 1.
     goals : sequence of str
         Names of the goals by index.
     """
 
-    def __init__(self, columns: AgentColumns, labels: Sequence[str], goals: Sequence[str]) -> None:
-        self._columns, self._labels, self._goals = columns, labels, goals
+    def __init__(self, columns: AgentColumns, count: int, labels: Sequence[str], goals: Sequence[str]) -> None:
+        self._columns, self._count, self._labels, self._goals = columns, count, labels, goals
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return self._count
 
     def __repr__(self) -> str:
         return f"<{len(self):,} agents; columns {', '.join(self._columns.columns)}>"
@@ -48,29 +50,29 @@ class AgentsView:
         if name not in self._columns.columns:
             near = suggestion(name, self._columns.columns)
             raise AttributeError(f"agents have no column {name!r}. {near or 'Known are ' + ', '.join(self._columns.columns) + '.'}")
-        view = getattr(self._columns, name).view()
+        view = getattr(self._columns, name)[: self._count]
         view.flags.writeable = False
         return view
 
     @property
     def label(self) -> list[str]:
         """What a user calls each agent: its id, or group[index]."""
-        return [self._labels[entity - 1] for entity in self._columns.entity.tolist()]
+        return [self._labels[entity - 1] for entity in self.entity.tolist()]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a copy of the agents as a DataFrame: one row each, indexed by entity, vectors as two columns, units in ``attrs["units"]``."""
         import pandas as pd
 
-        agents = self._columns
+        agents = self
         table: dict[str, Any] = {"agent": self.label}
         units = {"agent": ""}
         for name in ("position", "velocity", "preferred_velocity", "next_corner"):
             for axis, suffix in enumerate("xy"):
                 table[f"{name}_{suffix}"] = getattr(agents, name)[:, axis].copy()
-                units[f"{name}_{suffix}"] = agents.columns[name].unit
+                units[f"{name}_{suffix}"] = self._columns.columns[name].unit
         for name in ("radius", "desired_speed", "goal", "layer", "blocker"):
             table[name] = getattr(agents, name).copy()
-            units[name] = agents.columns[name].unit
+            units[name] = self._columns.columns[name].unit
         table["goal_name"] = [self._goals[goal] if goal >= 0 else "" for goal in agents.goal.tolist()]
         table["activity"] = [AgentState(value).name.lower() for value in agents.activity.tolist()]
         table["path_status"] = [PathStatus(value).name.lower() for value in agents.path_status.tolist()]

@@ -201,7 +201,7 @@ class Interventions:
         self._plan.take_mesh()
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
-        return rows_of(entity, self.world.agents.entity, self.built.population.label)
+        return rows_of(entity, self.world.agents.entity[: self.world.people_count], self.built.population.label)
 
     def _refuse_if_finished(self, wish: str) -> None:
         if self._verdict is not None:

@@ -103,9 +103,11 @@ class Recorder:
         self._frames += 1
 
     def _kept_rows(self, agents: AgentColumns) -> Any:
+        people = self._world.people_count
         if self._chosen is None and self._region is None:
-            return slice(None)
-        keep = np.ones(len(agents), dtype=bool) if self._chosen is None else self._chosen[agents.entity - 1]
+            return slice(people)
+        keep = np.zeros(len(agents), dtype=bool)
+        keep[:people] = True if self._chosen is None else self._chosen[agents.entity[:people] - 1]
         if self._region is not None:
             keep = keep & shapely.intersects_xy(self._region, agents.position[:, 0], agents.position[:, 1])
         return keep

@@ -43,7 +43,7 @@ def set_radii(built: Built, plan: Planning, rows: NDArray[np.intp], radius: Arra
     if not len(rows):
         return
     agents.radius[rows] = wanted
-    widest = float(agents.radius.max())
+    widest = float(agents.radius[: world.people_count].max())
     fastest = float(built.agents.speed.max()) if len(built.agents) else 0.0
     world.reach_walls(model_reach(built.scenario, fastest) + widest + WALL_REACH_MARGIN_M)
     agents.wall_distance[rows] = 0.0  # what was promised was promised to another body

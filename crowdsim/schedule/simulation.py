@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.local_grids import LocalGridParameters
 from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
 from crowdsim.bodies.replan import ReplanParameters
@@ -22,7 +23,7 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
-from crowdsim.scenario.grounds import Grounds, grounds_by_the_clock
+from crowdsim.scenario.grounds import Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.scenario.model import Scenario
 from crowdsim.schedule.agents_view import AgentsView
 from crowdsim.schedule.asked import as_scenario
@@ -36,8 +37,10 @@ from crowdsim.schedule.warm import warm_kernels
 from crowdsim.schedule.wayfinding import plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.avoid import Avoid
+from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.notice import Notice
 from crowdsim.systems.nudge import Nudge
 from crowdsim.systems.plan import Plan
@@ -133,6 +136,9 @@ class Simulation(Interventions):
     def _make(self, kind: type[System]) -> System:
         """Make a system; those that need more than the world get it here."""
         world, scenario = self.world, self.scenario
+        if kind is Drive:
+            self._drive = Drive(world, scenario.obstacles, scenario.geometry.walkable)
+            return self._drive
         if kind is Gates:
             return self._make_gates()
         if kind is Plan:
@@ -149,7 +155,7 @@ class Simulation(Interventions):
             return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
         if kind is Separate:
             return Separate(world, scenario.bodies.parameters(SeparationParameters))
-        if kind in (Notice, Replan, Nudge):
+        if kind in (Notice, Replan, Nudge, GoRound):
             return self._make_of_bodies(kind)
         if kind is Watch:
             return Watch(world, scenario.tick)
@@ -160,10 +166,15 @@ class Simulation(Interventions):
     def _make_gates(self) -> Gates:
         """Make what opens and closes areas; grounds that the clock asks for are built before the first tick."""
         scenario, areas = self.scenario, self.scenario.geometry.areas
-        grounds = Grounds(self.built, [area.area for area in areas if not area.available])
-        for closed in grounds_by_the_clock(areas, scenario.events):
+        grounds: Grounds | TiledGrounds
+        if self.world.tiles is not None:
+            grounds = TiledGrounds(self.built)
+        else:
+            grounds = Grounds(self.built, [area.area for area in areas if not area.available])
+        for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
             grounds.with_closed(closed)
-        self._gates = Gates(self.world, areas, scenario.events, grounds)
+        self._gates = Gates(self.world, areas, scenario.events, grounds, self._drive.closed if scenario.obstacles else None)
+        self._drive.also_closed = self._gates.closed_areas
         return self._gates
 
     def _make_of_bodies(self, kind: type[System]) -> System:
@@ -171,6 +182,8 @@ class Simulation(Interventions):
         world, scenario = self.world, self.scenario
         held, nudges = scenario.bodies.parameters(HeldParameters), scenario.bodies.parameters(NudgeParameters)
         replans = scenario.bodies.parameters(ReplanParameters)
+        if kind is GoRound:
+            return GoRound(world, scenario.bodies.parameters(LocalGridParameters), replans.replanning)
         if kind is Notice:
             return Notice(world, held, nudges.nudging or replans.replanning)
         if kind is Nudge:
@@ -197,7 +210,7 @@ class Simulation(Interventions):
     @property
     def agents(self) -> AgentsView:
         """The agents in the world now, as arrays and as a DataFrame."""
-        return AgentsView(self.world.agents, self.built.population.label, self.world.goal_names)
+        return AgentsView(self.world.agents, self.world.people_count, self.built.population.label, self.world.goal_names)
 
     def step(self) -> NDArray[Any]:
         """Do one tick, tell its events to those who listen, and return them.
@@ -230,7 +243,7 @@ class Simulation(Interventions):
         began = time.perf_counter()
         tick = Tick(self.world.tick + 1, self.scenario.tick, self.team)
         readings = np.empty(len(self.systems), dtype=np.int64)
-        tick.counts["agents"] = len(self.world.agents)
+        tick.counts["agents"] = self.world.people_count
         tracing = self.recorder is not None and self.recorder.trace
         for place, system in enumerate(self.systems):
             start = time.perf_counter_ns()
@@ -291,7 +304,7 @@ class Simulation(Interventions):
         """Return why the run is over now; an empty string if it goes on."""
         stop, agents = self.scenario.stop, self.world.agents
         busy = (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
-        if stop.when_all_arrived and not np.any(busy) and not (np.any(agents.goal >= 0) and self._gates.expects):
+        if stop.when_all_arrived and not np.any(busy) and not (np.any(agents.goal >= 0) and (self._gates.expects or self._drive.expects)):
             return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"

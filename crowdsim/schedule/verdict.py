@@ -18,7 +18,7 @@ MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has t
 
 REPLANS = {  # counts of a tick, and how the verdict names the cause
     "replans_people_ahead": "people ahead", "replans_held_up": "held up", "replans_way_shut": "way shut", "replans_goal_moved": "goal moved",
-    "replans_pushed_off": "pushed off",
+    "replans_pushed_off": "pushed off", "replans_no_local_way": "no local way",
 }  # fmt: skip
 
 

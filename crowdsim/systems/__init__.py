@@ -7,8 +7,10 @@ from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.depart import Depart
+from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.index import Index
 from crowdsim.systems.integrate import Integrate
 from crowdsim.systems.notice import Notice
@@ -24,6 +26,7 @@ from crowdsim.systems.walk import Walk
 from crowdsim.systems.watch import Watch
 
 TICK_ORDER: tuple[type[System], ...] = (
+    Drive,  # obstacles come, go, and have velocities
     Gates,  # areas open and close
     Depart,  # premovement times run out
     Index,  # sort agents into cells
@@ -31,6 +34,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Replan,  # who has a way and needs a new one
     Plan,  # search for paths, within the budget
     Follow,  # preferred velocities: to the next corner, or a guess
+    GoRound,  # a local way round those who stand, where that is asked for
     SlowDown,  # in a crowd, where a law of speed and density is asked for
     Nudge,  # who stands in the way steps aside
     BreakSymmetry,  # whom a symmetry holds is turned a little

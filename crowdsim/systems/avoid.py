@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import REASON_DTYPE, explain_choices
 from crowdsim.avoidance.guard import ModelError, check_velocities
-from crowdsim.avoidance.model import AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
+from crowdsim.avoidance.model import KEEPS_ITS_WAY, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, Diagnosis
 from crowdsim.world.world import World
@@ -56,6 +56,8 @@ class Avoid(System):
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
         active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding == 1)).view(np.uint8)
+        is_obstacle = agents.activity == AgentState.OBSTACLE
+        active[is_obstacle] = KEEPS_ITS_WAY
         # On slopes in the direction that each likes to go; Integrate keeps the limit in the direction that it goes.
         fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * self.shares_in_plan(tick, agents.preferred_velocity)
         view = CrowdView(
@@ -75,6 +77,8 @@ class Avoid(System):
                 part = empty_choice(len(agents))
                 self._ask(model, view._replace(asked=own.view(np.uint8)), tick, part)
                 copy_choice(part, choice, own)
+        agents.chosen_velocity[is_obstacle] = agents.velocity[is_obstacle]
+        agents.diagnosis[is_obstacle] = Diagnosis.NONE
         tick.counts["relaxed"] = self.count_of(agents.diagnosis == Diagnosis.RELAXED)
         tick.counts["infeasible"] = self.count_of(agents.diagnosis == Diagnosis.INFEASIBLE)
 
@@ -83,7 +87,8 @@ class Avoid(System):
             model.prepare(len(view.entity))
             model.choose(view, tick.length, tick.team, out)
             if self.explained is not None and tick.reasons is not None:
-                rows = np.flatnonzero(self.explained[view.entity - 1] & (view.deciding() == 1))
+                rows = np.flatnonzero(view.deciding() == 1)
+                rows = rows[self.explained[view.entity[rows] - 1]]
                 tick.reasons = np.concatenate([tick.reasons, explain_choices(model, view, tick.length, rows, out)])
             check_velocities(f'the model "{model.name}"', out.velocity, view.maximum_speed, view.deciding(), tick.team)
         except ModelError as error:

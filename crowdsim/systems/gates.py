@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.sides import crosses_line
 from crowdsim.scenario.geometry import ToggledArea
-from crowdsim.scenario.grounds import Grounds
+from crowdsim.scenario.grounds import Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
+from crowdsim.systems.tile_changes import change_ground_of_tiles
 from crowdsim.threads import Team
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -30,7 +31,9 @@ class Gates(System):
     world : World
     areas : sequence of ToggledArea
     events : sequence of Event
-    grounds : Grounds
+    grounds : Grounds or TiledGrounds
+    standing : callable, optional
+        Returns the obstacles that are closed ground in this tick, see `Drive`; by default there are none.
     """
 
     reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
@@ -40,8 +43,13 @@ class Gates(System):
     )  # fmt: skip
     counts = ("closed_areas",)
 
-    def __init__(self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds) -> None:
+    def __init__(
+        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds | TiledGrounds,
+        standing: Callable[[], tuple[Closed, ...]] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(world)
+        self._standing = standing
+        self._obstacles: tuple[Closed, ...] = ()  # that were closed ground in the last tick
         self.areas, self.events, self.grounds = tuple(areas), tuple(events), grounds
         self._told: tuple[Told, Team] | None = None
         self.available = np.array([area.available for area in areas], dtype=np.bool_)
@@ -85,20 +93,33 @@ class Gates(System):
                 wanted[event.area] = event.opens
         wanted = np.where(self._asked >= 0, self._asked == 1, wanted)
         self._asked[:] = -1
-        if not np.array_equal(wanted, self.available):
-            self._change(tick.number, wanted)
+        obstacles = self._standing() if self._standing is not None else ()
+        if not np.array_equal(wanted, self.available) or _names(obstacles) != _names(self._obstacles):
+            self._change(tick.number, wanted, obstacles)
         self._remember()
         tick.counts["closed_areas"] = self.count_of(~self.available)
 
-    def _change(self, tick: int, wanted: NDArray[np.bool_]) -> None:
+    def _change(self, tick: int, wanted: NDArray[np.bool_], obstacles: tuple[Closed, ...]) -> None:
         opened, closed = np.flatnonzero(wanted & ~self.available), np.flatnonzero(self.available & ~wanted)
-        self.available = wanted
+        has_moved = bool(_names(self._obstacles) - _names(obstacles))
+        before = self.closed()
+        self.available, self._obstacles = wanted, obstacles
         for kind, numbers in ((EventKind.AREA_OPENED, opened), (EventKind.AREA_CLOSED, closed)):
             points = shapely.get_coordinates([self.areas[number].area.representative_point() for number in numbers.tolist()])
             self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), points, numbers)
         what = self.closed()
-        change_ground(self.world, tick, self.grounds.with_closed(polygons_of(what)))
-        self._tell_of(tick, GroundChange(what, bool(len(opened))))
+        if isinstance(self.grounds, TiledGrounds):
+            names, shut = _names(before), polygons_of(what)
+            new = shapely.union_all([each.area for each in what if each.name not in names])
+            tiles = self.grounds.with_closed(polygons_of(before)), self.grounds.with_closed(shut)
+            change_ground_of_tiles(self.world, tick, *tiles, self.grounds.ground(shut), new)
+        else:
+            change_ground(self.world, tick, self.grounds.with_closed(polygons_of(what)))
+        self._tell_of(tick, GroundChange(what, bool(len(opened)) or has_moved))
+
+    def closed_areas(self) -> tuple[Closed, ...]:
+        """Return the areas that are closed now."""
+        return tuple(Closed(area.name, area.area) for area, is_open in zip(self.areas, self.available.tolist(), strict=True) if not is_open)
 
     def _tell_of(self, tick: int, change: GroundChange) -> None:
         if self._told is not None:
@@ -106,8 +127,8 @@ class Gates(System):
             told(tick, change, team)
 
     def closed(self) -> tuple[Closed, ...]:
-        """Return what is closed now."""
-        return tuple(Closed(area.name, area.area) for area, is_open in zip(self.areas, self.available.tolist(), strict=True) if not is_open)
+        """Return what is closed now: areas, and obstacles that stand."""
+        return (*self.closed_areas(), *self._obstacles)
 
     def _count_crossings(self) -> None:
         """Note who has gone over the lines of events since the last tick."""
@@ -143,7 +164,13 @@ class Gates(System):
         self._entity, self._place = state["entity"].copy(), state["place"].copy()
         parts = np.split(state["crossed"], np.cumsum(state["crossed_lengths"])[:-1]) if len(self._lines) else []
         self._crossed = {number: part.copy() for number, part in zip(self._lines, parts, strict=True)}
-        if len(self.areas):
+        self._obstacles = self._standing() if self._standing is not None else ()
+        if len(self.areas) or self._standing is not None:
             what = self.closed()
-            stand(self.world, self.grounds.with_closed(polygons_of(what)))
+            if isinstance(self.grounds, Grounds):  # tiles have been restored with the world
+                stand(self.world, self.grounds.with_closed(polygons_of(what)))
             self._tell_of(self.world.tick, GroundChange(what, False, is_new=False))
+
+
+def _names(closed: Sequence[Closed]) -> set[str]:
+    return {each.name for each in closed}

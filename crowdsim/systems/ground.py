@@ -77,7 +77,9 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     polygon = carried.polygon[under].astype(np.int64)
     _locate_the_lost(world, polygon)
     place, new_polygon = agents.position.copy(), polygon.copy()
-    settle(old, world.mesh, under, polygon, agents.position, agents.radius, _rays(), place, new_polygon)
+    settle(old, world.mesh, under, polygon, agents.position, agents.radius, circle_corners((0.0, 0.0), 1.0, RAYS), place, new_polygon)
+    is_obstacle = agents.activity == AgentState.OBSTACLE
+    place[is_obstacle], new_polygon[is_obstacle] = agents.position[is_obstacle], polygon[is_obstacle]  # it goes where it goes
     moved = np.hypot(place[:, 0] - agents.position[:, 0], place[:, 1] - agents.position[:, 1])
     is_put = moved > 0.0
     _carry_corridors(world, tick, old, carried, under, is_put)
@@ -89,6 +91,34 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     agents.corner_post[:] = NOTHING_HELD
     agents.guessed[:] = -1
     world.events.note(tick, EventKind.PUT_OUT, agents.entity[is_put], agents.position[is_put], np.round(1e3 * moved[is_put]).astype(np.int64))
+
+
+def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.float64]) -> None:
+    """Put agents elsewhere on the same ground, where something appears that they have to make room for; they look for their way from there.
+
+    Parameters
+    ----------
+    world : World
+    tick : int
+    rows : (k,) int64
+    place : (k, 2) float64, m
+        Those that are where they were stay as they are.
+    """
+    agents = world.agents
+    moved = np.hypot(place[:, 0] - agents.position[rows, 0], place[:, 1] - agents.position[rows, 1])
+    polygon = np.empty(len(rows), dtype=np.int64)
+    locate_many(0, len(rows), world.mesh, place, agents.layer[rows], polygon)
+    is_put = (moved > 0.0) & (polygon >= 0)
+    rows, place, moved, polygon = rows[is_put], place[is_put], moved[is_put], polygon[is_put]
+    agents.position[rows] = agents.tentative_position[rows] = agents.next_corner[rows] = place
+    agents.velocity[rows] = agents.chosen_velocity[rows] = 0.0
+    agents.surface[rows], agents.layer[rows] = world.handles_of(polygon), world.mesh.polygon_layer[polygon]
+    agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOTHING_HELD, -1
+    had_way = rows[np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING)) & (agents.activity[rows] == AgentState.WALKING)]
+    wish_to_replan(agents, had_way, ReplanCause.WAY_SHUT)
+    agents.path_status[had_way] = PathStatus.NONE
+    agents.corridor_length[had_way], agents.goal_piece[had_way], agents.strays[had_way] = 0, -1, 0
+    world.events.note(tick, EventKind.PUT_OUT, agents.entity[rows], place, np.round(1e3 * moved).astype(np.int64))
 
 
 def stand(world: World, ground: BuiltGround) -> None:
@@ -140,10 +170,6 @@ def _locate_the_lost(world: World, polygon: NDArray[np.int64]) -> None:
         x, y = agents.position[lost[i]].tolist()
         found[i] = np.argmax([depth_in_polygon(mesh, each, x, y) for each in range(mesh.polygon_count)])
     polygon[lost] = found
-
-
-def _rays() -> NDArray[np.float64]:
-    return circle_corners((0.0, 0.0), 1.0, RAYS)
 
 
 def polygons_of(closed: Sequence[Closed]) -> list[Any]:

@@ -18,6 +18,7 @@ from crowdsim.world.world import World
 _COUNTED = {
     ReplanCause.PEOPLE_AHEAD: "replans_people_ahead", ReplanCause.HELD_UP: "replans_held_up", ReplanCause.WAY_SHUT: "replans_way_shut",
     ReplanCause.GOAL_MOVED: "replans_goal_moved", ReplanCause.PUSHED_OFF: "replans_pushed_off",
+    ReplanCause.NO_LOCAL_WAY: "replans_no_local_way",
 }  # fmt: skip
 _CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.bodies.contacts import DRIVEN
 from crowdsim.bodies.separate import SeparationParameters, Separator
 from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentState
 from crowdsim.world.world import World
 
 
@@ -20,7 +22,7 @@ class Separate(System):
     parameters : SeparationParameters
     """
 
-    reads = ("position", "tentative_position", "radius", "layer", "surface", "wall_distance", "is_immovable")
+    reads = ("position", "tentative_position", "radius", "layer", "surface", "wall_distance", "is_immovable", "activity")
     writes = ("tentative_position",)
     counts = ("overlaps_before", "overlaps", "deepest_overlap_m")
 
@@ -35,9 +37,12 @@ class Separate(System):
         tentative, polygon, walls = agents.tentative_position, self.world.polygons(), self.world.walls
         free, clear, pushed = np.empty_like(tentative), np.empty(count, dtype=np.float32), np.empty_like(tentative)
         self._separator.move_off_walls(agents.position, tentative, agents.radius, polygon, agents.wall_distance, walls, tick.team, free, clear)
+        is_obstacle = agents.activity == AgentState.OBSTACLE
+        free[is_obstacle] = tentative[is_obstacle]  # walls are none to it
+        movable = np.where(is_obstacle, DRIVEN, 1 - agents.is_immovable)
         part, heights = self.world.ground_of(free)
         parted = self._separator.separate(
-            free, agents.radius, 1 - agents.is_immovable, part, polygon, clear, walls, tick.team, pushed, heights,
+            free, agents.radius, movable, part, polygon, clear, walls, tick.team, pushed, heights,
         )  # fmt: skip
         # Whom nobody pushed goes where it wanted: what walls take of its step is for Walk to say.
         is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])

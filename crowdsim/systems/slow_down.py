@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.avoidance.density_speed import SpeedLaw
+from crowdsim.geometry.cells import CellIndex
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.index import CELL_M
 from crowdsim.world.columns import AgentState
 from crowdsim.world.world import World
 
@@ -26,6 +28,7 @@ class SlowDown(System):
     def __init__(self, world: World, law: SpeedLaw | None) -> None:
         super().__init__(world)
         self.law = law
+        self._people = CellIndex(CELL_M)
 
     def process(self, tick: Tick) -> None:
         """Slow everybody down who walks on its own account; count those who lose more than half of their speed."""
@@ -36,8 +39,13 @@ class SlowDown(System):
         assert tick.cells is not None, "Index runs before SlowDown"
         walking = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
         wanted, density = agents.preferred_velocity.copy(), np.empty(len(agents))
+        people, cells = world.people_count, tick.cells
+        if people < len(agents):  # a cart is no crowd
+            part, heights = world.ground_of(agents.position)
+            cells = self._people.build(agents.position[:people], part[:people], heights=heights)
         self.law.apply(
-            tick.cells, world.walls, world.polygons(), wanted, walking.view(np.uint8), tick.team, agents.preferred_velocity, density
+            cells, world.walls, world.polygons()[:people], wanted[:people], walking[:people].view(np.uint8), tick.team,
+            agents.preferred_velocity[:people], density[:people],
         )  # fmt: skip
         squares = np.sum(agents.preferred_velocity * agents.preferred_velocity, axis=1)
         tick.counts["slowed"] = self.count_of(4.0 * squares < np.sum(wanted * wanted, axis=1))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.tile_build import TileMesh
+from crowdsim.navigation.tile_rebuild import differences
 from crowdsim.navigation.tiles import Renumbered, TiledMesh
+from crowdsim.systems.ground import put_out
+from crowdsim.systems.make_room import nearest_free
 from crowdsim.systems.replan import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
@@ -20,7 +25,38 @@ from crowdsim.world.world import World
 HOPELESS = (PathStatus.UNREACHABLE, PathStatus.OUT_OF_NODES, PathStatus.STALE, PathStatus.ENCLOSED, PathStatus.NEAREST_REACHABLE)
 
 
-def change_tiles(world: World, *, remove: list[int], add: Mapping[int, TileMesh | None]) -> None:
+def change_ground_of_tiles(world: World, tick: int, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh], ground: Any, closed: Any) -> None:
+    """Put the world on other ground, of which only some tiles are others than before.
+
+    Parameters
+    ----------
+    world : World
+        With tiles.
+    tick : int
+    before, wanted : mapping of int to TileMesh
+        The tiles of the ground as it was and as it will be. One that is not there although the ground was had been taken out by a program: it stays out.
+    ground : shapely geometry, m
+        As it will be.
+    closed : shapely geometry, m
+        What has just been closed. People in it are put beside it.
+    """
+    agents, tiles = world.agents, world.tiles
+    assert tiles is not None
+    if not closed.is_empty:
+        people = np.arange(world.people_count)
+        rows = people[shapely.distance(shapely.points(agents.position[people]), closed) < agents.radius[people]]
+        if len(rows):
+            put_out(world, tick, rows, nearest_free(ground, closed, agents.position[rows], agents.radius[rows]))
+    remove, add = differences(tiles, wanted)
+    for tile in set(before) - set(tiles.tiles()):
+        content = add.pop(tile, None)
+        if content is not None:
+            tiles.keep(tile, content)
+    if remove or add:
+        change_tiles(world, remove=remove, add=add, tick=tick)
+
+
+def change_tiles(world: World, *, remove: list[int], add: Mapping[int, TileMesh | None], tick: int | None = None) -> None:
     """Take tiles out and put tiles in between two ticks.
 
     Ways that lead over tiles that changed, or through gaps that became narrower, are asked for anew; all others are kept. Who stands where a tile was taken
@@ -33,6 +69,8 @@ def change_tiles(world: World, *, remove: list[int], add: Mapping[int, TileMesh 
     remove : list of int
     add : mapping of int to (TileMesh or None)
         See `crowdsim.navigation.tiles.TiledMesh.change`. The planner has to be told afterwards.
+    tick : int, optional
+        At which it happens; by default the last one that is done.
 
     Raises
     ------
@@ -40,15 +78,16 @@ def change_tiles(world: World, *, remove: list[int], add: Mapping[int, TileMesh 
         If the tiles cannot be changed like that; nothing is changed then.
     """
     assert world.tiles is not None
+    tick = world.tick if tick is None else tick
     agents, tiles, under, old_goals = world.agents, world.tiles, world.polygons(), world.goals
     had_ground = world.has_ground()
     now = tiles.change(remove=remove, add=add)
     world.take_tiles()
     for kind, numbers in ((EventKind.TILE_REMOVED, remove), (EventKind.TILE_ADDED, sorted(add))):
         middles = (np.array([tiles.name_of(tile) for tile in numbers], dtype=np.float64).reshape(-1, 2) + 0.5) * tiles.size
-        world.events.note(world.tick, kind, np.zeros(len(numbers), dtype=np.int64), middles, np.array(numbers, dtype=np.int64))
-    _stand(world, tiles, had_ground)
-    _carry_corridors(world, now, _same_pieces(old_goals, world.goals, now.polygon), under)
+        world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), middles, np.array(numbers, dtype=np.int64))
+    _stand(world, tick, tiles, had_ground)
+    _carry_corridors(world, tick, now, _same_pieces(old_goals, world.goals, now.polygon), under)
     came_from = agents.guessed >= 0
     agents.guessed[came_from] = now.polygon[agents.guessed[came_from]]
     agents.corner_post[:] = NOTHING_HELD
@@ -73,7 +112,7 @@ def _same_pieces(old: GoalPieces, new: GoalPieces, polygon: NDArray[np.int32]) -
     return np.array([known.get(key, -1) for key in keys(old, polygon)], dtype=np.int32)
 
 
-def _carry_corridors(world: World, now: Renumbered, piece: NDArray[np.int32], under: NDArray[np.int64]) -> None:
+def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np.int32], under: NDArray[np.int64]) -> None:
     """Give corridors the numbers of the new mesh; who has one that leads over other ground now loses it, and who waits for one asks again."""
     agents, cells, mesh = world.agents, world.corridors.cells, world.mesh
     waits = agents.path_status == PathStatus.PENDING
@@ -93,7 +132,7 @@ def _carry_corridors(world: World, now: Renumbered, piece: NDArray[np.int32], un
             agents.goal_piece[row] = piece[target]
             continue
         if agents.activity[row] == AgentState.WALKING:
-            world.events.note(world.tick, EventKind.WAY_LOST, agents.entity[row : row + 1], agents.position[row : row + 1], int(agents.corridor_length[row]))
+            world.events.note(tick, EventKind.WAY_LOST, agents.entity[row : row + 1], agents.position[row : row + 1], int(agents.corridor_length[row]))
             wish_to_replan(agents, np.array([row]), ReplanCause.WAY_SHUT)
         agents.path_status[row] = PathStatus.NONE
         agents.corridor_length[row], agents.goal_piece[row], agents.strays[row] = 0, -1, 0
@@ -107,7 +146,7 @@ def _new_or_narrower(now: Renumbered, count: int) -> NDArray[np.bool_]:
     return found
 
 
-def _stand(world: World, tiles: TiledMesh, had_ground: NDArray[np.bool_]) -> None:
+def _stand(world: World, tick: int, tiles: TiledMesh, had_ground: NDArray[np.bool_]) -> None:
     """Find the ground under those whose handle is stale; who has none stands still."""
     agents = world.agents
     stale = np.flatnonzero(~world.has_ground())
@@ -115,11 +154,12 @@ def _stand(world: World, tiles: TiledMesh, had_ground: NDArray[np.bool_]) -> Non
     locate_many(0, len(stale), world.mesh, agents.position[stale], agents.layer[stale], polygon)
     found = stale[polygon >= 0]
     agents.surface[found] = tiles.handles_of(polygon[polygon >= 0])
-    back = found[~had_ground[found]]
-    lost = stale[(polygon < 0) & had_ground[stale]]
+    is_agent = agents.activity != AgentState.OBSTACLE  # an obstacle that stands is where it took the ground away
+    back = found[~had_ground[found] & is_agent[found]]
+    lost = stale[(polygon < 0) & had_ground[stale] & is_agent[stale]]
     for kind, rows in ((EventKind.GROUND_BACK, back), (EventKind.GROUND_LOST, lost)):
         where = [tiles.tile_at(x, y) for x, y in agents.position[rows].tolist()]
-        world.events.note(world.tick, kind, agents.entity[rows], agents.position[rows], np.array(where, dtype=np.int64))
+        world.events.note(tick, kind, agents.entity[rows], agents.position[rows], np.array(where, dtype=np.int64))
     walking = lost[(agents.activity[lost] == AgentState.WALKING)]
     agents.activity[walking] = AgentState.STANDING
     waits = agents.activity[lost] == AgentState.WAITING  # they ask at their time, and are told then

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.walk import walk_many
 from crowdsim.systems.base import System, Tick
-from crowdsim.world.columns import PathStatus
+from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -17,8 +19,8 @@ class Walk(System):
     """Move agents on the surface (SYSTEMS M7) and keep their corridors with them."""
 
     reads = (
-        "entity", "group", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity", "path_status",
-        "strays", "corridor_start", "corridor_capacity", "corridor_length",
+        "entity", "group", "activity", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity",
+        "path_status", "strays", "corridor_start", "corridor_capacity", "corridor_length",
     )
     writes = ("position", "surface", "layer", "velocity", "wall_distance", "corridor_length", "strays", "path_status")
     counts = ("at_walls", "strayed")
@@ -45,6 +47,10 @@ class Walk(System):
             walk_many, rows, world.mesh, world.corridors.cells, agents.corridor_start, agents.corridor_capacity, agents.corridor_length, polygon,
             old, target, agents.radius, known_clear, agents.position, new_polygon, ahead, agents.wall_distance, touched,
         )
+        obstacles = np.flatnonzero(agents.activity == AgentState.OBSTACLE)
+        touched[obstacles] = 0
+        if len(obstacles):
+            self._carry(obstacles, new_polygon)
         agents.surface[has_ground] = world.handles_of(new_polygon)[has_ground]
         agents.layer[has_ground] = world.mesh.polygon_layer[new_polygon][has_ground]
         # A velocity is what the agent does by itself: what a push added is not kept, what a wall took is.
@@ -63,3 +69,12 @@ class Walk(System):
         agents.strays[lost] = 0
         tick.counts["at_walls"] = self.count_of(at_wall)
         tick.counts["strayed"] = self.count_of(lost)
+
+    def _carry(self, rows: NDArray[np.int64], polygon: NDArray[np.int64]) -> None:
+        """Put obstacles where they go, over walls and all; a disc that reaches beyond the ground keeps the polygon that it had."""
+        world, agents = self.world, self.world.agents
+        found = np.empty(len(rows), dtype=np.int64)
+        agents.position[rows] = agents.tentative_position[rows]
+        agents.wall_distance[rows] = 0.0
+        locate_many(0, len(rows), world.mesh, agents.position[rows], agents.layer[rows], found)
+        polygon[rows] = np.where(found >= 0, found, polygon[rows])

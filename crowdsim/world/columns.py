@@ -21,6 +21,7 @@ class AgentState(IntEnum):
     WALKING = 1  # has a goal and is on its way, or waits for its path
     STANDING = 2  # has no goal that it can walk to; stands with a reason (see path_status)
     ARRIVED = 3  # reached its last goal in this tick; leaves the world at the end of it
+    OBSTACLE = 4  # no agent: a disc of an obstacle that moves on a path of its own; such rows come after those of all agents
 
 
 class PathStatus(IntEnum):
@@ -46,6 +47,7 @@ class ReplanCause(IntEnum):
     WAY_SHUT = 3  # its way was closed
     GOAL_MOVED = 4  # it was sent to another goal
     PUSHED_OFF = 5  # a wall is in the line to its next corner
+    NO_LOCAL_WAY = 6  # its local grid knows no way to its next corner
 
 
 class Diagnosis(IntEnum):
@@ -129,6 +131,7 @@ AGENT_COLUMNS = (
     Column("replan_wish", "uint8", "", "ReplanCause for which it waits to ask for a new way"),
     Column("asks_again", "uint8", "", "1 in a tick in which it asks for a new way to the goal that it has one to"),
     Column("replans", "int32", "", "how often it asked for a new way"),
+    Column("local_way", "uint8", "", "what the local grid says of the line to the next corner: 0 not asked, 1 agrees, 2 leads round, 3 no way"),
     Column("is_stuck", "uint8", "", "1 while the net displacement over the last 10 s is below 0.2 m, and the agent wants to walk"),
     Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1),
 )

@@ -37,6 +37,10 @@ class EventKind(IntEnum):
     NUDGED = 28  # was asked aside, and goes; value: entity that asked; x, y: where it steps to
     REPLANNED = 29  # asks for a new way though it had one; value: ReplanCause
     RADIUS_SET = 30  # its body became wider or thinner; value: the new radius, in millimetres
+    OBSTACLE_APPEARED = 31  # entity: 0; value: index of the obstacle; x, y: where it is
+    OBSTACLE_GONE = 32  # the same
+    OBSTACLE_STANDS = 33  # the same: it has stood for so long that ways are looked for round it
+    OBSTACLE_MOVES = 34  # the same: it stood, and its place is open ground again
 
 
 EVENT_DTYPE = np.dtype([("tick", "i8"), ("entity", "i8"), ("kind", "i8"), ("value", "i8"), ("x", "f8"), ("y", "f8")])

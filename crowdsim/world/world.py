@@ -30,6 +30,7 @@ from crowdsim.world.events import EventKind, EventLog
 _numbers = itertools.count(1)
 FIRST_SALT = handles.FIRST_SALT
 ONE_TILE = 0
+NO_GROUP = NO_ITINERARY = -1  # of obstacles
 
 
 @dataclass(frozen=True)
@@ -245,6 +246,39 @@ class World:
         self.events.note(self.tick, EventKind.SPAWN, entity, population.position, population.group)
         return rows
 
+    @property
+    def people_count(self) -> int:
+        """Number of agents: the first rows; those behind are obstacles."""
+        return len(self.agents) - int(np.count_nonzero(self.agents.activity == AgentState.OBSTACLE))
+
+    def put_in_obstacle(self, position: NDArray[np.float64], radius: NDArray[np.float64], polygon: NDArray[np.int64]) -> int:
+        """Add the discs of an obstacle behind all rows; return the entity of the first.
+
+        Parameters
+        ----------
+        position : (d, 2) float64, m
+        radius : (d,) float64, m
+        polygon : (d,) int64
+            Polygon of the mesh under each.
+        """
+        self._enter()
+        entity = np.array([esper.create_entity() for _ in range(len(radius))], dtype=np.int64)
+        self._highest_entity += len(entity)
+        columns = {
+            "entity": entity, "group": NO_GROUP, "itinerary": NO_ITINERARY, "activity": int(AgentState.OBSTACLE), "position": position,
+            "tentative_position": position, "next_corner": position, "counted_position": position, "surface": self.handles_of(polygon),
+            "layer": self.mesh.polygon_layer[polygon], "radius": radius, "maximum_speed": np.inf, "is_immovable": 1, "trail": np.nan,
+        }  # fmt: skip
+        self.agents.append(len(entity), columns)
+        return int(entity[0])
+
+    def take_away_obstacles(self, leaving: NDArray[np.bool_]) -> None:
+        """Remove rows of obstacles, (n,) bool; nobody is noted as retired."""
+        self._enter()
+        for entity in self.agents.entity[leaving].tolist():
+            esper.delete_entity(entity, immediate=True)
+        self.agents.remove(~leaving)
+
     def retire(self, leaving: NDArray[np.bool_]) -> None:
         """Remove agents, their corridors and their components in one go; those that had not arrived are noted as retired."""
         self._enter()
@@ -288,7 +322,9 @@ class World:
         itinerary = dict(zip(self.agents.entity.tolist(), self.agents.itinerary.tolist(), strict=True))
         self._highest_entity = int(state["highest_entity"][0])
         for entity in range(1, self._highest_entity + 1):
-            if entity in itinerary:
+            if itinerary.get(entity, NO_ITINERARY) != NO_ITINERARY:
                 esper.create_entity(self.itineraries[itinerary[entity]])
+            elif entity in itinerary:
+                esper.create_entity()
             else:
                 esper.delete_entity(esper.create_entity(), immediate=True)

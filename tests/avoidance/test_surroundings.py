@@ -14,7 +14,7 @@ MODELS = [name for name in available_models() if origin_of(name) is None]
 
 @pytest.mark.parametrize("with_meant", [False, True])
 def test_what_is_shown_agrees_with_reference(with_meant):
-    view = random_view(3, 50, active=np.random.default_rng(3).uniform(size=50) > 0.3)
+    view = random_view(3, 50, active=np.random.default_rng(3).choice([0, 1, 2], size=50))
     meant = view.preferred_velocity if with_meant else None
     out = np.full(6 * 50, np.nan, np.float32)
     fastest = gather_shown(10, 50, view.cells, view.velocity, meant, view.radius, view.active, out)

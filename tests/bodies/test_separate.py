@@ -77,6 +77,25 @@ def test_neither_total_nor_deepest_overlap_rises_over_ten_thousand_crowds():
     assert_no_harm(range(10_000))
 
 
+def test_driven_discs_do_not_overlap_each_other_and_push_those_who_can_be_pushed():
+    both, result = separate([[0.0, 0.0], [0.1, 0.0]], 0.2, movable=[2, 2])
+    assert (both == [[0.0, 0.0], [0.1, 0.0]]).all() and result.before.count == result.after.count == 0
+    moved, result = separate([[0.0, 0.0], [0.1, 0.0], [0.4, 0.0]], 0.2, movable=[2, 2, 1])
+    assert (moved[:2] == [[0.0, 0.0], [0.1, 0.0]]).all() and np.allclose(moved[2], [0.5, 0.0]) and result.after.count == 0
+    _, result = separate([[0.0, 0.0], [0.1, 0.0]], 0.2, movable=[2, 0])
+    assert result.after.count == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_separate_with_driven_discs_agrees_with_reference(seed):
+    rng = np.random.default_rng(100 + seed)
+    position, radius, _ = random_crowd(rng)
+    movable = rng.choice([0, 1, 2], p=[0.1, 0.6, 0.3], size=len(radius)).astype(np.uint8)
+    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * len(radius), [], 3, further=0)
+    moved, _ = separate(position, radius, passes=3, movable=movable, further=0)
+    assert np.allclose(moved, expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_separate_agrees_with_reference(seed):
     rng = np.random.default_rng(seed)
@@ -85,7 +104,7 @@ def test_separate_agrees_with_reference(seed):
     expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), layer.tolist(), [], 3, further=0)
     moved, result = separate(position, radius, passes=3, movable=movable, layer=layer, further=0)
     assert np.allclose(moved, expected, atol=1e-9)
-    count, deepest, total = twin.measure(position.tolist(), radius.tolist(), layer.tolist())
+    count, deepest, total = twin.measure(position.tolist(), radius.tolist(), layer.tolist(), movable.tolist())
     assert astuple(result.before) == (count, pytest.approx(deepest, abs=1e-12), pytest.approx(total, abs=1e-9))
 
 

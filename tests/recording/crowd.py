@@ -59,6 +59,7 @@ class Crowd:
             "goal": np.zeros(count, dtype=np.int32),
             "nudges": self.entity[here].astype(np.int32) % 3,
             "replans": np.full(count, tick // 2, dtype=np.int32),
+            "local_way": np.zeros(count, dtype=np.uint8),
             "is_stuck": np.zeros(count, dtype=np.uint8),
         }
         return self.entity[here], position, columns

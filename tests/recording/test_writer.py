@@ -389,6 +389,10 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "NUDGED": 28,
         "REPLANNED": 29,
         "RADIUS_SET": 30,
+        "OBSTACLE_APPEARED": 31,
+        "OBSTACLE_GONE": 32,
+        "OBSTACLE_STANDS": 33,
+        "OBSTACLE_MOVES": 34,
     }
     assert EVENT_DTYPE.itemsize == 48
 

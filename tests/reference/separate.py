@@ -8,6 +8,7 @@ import math
 from tests.reference.clearance import bent_along_walls, may_be_pushed
 
 TOUCH = 1e-6
+MOVABLE, DRIVEN = 1, 2
 SWING = 0.9
 STILL = 1e-4
 
@@ -20,15 +21,16 @@ def normal(a, b, lower):
     return (-1.0, 0.0) if lower else (1.0, 0.0)
 
 
-def signed_overlaps(position, radius, layer):
-    """{(i, j): signed overlap} for i != j on one floor."""
+def signed_overlaps(position, radius, layer, movable):
+    """{(i, j): signed overlap} for i != j on one floor, unless both are driven."""
     n = len(position)
-    return {(i, j): radius[i] + radius[j] - math.dist(position[i], position[j]) for i in range(n) for j in range(n) if i != j and layer[i] == layer[j]}
+    pairs = [(i, j) for i in range(n) for j in range(n) if i != j and layer[i] == layer[j] and not movable[i] == movable[j] == DRIVEN]
+    return {(i, j): radius[i] + radius[j] - math.dist(position[i], position[j]) for i, j in pairs}
 
 
-def measure(position, radius, layer):
+def measure(position, radius, layer, movable):
     """(pairs deeper than TOUCH, deepest, total) of the overlaps."""
-    pairs = [s for (i, j), s in signed_overlaps(position, radius, layer).items() if i < j and s > 0.0]
+    pairs = [s for (i, j), s in signed_overlaps(position, radius, layer, movable).items() if i < j and s > 0.0]
     return sum(s > TOUCH for s in pairs), max(pairs, default=0.0), sum(pairs)
 
 
@@ -39,7 +41,7 @@ def ways(position, radius, movable, walls, signed, touching):
         for j in touching[i]:
             nx, ny = normal(position[i], position[j], i < j)
             half = signed[i, j] / 2
-            if not movable[i]:
+            if movable[i] != MOVABLE:
                 found[i, j] = 0, (0.0, 0.0)
             elif may_be_pushed(walls, position[i], (position[i][0] - nx * half, position[i][1] - ny * half), radius[i]):
                 found[i, j] = 2, (-nx, -ny)
@@ -51,7 +53,7 @@ def ways(position, radius, movable, walls, signed, touching):
 
 def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=None):
     """Positions after one pass; with `swing`, discs with contacts go on with that share of their way from `old`."""
-    signed = signed_overlaps(position, radius, layer)
+    signed = signed_overlaps(position, radius, layer, movable)
     touching = {i: [j for j in range(len(position)) if (i, j) in signed and signed[i, j] > TOUCH] for i in range(len(position))}
     way = ways(position, radius, movable, walls, signed, touching)
 
@@ -60,7 +62,7 @@ def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=No
         for j in range(len(position)):
             if (i, j) in signed:
                 nx, ny = normal(position[i], position[j], i < j)
-                factor = 2.0 if movable[j] else 1.0
+                factor = 2.0 if movable[j] == MOVABLE else 1.0
                 terms.append((2.0 / factor, max(0.0, signed[i, j] + factor * (nx * dx + ny * dy))))
         return sum(weight * term for weight, term in terms), max(term for _, term in terms)
 
@@ -91,11 +93,11 @@ def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=No
 def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60):
     """Positions after some passes; the guarded form takes over in a pass in which the plain one would do harm. Then `loosen`."""
     for _ in range(passes):
-        count, deepest, total = measure(position, radius, layer)
+        count, deepest, total = measure(position, radius, layer, movable)
         if not count:
             break
         plain = one_pass(position, radius, movable, layer, walls, False)
-        _, deepest_then, total_then = measure(plain, radius, layer)
+        _, deepest_then, total_then = measure(plain, radius, layer, movable)
         harmless = deepest_then <= deepest and total_then <= total
         position = plain if harmless else one_pass(position, radius, movable, layer, walls, True)
     return loosen(position, radius, movable, layer, walls, tolerated, further)
@@ -103,13 +105,13 @@ def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, fu
 
 def loosen(position, radius, movable, layer, walls, tolerated, further):
     """Positions after further passes with swing, until the deepest overlap is tolerated: those with the least, among those with no more overlap in all."""
-    _, deepest, total = measure(position, radius, layer)
+    _, deepest, total = measure(position, radius, layer, movable)
     best, old, swing, most = position, position, 0.0, total
     for _ in range(further):
         if deepest <= tolerated:
             break
         position, old, swing = one_pass(position, radius, movable, layer, walls, False, swing, old), position, SWING
-        _, deepest_then, total_then = measure(position, radius, layer)
+        _, deepest_then, total_then = measure(position, radius, layer, movable)
         if (deepest_then < deepest - TOUCH and total_then <= most) or (deepest_then <= deepest and total_then < total - TOUCH):
             best, deepest, total = position, deepest_then, total_then
         if max(map(math.dist, position, old)) < STILL:

@@ -8,5 +8,5 @@ def shown(rows, velocity, meant, radius, active):
         stands = not active[row]
         own = [0.0, 0.0] if stands else list(velocity[row])
         wanted = [] if meant is None else [0.0, 0.0] if stands else list(meant[row])
-        table.append([*own, radius[row], 1.0 if stands else 0.5, *wanted])
+        table.append([*own, radius[row], 0.5 if active[row] == 1 else 1.0, *wanted])
     return table

@@ -257,3 +257,40 @@ def test_mistakes_are_told_with_the_way_out(change, message):
 
     with pytest.raises(ScenarioError, match=message):
         parse_scenario(json.dumps({**ROOMS, **change}))
+
+
+def test_doors_in_tiles_rebuild_their_own_tiles_only_and_lead_to_the_same():
+    scenario = load_scenario(SCENARIOS / "closing-door.yaml", sets=["navigation.tile_size=4"])
+    with Simulation(scenario) as run:
+        changed, through = set(), 0
+        while not run.why_over():
+            before = run.agents.position.copy(), run.agents.entity.copy()
+            is_closed = bool(run.counts.get("closed_areas"))
+            for event in run.step():
+                if event.kind in (EventKind.TILE_REMOVED, EventKind.TILE_ADDED):
+                    changed.add(run.world.tiles.name_of(int(event.value)))
+            if is_closed and run.counts["closed_areas"]:
+                rows = np.isin(before[1], run.agents.entity)
+                old, new = before[0][rows, 0], run.agents.position[np.isin(run.agents.entity, before[1]), 0]
+                high = run.agents.position[np.isin(run.agents.entity, before[1]), 1] > 4.0
+                through += int(np.count_nonzero((old < 8.1) & (new >= 8.1) & high))
+        assert run.why_over() == "all arrived" and through == 0
+        assert changed == {(1, 1), (2, 1), (1, 2), (2, 2)}  # of 12, those that the door touches or borders on
+
+
+def test_a_door_in_tiles_that_is_shut_at_first_opens_and_a_saved_run_goes_on():
+    sets = ["navigation.tile_size=4"]
+    with Simulation(load_scenario(SCENARIOS / "goal-in-closed-room.yaml", sets=sets)) as run:
+        for _ in range(590):
+            run.step()
+        state, expected = run.state(), []
+        for _ in range(40):
+            run.step()
+            expected.append(run.digest)
+        verdict = run.run()
+        assert verdict.arrived == 20 and verdict.not_arrived == 1
+    with Simulation(load_scenario(SCENARIOS / "goal-in-closed-room.yaml", sets=sets)) as other:
+        other.restore(state)
+        for digest in expected:
+            other.step()
+            assert other.digest == digest

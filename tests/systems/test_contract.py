@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.systems import TICK_ORDER, Tick
+from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
 from crowdsim.world.columns import AGENT_COLUMNS
 from tests.crowds import BUSY, simulation
@@ -20,7 +21,7 @@ def test_a_system_declares_columns_that_exist(kind):
 def test_a_system_writes_only_what_it_declares():
     meeting = {"name": "pair", "agents": [{"position": [x, 7.5], "goals": [{"point": [20 - x, 7.5], "arrive_within": 0.2}]} for x in (9, 11)]}
     idle = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [3.2, 1.2]]}  # in the way of those who go east
-    with simulation({**BUSY, "groups": [*BUSY["groups"], idle, meeting]}, sets=["bodies.nudging=true", "bodies.replanning=true"]) as run:
+    with simulation({**BUSY, "groups": [*BUSY["groups"], idle, meeting]}, sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true"]) as run:
         agents = run.world.agents
         written: dict[str, set[str]] = {type(system).__name__: set() for system in run.systems}
         for number in range(1, 121):
@@ -42,11 +43,31 @@ def test_a_system_writes_only_what_it_declares():
     rare = {
         "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
         "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status"}, "Watch": {"is_stuck", "stuck_tick"},
-        "Gates": set(Gates.writes), "Replan": {"replan_wish"},
+        "Gates": set(Gates.writes), "Replan": {"replan_wish"}, "Drive": set(Drive.writes),
     }  # fmt: skip
     for system in run.systems:
         name = type(system).__name__
         assert set(type(system).writes) - written[name] <= rare.get(name, set()), name
+
+
+def test_obstacles_make_systems_write_only_what_they_declare():
+    cart = {"name": "cart", "shape": {"disc": 0.4}, "path": [[2, 1], {"point": [5, 1], "wait": 2}, [7, 1]], "speed": 1, "vanishes": 11, "stands_after": 0.5}
+    box = {"name": "box", "shape": {"polygon": [[-1, -0.5], [1, -0.5], [1, 0.5], [-1, 0.5]]}, "path": [[6, 7]], "appears": 1}
+    with simulation({**BUSY, "obstacles": [cart, box]}, sets=["speed_density=weidmann"]) as run:
+        agents, changes = run.world.agents, 0
+        for number in range(1, 121):
+            tick = Tick(number, run.scenario.tick, run.team)
+            for system in run.systems:
+                before, entities = agents.state(), agents.entity.copy()
+                system.process(tick)
+                if not np.array_equal(entities, agents.entity):
+                    assert type(system).__name__ in ("Retire", "Drive")
+                    changes += 1
+                    continue
+                changed = {column for column, array in before.items() if not np.array_equal(array, getattr(agents, column), equal_nan=array.dtype.kind == "f")}
+                assert changed <= set(type(system).writes), f"{type(system).__name__} changed {changed - set(type(system).writes)} at tick {number}"
+            run.world.tick = number
+    assert changes > 3
 
 
 def test_systems_count_what_they_declare():

@@ -1,0 +1,37 @@
+"""Where obstacles that move were in a recorded run: they are no rows of its trajectories, since their timetables say it exactly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crowdsim.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFrame:
+    """Return where the obstacles of a scenario were in the frames of a run of it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As ``parse_scenario(recording.header.scenario)`` returns it.
+    frames : DataFrame
+        Columns frame, tick; as `Recording.frames` returns them.
+
+    Returns
+    -------
+    DataFrame
+        frame, obstacle (index by name), name, x, y (m), is_closed (whether ways were looked for round it); ascending by frame. Frames in which an obstacle was
+        not there have no row of it.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for frame, tick in zip(frames["frame"].tolist(), frames["tick"].tolist(), strict=True):
+        for index, obstacle in enumerate(scenario.obstacles):
+            if obstacle.is_there(tick):
+                x, y = obstacle.place(tick)
+                rows.append({"frame": frame, "obstacle": index, "name": obstacle.name, "x": x, "y": y, "is_closed": obstacle.is_closed(tick)})
+    return pd.DataFrame(rows, columns=["frame", "obstacle", "name", "x", "y", "is_closed"])

@@ -1,0 +1,67 @@
+"""The shape of obstacles that move, in a scenario file: what they look like, their paths, and when they are there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, Tag
+
+from crowdsim.scenario.limits import MAX_WAYPOINTS
+from crowdsim.scenario.schema_geometry import Expects, Length, Name, Point, Ring, Seconds, Shape, Unit, by_form, key_form
+
+
+class DiscShape(Shape):
+    """A disc."""
+
+    disc: Length = Field(description="Its radius, m.")
+
+
+class ConvexShape(Shape):
+    """A convex polygon, which keeps its direction as it moves."""
+
+    polygon: Ring = Field(description="Its corners, in either direction, with the point that moves along the path as the origin, m.")
+
+
+class WaypointShape(Shape):
+    """A point of the path at which the obstacle stands for a while."""
+
+    point: Point = Field(description="The point, m.")
+    wait: Seconds = Field(description="For how long it stands there, s.")
+
+
+Outline = Annotated[
+    Annotated[DiscShape, Tag("~disc")] | Annotated[ConvexShape, Tag("~polygon")],
+    by_form(lambda value: key_form(value, "disc", "polygon"), "a shape {disc: radius} or {polygon: [[x, y], ...]}"),
+]
+
+
+def _waypoint_form(value: Any) -> str | None:
+    return "~place" if isinstance(value, list) else key_form(value, "point")
+
+
+Waypoint = Annotated[
+    Annotated[Point, Tag("~place")] | Annotated[WaypointShape, Tag("~point")],
+    by_form(_waypoint_form, "a point [x, y] or {point: [x, y], wait: seconds}"),
+]
+
+
+class ObstacleShape(Shape):
+    """Something that appears, moves on a path, and vanishes: a cart, a car, a barrier. People avoid it; it gives way to nobody."""
+
+    name: Name = Field(description="Name for messages, events and pictures.")
+    shape: Outline = Field(description="{disc: radius} or {polygon: [[x, y], ...]}.")
+    path: Annotated[list[Waypoint], Field(min_length=1, max_length=MAX_WAYPOINTS), Expects("a list of points [[x, y], ...]")] = Field(
+        description="Points that it goes through, straight from one to the next, m. With one point it stands there."
+    )
+    speed: Annotated[float, Field(gt=0, le=50), Unit("m/s")] | None = Field(
+        default=None, description="Speed along the path, m/s, from when it appears. Needed for a path of several points unless times are given."
+    )
+    times: Annotated[list[Seconds], Field(min_length=1, max_length=MAX_WAYPOINTS), Expects("a list of times [0, 5, ...]")] | None = Field(
+        default=None, description="Instead of a speed: the simulated time at which it is at each point, s, ascending."
+    )
+    appears: Seconds = Field(default=0.0, description="Simulated time at which it appears, s.")
+    vanishes: Seconds | None = Field(default=None, description="Simulated time at which it vanishes, s. Default: never.")
+    loop: bool = Field(default=False, description="true: from the last point back to the first, again and again. With times the last point is the first.")
+    stands_after: Seconds = Field(
+        default=1.0, description="For how long it must have stood before ways are looked for round it, s; until then only avoidance sees it."
+    )

@@ -1,0 +1,148 @@
+"""Drive: obstacles appear, move on their paths, stand, and vanish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.navigation.mesh import locate_many
+from crowdsim.scenario.areas import parted_ground
+from crowdsim.scenario.obstacles import Obstacle
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.ground import Closed, polygons_of, put_out
+from crowdsim.systems.make_room import nearest_free
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+ABSENT = 0  # in place of an entity
+
+
+class Drive(System):
+    """Move obstacles as their timetables say; people see them at once, searches when they stand (SYSTEMS G3).
+
+    An obstacle is one disc, or several that cover a polygon, each a row after those of the agents. Nothing that people do changes where it is.
+
+    Parameters
+    ----------
+    world : World
+    obstacles : sequence of Obstacle
+    ground : shapely Polygon or MultiPolygon, m
+        On which people can be put who are where something appears.
+
+    Attributes
+    ----------
+    also_closed : callable
+        Returns what is closed beside obstacles; nothing by default.
+
+    Notes
+    -----
+    Avoidance is shown the velocity that an obstacle is going to have in this tick, not that of the last one: it cannot decide otherwise any more.
+    """
+
+    reads = ("entity", "activity", "position", "radius", "path_status")
+    writes = (
+        "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
+        "corridor_length", "goal_piece", "strays", "path_status", "replan_wish",
+    )  # fmt: skip
+    counts = ("obstacles", "standing_obstacles")
+
+    def __init__(self, world: World, obstacles: Sequence[Obstacle], ground: Any) -> None:
+        super().__init__(world)
+        self.obstacles, self._ground = tuple(obstacles), ground
+        self.also_closed: Callable[[], Sequence[Closed]] = tuple
+        self.entity = np.full(len(obstacles), ABSENT, dtype=np.int64)  # of the first disc of each; those of the others follow
+        self.is_closed = np.zeros(len(obstacles), dtype=np.bool_)
+        self._tick = 0  # the last one, for which they are
+
+    @property
+    def expects(self) -> bool:
+        """Whether something that stands will go on or vanish."""
+        return any(self.obstacles[number].will_open(self.world.tick) for number in np.flatnonzero(self.is_closed).tolist())
+
+    def closed(self) -> tuple[Closed, ...]:
+        """Return the obstacles that stand, where they do."""
+        found = np.flatnonzero(self.is_closed).tolist()
+        return tuple(Closed(self.obstacles[number].name, self.obstacles[number].outline(self._tick)) for number in found)
+
+    def process(self, tick: Tick) -> None:
+        """Let obstacles come and go, and say how fast they are."""
+        tick.counts.update(dict.fromkeys(self.counts, 0.0))
+        if not self.obstacles:
+            return
+        self._tick = tick.number
+        there = np.array([obstacle.is_there(tick.number) for obstacle in self.obstacles])
+        was_there = self.entity != ABSENT
+        self._remove(tick.number, np.flatnonzero(was_there & ~there))
+        self._add(tick.number, np.flatnonzero(there & ~was_there))
+        for number in np.flatnonzero(there).tolist():
+            self._steer(tick, number)
+        closed = np.array([obstacle.is_closed(tick.number) for obstacle in self.obstacles])
+        self._note(tick.number, EventKind.OBSTACLE_MOVES, np.flatnonzero(self.is_closed & ~closed & there))
+        self._note(tick.number, EventKind.OBSTACLE_STANDS, np.flatnonzero(closed & ~self.is_closed))
+        self.is_closed = closed
+        tick.counts["obstacles"], tick.counts["standing_obstacles"] = self.count_of(there), self.count_of(closed)
+
+    def rows_of(self, number: int) -> slice:
+        """Return the rows of an obstacle that is there."""
+        first = int(np.searchsorted(self.world.agents.entity, self.entity[number]))
+        return slice(first, first + len(self.obstacles[number].radius))
+
+    def _remove(self, tick: int, numbers: NDArray[np.int64]) -> None:
+        """Take away what is not there any more."""
+        if not len(numbers):
+            return
+        leaving = np.zeros(len(self.world.agents), dtype=np.bool_)
+        for number in numbers.tolist():
+            leaving[self.rows_of(number)] = True
+        self.world.take_away_obstacles(leaving)
+        self.entity[numbers] = ABSENT
+        self._note(tick, EventKind.OBSTACLE_GONE, numbers)
+
+    def _add(self, tick: int, numbers: NDArray[np.int64]) -> None:
+        """Put in what appears, after those were put out of the way who stand there."""
+        for number in numbers.tolist():
+            obstacle = self.obstacles[number]
+            self._make_room(tick, obstacle)
+            place = np.array(obstacle.place(tick - 1)) + obstacle.centre
+            self.entity[number] = self.world.put_in_obstacle(place, obstacle.radius, self._polygon_under(place, obstacle.place(tick - 1)))
+        self._note(tick, EventKind.OBSTACLE_APPEARED, numbers)
+
+    def _polygon_under(self, place: NDArray[np.float64], middle: tuple[float, float]) -> NDArray[np.int64]:
+        """Return the polygons under the discs of an obstacle; discs that reach beyond the ground have that of its middle."""
+        asked = np.vstack([place, middle])
+        found = np.empty(len(asked), dtype=np.int64)
+        locate_many(0, len(asked), self.world.mesh, asked, np.zeros(len(asked), dtype=np.int32), found)
+        return np.where(found[:-1] >= 0, found[:-1], max(0, int(found[-1])))
+
+    def _make_room(self, tick: int, obstacle: Obstacle) -> None:
+        """Put people out of the way of something that appears where they are: to the nearest place where it leaves them room."""
+        world, agents = self.world, self.world.agents
+        outline = obstacle.outline(tick)
+        people = np.arange(world.people_count)
+        rows = people[shapely.distance(shapely.points(agents.position[people]), outline) < agents.radius[people]]
+        if len(rows):
+            ground, _ = parted_ground(self._ground, [*polygons_of(self.also_closed()), *polygons_of(self.closed())])
+            put_out(world, tick, rows, nearest_free(ground, outline, agents.position[rows], agents.radius[rows]))
+
+    def _steer(self, tick: Tick, number: int) -> None:
+        """Set the velocity with which an obstacle is where it has to be at the end of the tick."""
+        agents, rows, obstacle = self.world.agents, self.rows_of(number), self.obstacles[number]
+        target = np.array(obstacle.place(tick.number)) + obstacle.centre
+        agents.velocity[rows] = (target - agents.position[rows]) / tick.length
+
+    def _note(self, tick: int, kind: EventKind, numbers: NDArray[np.int64]) -> None:
+        places = np.array([self.obstacles[number].place(tick - 1) for number in numbers.tolist()]).reshape(-1, 2)
+        self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), places, numbers)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return which rows are whose, and what is closed."""
+        return {"entity": self.entity.copy(), "is_closed": self.is_closed.copy()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self.entity, self.is_closed = state["entity"].copy(), state["is_closed"].copy()
+        self._tick = self.world.tick

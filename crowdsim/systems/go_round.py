@@ -1,0 +1,84 @@
+"""GoRound: walkers look on a small grid for a way round what stands between them and the next corner of their path."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.avoidance.local_grids import LocalGridParameters, find_local_ways
+from crowdsim.avoidance.local_way import LEADS_ROUND, NO_WAY, NOT_ASKED
+from crowdsim.geometry.cells import CellIndex
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.notice import standing
+from crowdsim.systems.replan import wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
+from crowdsim.world.world import World
+
+_CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
+_HAS_WAY = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
+
+
+class GoRound(System):
+    """Turn preferred velocities to where the local grid leads (SYSTEMS A6).
+
+    The path knows walls, the grid also those who stand and obstacles that move, where they are now. Where no way leads to the next corner, a walker
+    goes as near as can be, and from there on straight along its path: whoever stands there may step aside. Replan hears of it.
+
+    Parameters
+    ----------
+    world : World
+    parameters : LocalGridParameters
+    replans : bool
+        Whether agents ask for new ways.
+    """
+
+    reads = ("entity", "activity", "path_status", "is_driven", "is_yielding", "position", "radius", "next_corner", "preferred_velocity", "surface", "layer")
+    writes = ("preferred_velocity", "local_way", "replan_wish")
+    counts = ("local_grids", "led_round", "no_local_way")
+
+    def __init__(self, world: World, parameters: LocalGridParameters, replans: bool) -> None:
+        super().__init__(world)
+        self.parameters, self.replans = parameters, replans
+        self._standing = CellIndex(_CELL_M)
+
+    def process(self, tick: Tick) -> None:
+        """Ask the grids of those who have a way; without anybody who stands there is nothing to ask."""
+        agents = self.world.agents
+        tick.counts.update(dict.fromkeys(self.counts, 0.0))
+        if not self.parameters.local_grid:
+            return
+        agents.local_way[:] = NOT_ASKED
+        stands = np.flatnonzero(standing(agents) | (agents.activity == AgentState.OBSTACLE))
+        walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & np.isin(agents.path_status, _HAS_WAY)
+        asked = np.flatnonzero(walks)
+        if not len(stands) or not len(asked):
+            return
+        aim, outcome = self._ask(tick, asked, stands)
+        agents.local_way[asked] = outcome
+        way = aim - agents.position[asked]
+        far = np.hypot(way[:, 0], way[:, 1])
+        turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_WAY) & (far >= self.parameters.local_grid_cell))
+        rows, way, far = asked[turns], way[turns], far[turns]
+        speed = np.hypot(agents.preferred_velocity[rows, 0], agents.preferred_velocity[rows, 1])
+        agents.preferred_velocity[rows] = way * (speed / far)[:, None]
+        if self.replans:
+            wish_to_replan(agents, asked[outcome == NO_WAY], ReplanCause.NO_LOCAL_WAY)
+        tick.counts["local_grids"] = float(len(asked))
+        tick.counts["led_round"], tick.counts["no_local_way"] = self.count_of(outcome == LEADS_ROUND), self.count_of(outcome == NO_WAY)
+
+    def _ask(self, tick: Tick, asked: NDArray[np.int64], stands: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        """Return where the grids of agents lead, (k, 2) m, and what they say of the straight line, (k,)."""
+        world, agents, own = self.world, self.world.agents, self.parameters
+        side, cell = int(own.local_grid_cells), float(own.local_grid_cell)
+        body = agents.radius[stands]
+        widest = float(body.max() + agents.radius[asked].max())
+        world.reach_walls(side * cell + widest)  # a grid's corner is 0.71 of a side away
+        part, _ = world.ground_of(agents.position)
+        cells = self._standing.build(agents.position[stands], np.zeros(len(stands), dtype=np.int32))
+        walls = world.walls
+        aim, outcome = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.uint8)
+        tick.team.run(
+            find_local_ways, len(asked), asked, np.zeros(len(asked), dtype=np.int32), agents.position, agents.next_corner, agents.radius, part,
+            world.polygons(), cells, stands, body, widest, (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, aim, outcome, at_least=64,
+        )  # fmt: skip
+        return aim, outcome

@@ -1,0 +1,34 @@
+"""docs/grid-and-mesh.md: the table is what the scenes come to. docs/moving-obstacles.md: its scenario runs."""
+
+import re
+
+import pytest
+
+from benchmarks.grid_and_mesh import HEAD, NAVIGATIONS, SCENES, row
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.schedule.simulation import Simulation
+from tests.crowds import ROOT
+
+PAGE = (ROOT / "docs" / "grid-and-mesh.md").read_text(encoding="utf-8")
+OBSTACLES = (ROOT / "docs" / "moving-obstacles.md").read_text(encoding="utf-8")
+QUICK = ("doorway-blocked", "goal-in-closed-room")
+
+
+@pytest.mark.parametrize("scene", [scene if scene in QUICK else pytest.param(scene, marks=pytest.mark.full) for scene in SCENES])
+@pytest.mark.parametrize("navigation", NAVIGATIONS)
+def test_the_table_is_what_the_scenes_come_to(scene, navigation):
+    assert HEAD in PAGE and row(scene, navigation) in PAGE.splitlines()
+
+
+def test_every_scene_is_in_the_table_once_on_each_ground():
+    assert len(re.findall(r"^\|.*\| (?:mesh|grid) \|", PAGE, re.MULTILINE)) == len(SCENES) * len(NAVIGATIONS)
+
+
+def test_the_scenario_of_the_page_on_obstacles_runs():
+    (text,) = re.findall(r"```yaml\n(.*?)```", OBSTACLES, re.DOTALL)
+    scenario = parse_scenario(text)
+    assert scenario.notes == () and [each.name for each in scenario.obstacles] == ["cart", "trolley"]
+    with Simulation(scenario) as run:
+        for _ in range(60):
+            run.step()
+        assert run.counts["obstacles"] == 2.0

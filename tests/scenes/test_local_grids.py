@@ -1,0 +1,96 @@
+"""Walkers with a local grid get round what their path knows nothing of, on the mesh and on the grid; replanning hears of what it cannot."""
+
+import numpy as np
+import pytest
+
+from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY
+from crowdsim.recording.reader import open_run
+from crowdsim.world.columns import ReplanCause
+from crowdsim.world.events import EventKind
+from tests.crowds import digests, room, simulation
+
+GRID = {"kind": "grid", "cell_size": 0.1, "object_padding": 0.02}
+POCKET = [(1.0, y) for y in np.arange(-1.0, 1.01, 0.4).tolist()] + [(x, y) for x in (-0.2, 0.2, 0.6) for y in (-1.0, 1.0)]
+# Standers who never make way, as a pocket that is open to where the walker comes from.
+STANDERS = [{"position": [x, y], "immovable": True} for x, y in POCKET]
+
+
+def pocket(**more):
+    walker = {"id": 1, "position": [-5.0, 0.03], "goals": [{"point": [5.0, 0.0], "arrive_within": 0.3}]}
+    return room([walker, *STANDERS], after=40.0, **more)
+
+
+def test_a_pocket_of_standers_holds_a_walker_and_a_local_grid_leads_it_round():
+    with simulation(pocket()) as alone, simulation(pocket(bodies={"local_grid": True})) as led:
+        assert alone.run().arrived == 0
+        verdict = led.run()
+        assert verdict.arrived == 1 and verdict.last_arrival_s < 12.0 and verdict.deepest_overlap_m < 0.02
+
+
+@pytest.mark.parametrize("navigation", ["mesh", GRID], ids=["mesh", "grid"])
+def test_twelve_walkers_get_round_the_pocket_both_ways(navigation):
+    walkers = [{"position": [side * (5.0 + 0.6 * i), 0.5 * j], "goals": [{"point": [-side * 5.0, 0.5 * j], "arrive_within": 0.5}]} for side in (1, -1) for i in range(2) for j in (-1, 0, 1)]
+    with simulation(room([*walkers, *STANDERS], after=60.0, bodies={"local_grid": True}, navigation=navigation)) as run:
+        assert run.run().arrived == 12
+
+
+def test_nobody_who_stands_is_no_reason_to_draw_a_grid_and_changes_nothing():
+    agents = [{"position": [x, 0.0], "goals": [{"point": [-x, 0.0]}]} for x in (-4.0, 4.0)]
+    with simulation(room(agents)) as without, simulation(room(agents, bodies={"local_grid": True})) as with_grid:
+        assert digests(without, 60) == digests(with_grid, 60) and with_grid.counts["local_grids"] == 0.0
+
+
+def test_what_the_grid_says_is_recorded(tmp_path):
+    with simulation(pocket(bodies={"local_grid": True}, record={"rate": 10}), out=tmp_path / "run.h5") as run:
+        run.run()
+    with open_run(tmp_path / "run.h5") as recording:
+        walker = recording.trajectories(columns=["local_way"]).query("id == 1")
+        assert {AGREES, LEADS_ROUND} <= set(walker.local_way) and walker.local_way.iloc[-1] == AGREES
+
+
+@pytest.mark.parametrize("replanning", [True, False])
+def test_replanning_hears_of_a_way_that_is_none_and_the_walker_goes_as_near_as_can_be(replanning):
+    geometry = {"walkable": [{"box": [0, 0, 6, 4]}, {"box": [6, 1.5, 6.2, 2.5]}, {"box": [6.2, 0, 12, 4]}]}
+    agents = [{"id": 1, "position": [1, 3.5], "goals": [{"point": [11, 2]}]}, {"position": [6.1, 2.0], "immovable": True, "radius": 0.3}]
+    document = {**room(agents, after=12.0), "geometry": geometry, "bodies": {"local_grid": True, "replanning": replanning}}
+    with simulation(document) as run:
+        causes, said = [], set()
+        while not run.why_over():
+            events = run.step()
+            causes += events.value[events.kind == EventKind.REPLANNED].tolist()
+            said.add(int(run.agents.local_way[0]))
+        assert NO_WAY in said and run.agents.position[0, 0] > 5.3
+        assert (ReplanCause.NO_LOCAL_WAY in causes) == replanning
+        assert bool(run.verdict().replans.get("no local way")) == replanning
+
+
+def test_a_stander_in_a_door_is_still_asked_aside():
+    from crowdsim.scenario.load import load_scenario
+    from crowdsim.schedule.simulation import Simulation
+    from tests.crowds import SCENARIOS
+
+    with Simulation(load_scenario(SCENARIOS / "doorway-blocked.yaml", sets=["bodies.local_grid=true"])) as run:
+        verdict = run.run()
+        assert verdict.arrived == 8 and verdict.nudges > 0
+
+
+def test_a_way_leads_round_an_obstacle_before_it_is_closed_ground():
+    box = {"name": "box", "shape": {"polygon": [[-0.5, -1.5], [0.5, -1.5], [0.5, 1.5], [-0.5, 1.5]]}, "path": [[0, 0]], "stands_after": 1000}
+    walkers = [{"position": [-5.0, y], "goals": [{"point": [5.0, y], "arrive_within": 0.4}]} for y in (-0.4, 0.1, 0.6)]
+    with simulation(room(walkers, after=40.0, bodies={"local_grid": True}) | {"obstacles": [box]}) as run:
+        verdict = run.run()
+        assert verdict.arrived == 3 and verdict.last_arrival_s < 14.0
+
+
+def test_threads_a_saved_state_and_the_order_of_agents_change_nothing():
+    document = pocket(bodies={"local_grid": True, "replanning": True})
+    with simulation(document) as one, simulation(document, threads=3) as three, simulation(document) as other:
+        expected = digests(one, 120)
+        assert digests(three, 120) == expected
+        for _ in range(47):
+            other.step()
+        state = other.state()
+    turned = {**document, "groups": [{"name": "all", "agents": document["groups"][0]["agents"]}]}
+    with simulation(turned) as again:
+        again.restore(state)
+        assert digests(again, 40) == expected[47:87]
