@@ -124,6 +124,39 @@ def test_an_exit_over_the_whole_end_of_a_corridor_is_reached(kind, is_open):
         assert (answers.status == (FOUND if radius <= fits else UNREACHABLE)).all(), radius
 
 
+def bytes_of(thing, seen):
+    """Return the memory of all arrays that something of ours holds, each counted once."""
+    if id(thing) in seen:
+        return 0
+    seen.add(id(thing))
+    if isinstance(thing, np.ndarray):
+        return thing.nbytes
+    if isinstance(thing, (list, tuple)):
+        return sum(bytes_of(part, seen) for part in thing)
+    if isinstance(thing, dict):
+        return sum(bytes_of(part, seen) for part in thing.values())
+    return sum(bytes_of(part, seen) for part in vars(thing).values()) if type(thing).__module__.startswith("crowdsim") else 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_does_not_grow_with_the_number_of_radii(kind):
+    """One mesh and one set of slots serve all: two hundred radii take what five do, but for the 32 bytes that note a question that was asked."""
+    ground = random_ground(1)
+    starts, _ = free_points(ground, 0.5, 20, np.random.default_rng(1))
+    sizes = []
+    for count in (5, 200):
+        mesh = build_mesh(ground).mesh
+        planner = planner_of(kind, mesh, cut_goals(mesh, [GoalShape(shapely.Point(start)) for start in starts[:4]]))
+        rows, radius = np.arange(200), np.linspace(0.0, 0.5, count)[np.arange(200) % count]
+        position = starts[rows % 20]
+        planner.submit(0, rows, position, located(mesh, position), (rows % 4).astype(np.int32), radius)
+        answers, _ = planner.advance(ALL, Team(1))
+        assert len(answers.entity) == 200
+        sizes.append(bytes_of((mesh, planner), set()))
+    assert sizes[0] > 500_000
+    assert sizes[1] - sizes[0] <= 32 * (200 - 5)
+
+
 def check_grid(seed, cell):
     """Hold a grid's ways to the ground eroded by half a cell's diagonal less and more; return how many were found, and how many the grid decides."""
     rng, half = np.random.default_rng(seed + 77), cell / np.sqrt(2.0)
