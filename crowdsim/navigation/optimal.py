@@ -325,7 +325,11 @@ def _expand(slots, slot, mesh, goals, node):
     for part in range(3):
         if part > 0:
             corner = np.int64(mesh.edge_vertex[edge] if part == 1 else mesh.edge_end[edge])
-            if slots.is_corner[corner] == 0 or corner != (left_post if part == 1 else right_post):
+            if corner != (left_post if part == 1 else right_post):
+                continue
+            # A side of a region may lie nearer to a wall than a body can stand: from there ways bend round feet of that wall too, along it.
+            is_too_near = root < 0 and radius > 0.0 and mesh.is_wall_vertex[corner] == 1
+            if slots.is_corner[corner] == 0 and not is_too_near:
                 continue
             px, py = mesh.vertex[corner, 0], mesh.vertex[corner, 1]
             p_side = post_side(mesh, corner, part == 1, radius)

@@ -27,7 +27,6 @@ TIE_M = 1e-5  # Half a gap and a radius that are nearer to each other than this 
 RADII = (0.1, 0.2, 0.35, 0.5)
 KINDS = ("mesh", "optimal", "visibility")
 POINTS, REGIONS, STARTS = 3, 4, 6
-MISSED_BY_OPTIMAL = 578
 
 
 def planner_of(kind, mesh, goals):
@@ -87,17 +86,12 @@ def check_world(kind, seed):
     return int(is_found.sum())
 
 
-# Among them worlds in which ways were missed: bodies that pass the far end of a portal first, and pieces of regions that are too tight to stand in.
+# Among them worlds in which ways were missed: bodies that pass the far end of a portal first, pieces of regions too tight to stand in, rims near walls.
 @pytest.mark.parametrize("kind, seeds", [
-    ("mesh", (*range(24),)), ("optimal", (*range(20), 75, 203, 272, 291)), ("visibility", (*range(20), 31, 131, 185, 291)),
+    ("mesh", (*range(24),)), ("optimal", (*range(20), 75, 203, 272, 578)), ("visibility", (*range(20), 31, 131, 185, 291)),
 ], ids=KINDS)  # fmt: skip
 def test_a_way_is_found_exactly_if_there_is_one(kind, seeds):
     assert sum(check_world(kind, seed) for seed in seeds) > 250
-
-
-@pytest.mark.xfail(strict=True, reason="measured: 1 of 9,600 ways to regions in 600 worlds is missed by optimal; its region's sides all look past the posts")
-def test_an_optimal_search_misses_no_way_to_a_region():
-    check_world("optimal", MISSED_BY_OPTIMAL)
 
 
 @pytest.mark.full
@@ -105,8 +99,7 @@ def test_an_optimal_search_misses_no_way_to_a_region():
 @pytest.mark.parametrize("block", range(40))
 def test_ways_are_found_exactly_if_they_exist_in_thousands_of_worlds(kind, block):
     for seed in range(50 * block, 50 * block + 50):
-        if (kind, seed) != ("optimal", MISSED_BY_OPTIMAL):
-            check_world(kind, seed)
+        check_world(kind, seed)
 
 
 @pytest.mark.parametrize("kind", KINDS)
