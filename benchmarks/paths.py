@@ -1,10 +1,12 @@
 """What finding and following ways costs: paths a second, and nanoseconds for each part.
 
     python benchmarks/paths.py [--plan plan.wkt] [--detour nav_test.json] [--polyanya arena-merged.mesh] [--agents 10000]
+    python benchmarks/paths.py --maps movingai [--radius 0] [--queries 500]
 
 Without a plan, a hall of 50 x 50 m with 300 pillars is made. With --detour, the polygons and the 1,000 queries of the file are used for the first
 lines: Detour itself answers 187,000 to 240,000 of them a second in C++. With --polyanya, a mesh in that program's format, between 200 random points: the
 original answers 0.7 to 0.79 million a second on arena-merged and 1,100 on aurora-merged. Each figure is the best of several runs, which take turns.
+With --maps, triangles and polygons are compared on the game maps of a folder, and nothing else is measured (`game_maps`).
 """
 
 from __future__ import annotations
@@ -47,13 +49,19 @@ def pillar_hall(size: float = 50.0, pillars: int = 300):
 
 def best_of(work, repeats: int = REPEATS):
     """Return the least time (s) of some runs; the first, which may compile, does not count."""
-    work()
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+    return best_of_each([work], repeats)[0]
+
+
+def best_of_each(works, repeats: int):
+    """Return the least time (s) of some runs of each piece of work; they take turns, and the first run of each, which may compile, does not count."""
+    times: list[list[float]] = [[] for _ in works]
+    for turn in range(repeats + 1):
+        for work, spent in zip(works, times, strict=True):
+            begin = time.perf_counter()
+            work()
+            if turn > 0:
+                spent.append(time.perf_counter() - begin)
+    return [min(spent) for spent in times]
 
 
 @lean_kernel
@@ -177,7 +185,15 @@ def main():
     parser.add_argument("--detour", type=Path)
     parser.add_argument("--polyanya", type=Path)
     parser.add_argument("--agents", type=int, default=10_000)
+    parser.add_argument("--maps", type=Path)
+    parser.add_argument("--radius", type=float, default=0.0)
+    parser.add_argument("--queries", type=int, default=500)
     given = parser.parse_args()
+    if given.maps:
+        from game_maps import compare
+
+        compare(given.maps, given.radius, given.queries)
+        return
     if given.detour:
         data = json.loads(given.detour.read_text())
         mesh, _ = mesh_from_polygons(np.array(data["vertices"]), data["polygons"])

@@ -262,7 +262,7 @@ def _spread(
                 is_seen = is_in_front(mesh, a, b, x, y, wx, wy, vx, vy)
             elif entry < 0 and not is_seen and wx * vx + wy * vy < 0.0:
                 is_seen = stands_on(mesh, a, b, x, y)
-        if not is_seen and (l_post != b or r_post != a or (entry >= 0 and (a == mesh.edge_end[entry] or b == mesh.edge_vertex[entry]))):
+        if not is_seen and (l_post != b or r_post != a):
             continue
         if not is_seen and piece >= 0 and not faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
             continue
@@ -271,14 +271,15 @@ def _spread(
         if is_seen:
             _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, l_post, wx, wy, r_post)
         else:
-            _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y)
+            _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y)
 
 
 @inlined_kernel
-def _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y):
+def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y):
     """Let a body through a portal that it cannot cross on a straight way: it bends round the disc at the nearer end before it is through.
 
-    For points only where the portal lies in one line with the root, and the way bends behind its nearer end.
+    For points only where the portal lies in one line with the root, and the way bends behind its nearer end. Not where that end is one of the entry as
+    well: the way has bent there already, as a limit of the cone.
     """
     radius = 0.5 * slots.measure[slot, WIDTH]
     left, right = np.int64(mesh.edge_vertex[twin]), np.int64(mesh.edge_end[twin])
@@ -292,7 +293,10 @@ def _squeeze(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y
         way, ux, uy = to_right, vx, vy
         corner, new_root, px, py, p_side = right, 2 * right + 1, rx, ry, r_side
         left_post, right_post = left, np.int64(NO_POST)
-    if radius <= 0.0 and slots.is_corner[corner] == 0:
+    shares_left, shares_right = entry >= 0 and left == mesh.edge_vertex[entry], entry >= 0 and right == mesh.edge_end[entry]
+    if radius <= 0.0 and (shares_left or shares_right or slots.is_corner[corner] == 0):
+        return
+    if (shares_left and corner == left) or (shares_right and corner == right):
         return
     if _bends(slots, slot, new_root, cost + way, p_side, ux, uy):
         lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
@@ -321,7 +325,11 @@ def _expand(slots, slot, mesh, goals, node):
     for part in range(3):
         if part > 0:
             corner = np.int64(mesh.edge_vertex[edge] if part == 1 else mesh.edge_end[edge])
-            if slots.is_corner[corner] == 0 or corner != (left_post if part == 1 else right_post):
+            if corner != (left_post if part == 1 else right_post):
+                continue
+            # A side of a region may lie nearer to a wall than a body can stand: from there ways bend round feet of that wall too, along it.
+            is_too_near = root < 0 and radius > 0.0 and mesh.is_wall_vertex[corner] == 1
+            if slots.is_corner[corner] == 0 and not is_too_near:
                 continue
             px, py = mesh.vertex[corner, 0], mesh.vertex[corner, 1]
             p_side = post_side(mesh, corner, part == 1, radius)

@@ -14,6 +14,12 @@ COVERED_M = 1e-9  # How near the side of a piece has to be to an edge of the mes
 
 
 @inlined_kernel
+def is_too_tight(goals, piece, width):
+    """Return whether a body does not fit into a piece of a region; points are reached as they are."""
+    return 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
+
+
+@inlined_kernel
 def leaves_goal(mesh, goals, piece, edge, x, y, width):
     """Return whether ways from a piece of the goal, at its point (x, y), may leave its polygon over an edge."""
     if separating_width(mesh, goals.piece_polygon[piece], edge, goals.pole[piece, 0], goals.pole[piece, 1]) < width:
@@ -24,10 +30,10 @@ def leaves_goal(mesh, goals, piece, edge, x, y, width):
     ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
     if abs(orientation(ax, ay, bx, by, x, y)) > COVERED_M * np.hypot(bx - ax, by - ay):
         return True
-    # On the edge itself: not if the goal goes on behind it, where another piece begins.
+    # On the edge itself: not if the goal goes on behind it, where another piece begins in which the body fits.
     behind, source = mesh.edge_polygon[mesh.edge_twin[edge]], goals.piece_source[piece]
     for other in range(goals.piece_polygon.size):
-        if goals.piece_polygon[other] != behind or goals.piece_source[other] != source:
+        if goals.piece_polygon[other] != behind or goals.piece_source[other] != source or is_too_tight(goals, other, width):
             continue
         low, high = goals.vertex_start[other], goals.vertex_start[other + 1]
         inside = True
@@ -72,12 +78,6 @@ def stands_on(mesh, a, b, x, y):
     """Return whether a point that lies between the ends of an edge is on it: the way over the edge may then have any direction."""
     ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
     return orientation(ax, ay, bx, by, x, y) <= LOCATE_TOLERANCE_M * np.hypot(bx - ax, by - ay)
-
-
-@inlined_kernel
-def is_too_tight(goals, piece, width):
-    """Return whether a body does not fit into a piece of a region; points are reached as they are."""
-    return 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
 
 
 @lean_kernel

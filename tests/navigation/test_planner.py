@@ -3,9 +3,14 @@
 Whether searches are shared changes nothing about A*; of optimal ways, which can tie, it may change which, but not how long they are.
 """
 
+import functools
+import itertools
+
 import numpy as np
 import pytest
 import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from crowdsim.navigation import slot_searches
 from crowdsim.navigation.build import build_mesh
@@ -13,11 +18,12 @@ from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner, PlannerParameters
 from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 
 ALL = 1 << 40
-KINDS = ("mesh", "optimal")
+KINDS = ("mesh", "optimal", "visibility")
 SHARED_M = 5e-3  # Bodies whose radii are less than 1/32 m apart share a tree; its ways are the shortest of the first of them.
 
 
@@ -45,6 +51,8 @@ class Crowd:
         self.radius = rng.choice([0.1, 0.12, 0.15], count)
 
     def planner(self, share=True):
+        if self.kind == "visibility":
+            return VisibilityPlanner(self.mesh, self.goals)
         return MeshPlanner(self.mesh, self.goals, PlannerParameters(share_searches=share), self.kind)
 
     def submit(self, planner, rows, tick=0):
@@ -84,7 +92,7 @@ class Crowd:
 
 def assert_same(scene, answers, expected, is_shared_alike=True):
     """Assert that answers are the same; of optimal ones, where searches were shared in one case only, that they are as long."""
-    if scene.kind == "mesh" or is_shared_alike:
+    if scene.kind != "optimal" or is_shared_alike:
         assert answers == expected
         return
     assert [way[0] for way in answers.values()] == [expected[entity][0] for entity in answers]
@@ -135,6 +143,30 @@ def test_the_ways_do_not_depend_on_budget_sharing_threads_or_saving(name, how, k
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans())
+def test_every_slicing_gives_the_same_ways_to_the_last_bit(kind, slices, threads, save):
+    scene = _sliced_scene(kind)
+    expected, _ = scene.ways()
+    planner, team, answers = scene.planner(), Team(threads), {}
+    scene.submit(planner, slice(None))
+    for budget in itertools.cycle(slices):
+        if not planner.waiting:
+            break
+        take(answers, planner.advance(budget, team)[0])
+        if save:
+            saved, planner = planner.state(), scene.planner()
+            planner.restore(saved)
+    team.close()
+    assert answers == expected
+
+
+@functools.cache
+def _sliced_scene(kind):
+    return crowd("rooms", 60, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_single_expansion_at_a_time_gives_the_same_ways(kind):
     scene = crowd("random", 16, kind)
     assert scene.ways(budget=1)[0] == scene.ways()[0]
@@ -164,7 +196,7 @@ def test_the_same_searches_are_made_for_any_number_of_threads(kind):
         planner, team, log = scene.planner(), Team(threads), []
         scene.submit(planner, slice(None))
         while planner.waiting:
-            found, used = planner.advance(200, team)
+            found, used = planner.advance(60, team)
             log.append((used, found.entity.tolist(), found.cells.tolist()))
         logs.append(log)
     assert logs[0] == logs[1] == logs[2] and len(logs[0]) > 5

@@ -8,8 +8,10 @@ import shapely
 
 from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
 from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh import make_flood
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.visibility.ends import next_clear_stretch
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team
 from tests.navigation.sights import ALL, Sights, ask, counts
@@ -185,6 +187,40 @@ def test_regions_are_entered_at_the_point_that_is_nearest_from_the_last_corner()
     planner = sights.planner([shapely.box(8, 0, 10, 2)])
     ways = ask(planner, np.array([(1.0, 1.0), (9.0, 1.0), (9.5, 5.0)]), np.zeros(3, dtype=np.int32), np.zeros(3))
     assert ways.cost == pytest.approx([np.hypot(3, 5) + 2.0 + np.hypot(2, 4), 0.0, 3.0])
+
+
+def test_a_line_is_clear_of_walls_on_the_stretches_that_its_points_are():
+    stretches = 0
+    for seed in range(20):
+        ground = random_ground(seed)
+        mesh, rng = build_mesh(ground).mesh, np.random.default_rng(seed)
+        flood = make_flood(mesh.polygon_count)
+        for polygon in rng.choice(mesh.polygon_count, 6):
+            corners = mesh.vertex[mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]], :2]
+            a, b = rng.dirichlet(np.ones(len(corners)), 2) @ corners
+            radius, found, begin, length = rng.uniform(0.05, 0.6), [], 0.0, float(np.hypot(*(b - a)))
+            while begin < length:
+                low, high = next_clear_stretch(mesh, int(polygon), *a, *b, begin, radius, flood)
+                if low > length:
+                    break
+                found.append((low, high))
+                begin = high
+            expected = reference.clear_stretches(ground, a, b, radius)
+            assert len(found) == len(expected), (seed, polygon)
+            assert np.allclose(np.array(found), np.array(expected), rtol=0.0, atol=length / 9_000 + 1e-4)
+            stretches += len(found)
+    assert stretches > 60
+
+
+def test_to_a_region_beside_walls_a_way_is_as_short_as_can_be():
+    """The region is entered where its rim is clear: straight, as far from a wall as the body needs, or on the arc round a corner."""
+    ground = shapely.union_all([shapely.box(0, 0, 12, 8), shapely.box(12, 3, 14, 5)])
+    sights = Sights.on(ground)
+    for radius in (0.1, 0.2, 0.45):
+        planner = sights.planner([shapely.box(13.5, 3, 14, 5)])
+        ways = ask(planner, np.array([(10.0, 4.0), (13.0, 5.0 - radius), (10.0, 8.0 - radius)]), np.zeros(3, dtype=np.int32), np.full(3, radius))
+        by_hand = reference.shortest(ground, (10.0, 8.0 - radius), (13.5, 5.0 - radius), radius)  # along the wall behind the corner
+        assert ways.cost == pytest.approx([3.5, 0.5, by_hand], rel=2e-6)
 
 
 def test_a_body_that_stands_too_near_to_a_wall_still_finds_its_way():

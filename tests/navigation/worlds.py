@@ -153,19 +153,23 @@ class OnePlanner:
 
     def string(self, start, goals, radius: float):
         """Pull the string through the found corridor; return points, bend vertices, length."""
-        mesh, start = self.mesh, (float(start[0]), float(start[1]))
         cells, piece = self.corridor()
-        posts = np.zeros(64 * (len(cells) + 2), dtype=np.int32)
-        polygon = int(self.slots.header[0, START_POLYGON])
-        count, _ = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
-        bends = np.zeros(len(posts), dtype=np.int32)
-        found, tx, ty = find_bends(mesh, goals, posts, count, polygon, piece, start[0], start[1], radius, bends, self.flood)
-        points = np.zeros((2 * found + 2, 2))
-        length = lay_string(mesh, posts, bends, found, start[0], start[1], tx, ty, radius, points)
-        vertex = posts[bends[:found]]
-        corner = np.full(2 * found + 2, -1)
-        corner[1:-1] = np.repeat(np.where(vertex < 0, ~vertex, vertex) >> VERTEX, 2)
-        return points, corner, length
+        return pull_through(self.mesh, goals, cells, piece, int(self.slots.header[0, START_POLYGON]), start, radius, self.flood)
+
+
+def pull_through(mesh, goals, cells, piece, polygon, start, radius: float, flood):
+    """Pull a string through any planner's corridor (goal's end first); return points, the vertex of the bend at each or -1, and its length."""
+    x, y = float(start[0]), float(start[1])
+    posts = np.zeros(64 * (len(cells) + 2), dtype=np.int32)
+    count, _ = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
+    bends = np.zeros(len(posts), dtype=np.int32)
+    found, tx, ty = find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, flood)
+    points = np.zeros((2 * found + 2, 2))
+    length = lay_string(mesh, posts, bends, found, x, y, tx, ty, radius, points)
+    vertex = posts[bends[:found]]
+    corner = np.full(2 * found + 2, -1)
+    corner[1:-1] = np.repeat(np.where(vertex < 0, ~vertex, vertex) >> VERTEX, 2)
+    return points, corner, length
 
 
 def with_arcs(points, corner, mesh, steps: int = 120):

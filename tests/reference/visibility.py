@@ -86,6 +86,15 @@ def room(ground, corner, walls, most):
     return 0.5 * best
 
 
+def clear_stretches(ground, a, b, radius, steps=20_000):
+    """Twin of `next_clear_stretch`: the stretches of the line from a to b (distances from a) that are clear of walls, from points along it."""
+    line = shapely.LineString([a, b])
+    at = np.linspace(0.0, line.length, steps + 1)
+    clear = shapely.distance(ground.boundary, shapely.line_interpolate_point(line, at)) >= radius - TOUCH
+    change = np.flatnonzero(np.diff(np.concatenate([[False], clear, [False]]).astype(int)))
+    return [(at[i], at[j - 1]) for i, j in change.reshape(-1, 2)]
+
+
 def shortest(ground, start, goal, radius=0.0):
     """Twin of `advance_visibility_search`: the length of the shortest way of a body, inf if there is none."""
     return _shortest_of_a_point(ground, start, goal) if radius == 0.0 else _shortest_of_a_disc(ground, start, goal, radius)

@@ -66,7 +66,7 @@ def test_rimea_2_and_3_a_stair_takes_the_time_that_its_factor_gives(start: str, 
 def test_rimea_13_people_come_down_faster_than_they_go_up() -> None:
     ends = {}
     for goal, storey, region in (("up", "low", "[0, 0, 6, 10]"), ("down", "high", "[22, 0, 28, 10]")):
-        text = stair(f"{{name: all, count: 40, storey: {storey}, region: {{box: {region}}}, goals: [{goal}]}}").replace("0.3", "1")
+        text = stair(f"{{name: all, count: 40, storey: {storey}, region: {{box: {region}}}, goals: [{goal}]}}")
         with Simulation(parse_scenario(text)) as run:
             verdict = run.run()
         assert verdict.not_arrived == 0

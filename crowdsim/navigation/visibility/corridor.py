@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.goals import target_in_piece
-from crowdsim.navigation.visibility.search import BEST_NODE, BEST_PIECE, RADIUS, START_POLYGON, START_X, START_Y, end_of
+from crowdsim.navigation.visibility.search import BEST_NODE, BEST_PIECE, BEST_X, BEST_Y, START_POLYGON, START_X, START_Y, end_of
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 
 
@@ -68,7 +67,7 @@ def copy_visibility_corridor(slots, slot, terrain, out, at, scratch):
         corner = end_of(terrain.graph, node) // 2
         ax, ay = corners.position[corner, 0], corners.position[corner, 1]
     last = np.int64(goals.piece_polygon[piece])
-    bx, by = target_in_piece(mesh, goals, piece, ax, ay, measure[slot, RADIUS], scratch.flood)
+    bx, by = measure[slot, BEST_X], measure[slot, BEST_Y]
     count, first, _ = trace_sight(mesh, corners, corner, header[slot, START_POLYGON], ax, ay, NOWHERE, last, bx, by, crossed)
     while True:
         if at + count > out.size:

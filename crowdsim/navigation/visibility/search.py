@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.funnel import tangent
-from crowdsim.navigation.goals import GoalPieces, nearest_in_piece, target_in_piece
+from crowdsim.navigation.goals import GoalPieces, nearest_in_piece
 from crowdsim.navigation.mesh import Flood, NavMesh, wall_distance
 from crowdsim.navigation.search import FOUND, NOT_IN_HEAP, PENDING, TIE_SLACK, UNREACHABLE, pop_first, sift_up
 from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, TOUCH_M, is_arc_clear, is_straight_clear
+from crowdsim.navigation.visibility.ends import next_clear_stretch
 from crowdsim.navigation.visibility.graph import VisibilityGraph
 from crowdsim.navigation.visibility.links import GoalLinks
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
@@ -32,8 +33,8 @@ from crowdsim.navigation.visibility.weights import Weights, extra_cost
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, START_POLYGON, BEST_NODE, BEST_PIECE, TESTS, IS_TIGHT = range(10)
 HEADER_SIZE = 10
 # Real numbers of a slot.
-START_X, START_Y, RADIUS, BEST_TOTAL, GREED = range(5)
-MEASURE_SIZE = 5
+START_X, START_Y, RADIUS, BEST_TOTAL, GREED, BEST_X, BEST_Y = range(7)
+MEASURE_SIZE = 7
 
 NO_NODE, FROM_START = np.int64(-1), np.int64(-2)  # BEST_NODE where no way is known, and where the way to the goal is straight.
 UNTESTED, OPEN, CLOSED = 0, 1, 2
@@ -48,8 +49,8 @@ class VisibilitySlots(NamedTuple):
     ----------
     header : (s, 10) int64
         STATUS .. IS_TIGHT above. TESTS counts lines of sight that were tried; IS_TIGHT is 1 if the start is nearer to a wall than the radius.
-    measure : (s, 5) float64
-        START_X .. GREED above.
+    measure : (s, 7) float64
+        START_X .. BEST_Y above; the last two are where the best way ends.
     cost : (s, n) float64
         Cost up to the end of the straight part.
     bound : (s, n) float64
@@ -289,22 +290,54 @@ def _middle(mx, my, nx, ny):
 @lean_kernel
 def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
     """Take a way that ends with a straight part to a piece of the goal, after `node` with direction u, if it is the best so far and the body fits."""
-    header, measure, graph, mesh, goals = slots.header, slots.measure, terrain.graph, terrain.mesh, terrain.goals
+    measure, graph, mesh, goals = slots.measure, terrain.graph, terrain.mesh, terrain.goals
     radius = measure[slot, RADIUS]
-    is_point = goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1
-    if goals.room[piece] < radius and not is_point:
+    low, high = goals.vertex_start[piece], goals.vertex_start[piece + 1]
+    cost, ax, ay, side = 0.0, measure[slot, START_X], measure[slot, START_Y], 0.0
+    if node >= 0:
+        cost = slots.cost[slot, node]
+        ax, ay, side = _disc(graph, end_of(graph, node), radius)
+    tx, ty = nearest_in_piece(goals, piece, ax, ay)
+    apart = np.hypot(tx - ax, ty - ay)
+    if cost + np.sqrt(max(0.0, (apart - abs(side)) * (apart + abs(side)))) >= measure[slot, BEST_TOTAL]:
         return
+    if high - low == 1 or (apart == 0.0 and (node < 0 or radius == 0.0)):
+        _try_end(slots, slot, terrain, node, piece, ux, uy, tx, ty, scratch)
+        return
+    polygon = np.int64(goals.piece_polygon[piece])
+    for i in range(low, high):
+        j = i + 1 if i + 1 < high else low
+        px, py, qx, qy = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
+        length = np.hypot(qx - px, qy - py)
+        dx, dy = (qx - px) / length, (qy - py) / length
+        if dx * (ay - py) - dy * (ax - px) > abs(side):
+            continue  # The way would come from inside.
+        # Of a stretch the cheapest point is where the way, having left the corner's disc, meets it at a right angle, or as near to that as walls allow; but
+        # the end at which the disc itself cuts the side if that comes first, while the way still bends.
+        foot = dx * (ax + side * dx - px) + dy * (ay + side * dy - py)
+        at = 0.0
+        while at < length:
+            first, last = next_clear_stretch(mesh, polygon, px, py, qx, qy, at, radius, scratch.flood)
+            if first > length:
+                break
+            to = min(last, max(first, foot))
+            _try_end(slots, slot, terrain, node, piece, ux, uy, px + to * dx, py + to * dy, scratch)
+            if node >= 0 and to != first:
+                _try_end(slots, slot, terrain, node, piece, ux, uy, px + first * dx, py + first * dy, scratch)
+            if node >= 0 and to != last:
+                _try_end(slots, slot, terrain, node, piece, ux, uy, px + last * dx, py + last * dy, scratch)
+            at = last
+
+
+@lean_kernel
+def _try_end(slots, slot, terrain, node, piece, ux, uy, tx, ty, scratch):
+    """Take a way that ends with a straight part to a point of a piece of the goal; see `_try_goal`."""
+    header, measure, graph, mesh, radius = slots.header, slots.measure, terrain.graph, terrain.mesh, slots.measure[slot, RADIUS]
     end, cost = NOWHERE, 0.0
     ax, ay, side = measure[slot, START_X], measure[slot, START_Y], 0.0
     if node >= 0:
         end, cost = end_of(graph, node), slots.cost[slot, node]
         ax, ay, side = _disc(graph, end, radius)
-    tx, ty = nearest_in_piece(goals, piece, ax, ay)
-    apart = np.hypot(tx - ax, ty - ay)
-    if cost + np.sqrt(max(0.0, (apart - abs(side)) * (apart + abs(side)))) >= measure[slot, BEST_TOTAL]:
-        return
-    polygon = np.int64(goals.piece_polygon[piece])
-    tx, ty = target_in_piece(mesh, goals, piece, ax, ay, radius, scratch.flood)
     vx, vy, reach = ux, uy, 0.0
     if tx != ax or ty != ay:
         vx, vy, reach = tangent(ax, ay, side, tx, ty, 0.0)
@@ -319,6 +352,7 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
         return
     header[slot, TESTS] += 1
     crossed = scratch.crossed
+    polygon = np.int64(terrain.goals.piece_polygon[piece])
     count, first, _last = trace_sight(mesh, graph.corners, corner, header[slot, START_POLYGON], ax, ay, NOWHERE, polygon, tx, ty, crossed)
     if count < 0:
         return
@@ -333,7 +367,7 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
             return
         cost += more
     if cost < measure[slot, BEST_TOTAL]:
-        measure[slot, BEST_TOTAL] = cost
+        measure[slot, BEST_TOTAL], measure[slot, BEST_X], measure[slot, BEST_Y] = cost, tx, ty
         header[slot, BEST_NODE], header[slot, BEST_PIECE] = node, piece
 
 

@@ -1,8 +1,12 @@
 """The grid's planner answers everybody the same, whatever the budget, the number of threads, and a save in between (SYSTEMS T1, G7)."""
 
+import itertools
+
 import numpy as np
 import pytest
 import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.grid.grid import Area, build_grid
@@ -83,6 +87,26 @@ def test_everybody_gets_the_way_of_a_search_of_their_own_round_those_who_stood_n
             assert (np.array(waypoints).tobytes(), want) == (way, length)
     assert spent == total
     assert {NAMES[answer[0]] for answer in answers.values()} >= {"found", "nearest reachable", "enclosed"}
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(slices=st.lists(st.integers(1, 3000), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans())
+def test_every_slicing_gives_the_same_ways_to_the_last_bit(slices, threads, save):
+    scene = Crowd(agents=40)
+    expected, spent = scene.answers()
+    planner, team, answers, used = scene.planner(), Team(threads), {}, 0
+    scene.submit(planner)
+    for budget in itertools.cycle(slices):
+        if not planner.waiting:
+            break
+        found, more = planner.advance(budget, team)
+        used += more
+        take(answers, found)
+        if save:
+            saved, planner = planner.state(), scene.planner()
+            planner.restore(saved)
+    team.close()
+    assert answers == expected and used == spent
 
 
 @pytest.mark.parametrize("budget", [1, 3, 100, 5000])
