@@ -102,6 +102,7 @@ class Plan(System):
     def _apply(self, tick: Tick, answers: Answers) -> None:
         world, agents = self.world, self.world.agents
         rows = np.searchsorted(agents.entity, answers.entity)
+        assert np.array_equal(agents.entity[rows], answers.entity)  # who leaves is forgotten by the planner before
         found = answers.status == PathStatus.FOUND
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number

@@ -182,6 +182,7 @@ class PlanWays(System):
         """Set agents on their ways; who has none gives up."""
         agents, events = self.world.agents, self.world.events
         rows = np.searchsorted(agents.entity, answers.entity)
+        assert np.array_equal(agents.entity[rows], answers.entity)  # who leaves is forgotten by the planner before
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)
