@@ -1,10 +1,10 @@
 """The planner: many requests for a way, answered by searches in slots under a budget of expansions.
 
-Requests wait at a desk (`crowdsim.navigation.desk`), first in, first out. Each slot works on a few of them one after the other, and a budget is
-shared equally among as many slots as it is worth handing out to, the oldest requests first; the slots, not the threads, decide who shares with whom, so that the number of threads changes nothing. Requests for the same
-goal by bodies that can pass the same gaps go to a shared slot, whose tree is kept: once it has grown past a start, its answer takes no expansion. So that a
-budget bounds the answers too, each counts as some expansions. Whether a request shares is settled when it is made, by who asked for the same before; so it
-depends on no budget.
+Requests wait at a desk (`crowdsim.navigation.desk`), first in, first out. Each slot works on a few of them one after the other, and a budget is shared
+equally among as many slots as it is worth handing out to, the oldest requests first; the slots, not the threads, decide who shares with whom, so that the
+number of threads changes nothing. Requests for the same goal by bodies that can pass the same gaps go to a shared slot, whose tree is kept: once it has
+grown past a start, its answer takes no expansion. So that a budget bounds the answers too, each counts as some expansions. Whether a request shares is
+settled when it is made, by who asked for the same before; so it depends on no budget.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.desk import REQUEST, Desk, Ended, pieces
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.protocol import Answers
+from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
 from crowdsim.navigation.slot_searches import SEARCHES, MiddleSearches
 from crowdsim.threads import Team
 from crowdsim.tunable import param
@@ -28,7 +28,6 @@ OWN_SLOTS = 8  # Searches of their own that go on side by side: enough for the t
 SHARED_SLOTS = 24  # Trees that are kept: goals times classes of body widths. The least recently used gives way.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge meshes; at least two of each kind are left.
 OWN_BATCH, SHARED_BATCH = 16, 256  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
-ANSWER_WORK = 10  # What an answer counts as, in expansions: taking it over into a corridor costs some 2 us, and one out of a tree costs nothing else.
 FOR_TEAMS = 4000  # Budget of a round from which on its slots are shared among threads, some 0.8 ms; waking one takes up to 0.1 ms.
 
 
@@ -72,11 +71,8 @@ class MeshPlanner:
     ----------
     widths : (k,) float64, m
         Every width at which what a body can pass changes, ascending.
-    answer_work : int, expansions
-        What an answer counts as.
     """
 
-    answer_work = ANSWER_WORK
 
     def __init__(
         self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None, kind: str = "mesh", costs: str = "time"
@@ -160,7 +156,7 @@ class MeshPlanner:
         self._desk.drop(entity)
 
     def advance(self, budget: int, team: Team) -> tuple[Answers, int]:
-        """Search for at most `budget` expansions; an answer counts as `answer_work` of them.
+        """Search for at most `budget` expansions, less what the answers count as; see `work_of`.
 
         Returns
         -------
@@ -176,7 +172,7 @@ class MeshPlanner:
             spent += used
             if ended is not None:
                 finished.append(ended)
-                spent += self.answer_work * len(ended.order)
+                spent += work_of(len(ended.order), len(ended.cells))
             elif used == 0 and not has_moved and not self._searches.make_room():
                 break
         return _sorted_answers(finished), made
@@ -186,7 +182,7 @@ class MeshPlanner:
         desk = self._desk
         desk.hand_out(budget)
         work = desk.work()
-        self._searches.serve(team, self._own, work, self.answer_work, 1 if budget >= FOR_TEAMS else len(work.jobs))
+        self._searches.serve(team, self._own, work, ANSWER_WORK, 1 if budget >= FOR_TEAMS else len(work.jobs))
         return desk.collect()
 
     def state(self) -> dict[str, NDArray[Any]]:

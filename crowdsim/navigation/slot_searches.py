@@ -93,7 +93,7 @@ def serve_slots(
     own_slots : int
         Slots from this one on are shared.
     answer_work : int, expansions
-        What an answer counts as.
+        What an answer counts as, besides its portals.
     jobs : (s, b) int64
         Requests of each slot, as rows of `requests`.
     job_count, job_next : (s,) int64
@@ -142,7 +142,7 @@ def serve_slots(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
-            spent += answer_work
+            spent += answer_work + count
 
 
 @lean_kernel
@@ -180,7 +180,7 @@ def serve_interval_slots(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
-            spent += answer_work
+            spent += answer_work + count
 
 
 class MiddleSearches:

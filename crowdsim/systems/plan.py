@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridors import join_guess
+from crowdsim.navigation.desk import pieces
+from crowdsim.navigation.guess import join_many
 from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.protocol import Answers, Planner
@@ -20,12 +21,13 @@ from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
+LEAST_WORK = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
+WORK_AN_AGENT = 50  # A way over forty portals for everybody in one tick, if few places are where all want to go.
 
 
 def default_budget(agents: int) -> int:
-    """Return the expansions a tick where the scenario names none: 2,000, or one for each agent."""
-    return max(LEAST_EXPANSIONS, agents)
+    """Return the work a tick where the scenario names none, in expansions: 2,000, or fifty for each agent."""
+    return max(LEAST_WORK, WORK_AN_AGENT * agents)
 
 
 class Plan(System):
@@ -91,8 +93,7 @@ class Plan(System):
             agents.path_status[wants] = PathStatus.PENDING
             agents.path_tick[wants] = tick.number
             # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the way back to where the search began.
-            for row in wants[agents.corridor_capacity[wants] < world.corridors.capacity_for(0)].tolist():
-                self._make_room(row, 0)
+            self._make_room(wants, np.zeros(len(wants), dtype=np.int64))
             agents.corridor_length[wants] = 0
 
     def forget(self, entity: NDArray[np.int64]) -> None:
@@ -110,16 +111,16 @@ class Plan(System):
         agents.strays[rows] = 0
         agents.guessed[rows] = -1
         agents.corner_post[rows] = NOTHING_HELD
-        lengths = np.diff(answers.start).astype(np.int32)
-        guessed = {row: self._way_back(row) for row in rows[agents.corridor_length[rows] > 0].tolist()}
-        for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
-            self._make_room(row, length + len(guessed.get(row, ())))
+        lengths = np.diff(answers.start)
+        trail, trail_start = self._trails(rows)
+        self._make_room(rows, lengths + np.diff(trail_start))
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
-        agents.corridor_length[rows] = lengths
-        for row, way_back in guessed.items():
-            agents.corridor_length[row] = join_guess(
-                world.mesh, world.corridors.cells, agents.corridor_start[row], agents.corridor_length[row], agents.corridor_capacity[row], way_back
-            )
+        ahead = lengths.astype(np.int32)
+        join_many(
+            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
+            agents.position[rows],
+        )  # fmt: skip
+        agents.corridor_length[rows] = ahead
         hopeless = rows[~found]
         agents.activity[hopeless] = AgentState.STANDING
         agents.corridor_length[hopeless] = 0
@@ -137,22 +138,21 @@ class Plan(System):
         way[:, 0] = lengths_m
         world.events.note(tick.number, EventKind.PATH_FOUND, answers.entity[found], way[found], answers.status[found])
 
-    def _way_back(self, row: int) -> NDArray[np.int32]:
-        """Return the portals back to where the search of an agent began, which its guesses have led away from, the nearest last."""
+    def _trails(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the portals back to where the searches of agents began, which their guesses have led away from, the nearest last, and where each begins."""
         agents = self.world.agents
-        start = int(agents.corridor_start[row])
-        return self.world.corridors.cells[start : start + int(agents.corridor_length[row])].copy()
+        length = agents.corridor_length[rows].astype(np.int64)
+        return pieces(self.world.corridors.cells, agents.corridor_start[rows], length), np.concatenate([[0], np.cumsum(length)])
 
-    def _make_room(self, row: int, portals: int) -> None:
-        """Give an agent a block that its new corridor fits in."""
+    def _make_room(self, rows: NDArray[np.int64], portals: NDArray[np.int64]) -> None:
+        """Give agents blocks that their new corridors fit in; what was in the old ones is lost."""
         agents, store = self.world.agents, self.world.corridors
-        old = int(agents.corridor_capacity[row])
-        need = store.capacity_for(portals)
-        if old >= need:
-            return
-        store.release(int(agents.corridor_start[row]), old)
-        agents.corridor_start[row] = store.allocate(need)
-        agents.corridor_capacity[row] = need
+        need = store.capacities_for(portals)
+        small = agents.corridor_capacity[rows] < need
+        if small.any():
+            mine = rows[small]
+            agents.corridor_start[mine] = store.exchange(agents.corridor_start[mine], agents.corridor_capacity[mine], need[small])
+            agents.corridor_capacity[mine] = need[small]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the planner's searches and queue."""
