@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.mesh import separating_width
+from crowdsim.navigation.mesh import NavMesh, separating_width
 from crowdsim.tunable import param
 
 
@@ -22,6 +25,37 @@ class WaitParameters:
         why="guess walks through the portal that points most to the goal; previous keeps to the path that there was, if any, and guesses without one: better "
         "where goals move a little; stay stands until the path is there",
     )
+
+
+def trail_along(mesh: NavMesh, previous: NDArray[np.int32], ahead: NDArray[np.int32], polygon: int) -> NDArray[np.int32]:
+    """Return the trail of an agent that kept to its previous path while it waited.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    previous : (k,) int32
+        That path when the search began, the next portal last.
+    ahead : (m,) int32
+        What of it is still ahead, with the way back to it before it where the agent was pushed off; the next portal last.
+    polygon : int
+        Where the agent is.
+
+    Returns
+    -------
+    (n,) int32
+        Portals from there back to where the search began, the nearest last.
+    """
+    passed = {int(mesh.edge_polygon[edge]): place for place, edge in enumerate(previous.tolist())}  # polygons by the portal that leads out of them
+    if len(previous):
+        passed.setdefault(int(mesh.edge_polygon[mesh.edge_twin[previous[0]]]), -1)
+    to_path = []
+    for edge in ahead[::-1].tolist():
+        if polygon in passed:
+            break
+        to_path.append(edge)
+        polygon = int(mesh.edge_polygon[mesh.edge_twin[edge]])
+    back = mesh.edge_twin[previous[passed[polygon] + 1 :]]  # the nearest first
+    return np.concatenate([np.array(to_path, dtype=np.int32), back])[::-1].astype(np.int32)
 
 
 @lean_kernel
