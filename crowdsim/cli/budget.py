@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crowdsim.cli.paths import new_output
 from crowdsim.cli.shell import say, say_json, table
 from crowdsim.errors import CrowdsimError, ExitCode
 
@@ -19,12 +20,21 @@ def budget(
     milliseconds: Annotated[float | None, typer.Option("--milliseconds", min=0.0, help="Budget of a tick to hold the run to; default: its own.")] = None,
     worst: Annotated[int, typer.Option("--worst", min=0, help="How many of the longest ticks are listed.")] = 5,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
+    picture: Annotated[Path | None, typer.Option("--picture", help="Also draw it: png, svg or pdf, as the name ends.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> int:
     """Show what each system cost, the longest ticks with the system to blame, ticks over the budget, and how long requests for paths waited."""
     from crowdsim.recording.reader import open_run
 
+    target = new_output(picture, (".png", ".svg", ".pdf"), "a picture", source=run) if picture is not None else None
+    if target is not None and target.exists() and not force:
+        raise CrowdsimError(f"{target} exists already. --force replaces it.")
     with open_run(run) as recording:
         facts = describe(recording, milliseconds, worst)
+        if target is not None:
+            from crowdsim.pictures.budget import draw_budget
+
+            draw_budget(recording, target, facts["milliseconds"])
     if json:
         say_json(facts)
     else:

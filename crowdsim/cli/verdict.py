@@ -37,6 +37,7 @@ def is_verdict(result: Mapping[str, Any]) -> bool:
         and isinstance(left, (list, tuple))
         and all(isinstance(each, Mapping) and _is_left(each) for each in left)
         and isinstance(result.get("nudges", 0), (int, float))
+        and isinstance(result.get("most_requests_open", 0), (int, float))
         and _is_table(result.get("replans", {}), int)
     )
 
@@ -93,7 +94,8 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         rows.append(("new ways", ", ".join(f"{_times(count)} {cause}" for cause, count in result["replans"].items())))
     if result.get("steered"):
         rows.append(("steered", f"{_times(result['steered'])} by a program"))
-    rows.append(("paths", f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s"))
+    pressure = f", at most {result['most_requests_open']:,} open at once" if result.get("most_requests_open") else ""
+    rows.append(("paths", f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s{pressure}"))
     rows.append(("time", f"{result['wall_s']:.2f} s, {_factor(result)} x real time; worst tick {result['worst_tick_ms']:.1f} ms"))
     slowest = list(result["ms_per_tick"].items())[:SLOWEST_SHOWN]
     if slowest:

@@ -17,6 +17,7 @@ from crowdsim.kernels import lean_kernel
 SMALLEST_BLOCK = 16  # Cells: a typical way of ten portals and room for six more. Smaller saves little beside 300 bytes of columns an agent.
 STRAY_LOOKAHEAD = 8  # Portals ahead in which a polygon is looked for that an agent was pushed into; farther ones are no shortcut that a push can find.
 SIZE_CLASSES = 32
+_POWERS = 1 << np.arange(SIZE_CLASSES, dtype=np.int64)
 
 
 class CorridorStore:
@@ -32,6 +33,12 @@ class CorridorStore:
         self.cells: NDArray[np.int32] = np.zeros(1024, dtype=np.int32)
         self._used = 0
         self._free: list[list[int]] = [[] for _ in range(SIZE_CLASSES)]
+
+    @staticmethod
+    def capacities_for(portals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return `capacity_for` of each."""
+        need = np.maximum(SMALLEST_BLOCK, portals + portals // 2)
+        return _POWERS[np.searchsorted(_POWERS, need)]
 
     @staticmethod
     def capacity_for(portals: int) -> int:
@@ -56,6 +63,14 @@ class CorridorStore:
         """Give a block back."""
         if capacity > 0:
             self._free[capacity.bit_length() - 1].append(start)
+
+    def exchange(self, start: NDArray[np.int64], old: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give blocks back, one after the other, each for one of another size; return where the new ones begin."""
+        got = []
+        for begin, capacity, wanted in zip(start.tolist(), old.tolist(), new.tolist(), strict=True):
+            self.release(begin, capacity)
+            got.append(self.allocate(wanted))
+        return np.array(got, dtype=np.int64)
 
     def fill(self, blocks: NDArray[np.int64], start: NDArray[np.int64], cells: NDArray[np.int32]) -> None:
         """Write corridor i, ``cells[start[i]:start[i + 1]]``, to the block that begins at ``blocks[i]``."""
@@ -110,28 +125,3 @@ def cross(mesh, cells, start, length, capacity, edge):
         return -1
     cells[start + length] = twin
     return length + 1
-
-
-@lean_kernel
-def join_guess(mesh, cells, start, length, capacity, way_back):
-    """Join a found corridor with the way that its agent went on a guess meanwhile (S0 section 3.2).
-
-    Parameters
-    ----------
-    mesh : NavMesh
-    cells : (m,) int32
-        Corridor store with the found corridor, which begins where the agent was when it asked.
-    start, length, capacity : int
-        The agent's block.
-    way_back : (k,) int32
-        Portals from where the agent is now back to where it was, the nearest last.
-
-    Returns
-    -------
-    int
-        Portals ahead from where the agent is now. It joins the found corridor where that passes a polygon of the guess, and goes back to the start
-        only if it must.
-    """
-    for back in way_back:
-        length = cross(mesh, cells, start, length, capacity, mesh.edge_twin[back])
-    return length

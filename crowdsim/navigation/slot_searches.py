@@ -6,12 +6,13 @@ A search of any kind answers with a corridor on the mesh. To add one, write a cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import lean_kernel
+from crowdsim.navigation.desk import Work
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal, copy_optimal, optimal_size
@@ -40,24 +41,6 @@ EDGES_A_REQUEST = 4  # Optimal searches are shared from one request for so many 
 # over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger shares sooner, which pays less where few ask.
 
 
-class Work(NamedTuple):
-    """What the slots have to do in one round; the arrays of `serve_slots`, in its order."""
-
-    jobs: NDArray[np.int64]
-    job_count: NDArray[np.int64]
-    job_next: NDArray[np.int64]
-    is_active: NDArray[np.int64]
-    grant: NDArray[np.int64]
-    used: NDArray[np.int64]
-    requests: NDArray[Any]
-    status: NDArray[np.uint8]
-    piece: NDArray[np.int32]
-    where: NDArray[np.int64]
-    size: NDArray[np.int64]
-    out: NDArray[np.int32]
-    fill: NDArray[np.int64]
-
-
 class Searches(Protocol):
     """Searches of one kind, one in each slot.
 
@@ -78,8 +61,8 @@ class Searches(Protocol):
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return a number from 0 to 1,023 for each radius (m): bodies with the same number, that pass the same gaps, may share a tree."""
 
-    def serve(self, team: Team, own: int, work: Work) -> None:
-        """Let every slot work through its requests; those from `own` on keep their trees."""
+    def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
+        """Let every slot work through its requests, at least so many slots on a thread; those from `own` on keep their trees."""
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
@@ -96,7 +79,8 @@ class Searches(Protocol):
 
 @lean_kernel
 def serve_slots(
-    first, last, slots, mesh, goals, own_slots, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, where, size, out, fill
+    first, last, slots, mesh, goals, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status, piece, where,
+    size, out, fill,
 ):
     """Let slots first..last - 1 work through their requests.
 
@@ -108,6 +92,8 @@ def serve_slots(
     goals : GoalPieces
     own_slots : int
         Slots from this one on are shared.
+    answer_work : int, expansions
+        What an answer counts as, besides its portals.
     jobs : (s, b) int64
         Requests of each slot, as rows of `requests`.
     job_count, job_next : (s,) int64
@@ -115,20 +101,25 @@ def serve_slots(
     is_active : (s,) int64
         1 while the slot is in the middle of a request.
     grant, used : (s,) int64
-        Expansions that a slot may make, and has made.
+        Work that a slot may do: an answer is begun where some is left, and counts in full; expansions that it has made.
     requests : (n,) record array
+    is_open : (n,) uint8
+        0 for requests that were dropped; they are passed over.
     status : (n,) uint8
     piece : (n,) int32
     where, size : (n,) int64
         For requests that ended: outcome, piece of the goal, where in the slot's row of `out` the corridor is and its portals.
     out : (s, k) int32
     fill : (s,) int64
-        Cells used in each row of `out`.
+        Receives the cells used in each row of `out`.
     """
     for slot in range(first, last):
-        used[slot] = 0
-        while job_next[slot] < job_count[slot]:
+        used[slot] = spent = fill[slot] = 0
+        while job_next[slot] < job_count[slot] and spent < grant[slot]:
             job = jobs[slot, job_next[slot]]
+            if is_open[job] == 0:
+                job_next[slot] += 1
+                continue
             if is_active[slot] == 0:
                 request = requests[job]
                 is_shared = 1 if slot >= own_slots else 0
@@ -136,7 +127,9 @@ def serve_slots(
                     slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
                 )
                 is_active[slot] = 1
-            used[slot] += advance_search(slots, slot, mesh, grant[slot] - used[slot])
+            made = advance_search(slots, slot, mesh, grant[slot] - spent)
+            used[slot] += made
+            spent += made
             if slots.header[slot, STATUS] == PENDING:
                 break
             count = corridor_size(slots, slot) if slots.header[slot, STATUS] == FOUND else 0
@@ -149,17 +142,22 @@ def serve_slots(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
+            spent += answer_work + count
 
 
 @lean_kernel
 def serve_interval_slots(
-    first, last, slots, mesh, goals, own_slots, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, where, size, out, fill
+    first, last, slots, mesh, goals, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status, piece, where,
+    size, out, fill,
 ):
     """Let slots first..last - 1, an IntervalSlots, work through their requests; see `serve_slots`. A slot without room stops where it is."""
     for slot in range(first, last):
-        used[slot] = 0
-        while job_next[slot] < job_count[slot]:
+        used[slot] = spent = fill[slot] = 0
+        while job_next[slot] < job_count[slot] and spent < grant[slot]:
             job = jobs[slot, job_next[slot]]
+            if is_open[job] == 0:
+                job_next[slot] += 1
+                continue
             if is_active[slot] == 0:
                 request = requests[job]
                 is_shared = 1 if slot >= own_slots else 0
@@ -167,7 +165,9 @@ def serve_interval_slots(
                     slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
                 )
                 is_active[slot] = 1
-            used[slot] += advance_optimal(slots, slot, mesh, goals, grant[slot] - used[slot])
+            made = advance_optimal(slots, slot, mesh, goals, grant[slot] - spent)
+            used[slot] += made
+            spent += made
             if slots.header[slot, STATUS] == PENDING:
                 break
             count = optimal_size(slots, slot) if slots.header[slot, STATUS] == FOUND else 0
@@ -180,6 +180,7 @@ def serve_interval_slots(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
+            spent += answer_work + count
 
 
 class MiddleSearches:
@@ -206,9 +207,9 @@ class MiddleSearches:
         """Return 0 for all radii (m): costs over the middles of portals do not know of them."""
         return np.zeros(len(radius), dtype=np.int64)
 
-    def serve(self, team: Team, own: int, work: Work) -> None:
+    def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
         """Let every slot work through its requests."""
-        team.run(serve_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, *work, at_least=1)
+        team.run(serve_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, answer_work, *work, at_least=at_least)
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
@@ -244,9 +245,9 @@ class OptimalSearches:
         """Return the number of whole steps in each radius (m): corners are rounded at the radius of the body that asked first."""
         return np.minimum(np.asarray(radius, dtype=np.float64) / RADIUS_STEP_M, 1023.0).astype(np.int64)
 
-    def serve(self, team: Team, own: int, work: Work) -> None:
+    def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
         """Let every slot work through its requests."""
-        team.run(serve_interval_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, *work, at_least=1)
+        team.run(serve_interval_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, answer_work, *work, at_least=at_least)
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""

@@ -115,12 +115,13 @@ def _mesh() -> Owner:
 
 def _navigation() -> Mapping[str, Owner]:
     mesh = _mesh()
-    in_slots = (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters"))
+    waiting = _imported("crowdsim.navigation.guess", "WaitParameters")
+    in_slots = (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters"), waiting)
     grid = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", "Way", "Walk"))
     return {
         **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
         "mesh": (*in_slots, _imported("crowdsim.navigation.planner", "CostParameters")),
-        "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters")),
+        "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting),
         "grid": (mesh, *grid),
     }
 

@@ -68,12 +68,13 @@ class Interventions:
         if goal is not None:
             had_way = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
             wish_to_replan(agents, rows[had_way], ReplanCause.GOAL_MOVED)
+        self._plan.lose_ways(rows)
         agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
         agents.goal[rows] = names.index(goal) if goal is not None else -1
         agents.path_status[rows] = PathStatus.NONE
-        agents.corridor_length[rows] = 0
-        agents.goal_piece[rows] = -1
         agents.guessed[rows] = -1
+        if goal is None:
+            agents.corridor_length[rows], agents.goal_piece[rows] = 0, -1
         self._plan.forget(agents.entity[rows])
         self.ledger.note_steering(agents.entity[rows], are_sent=True)
 

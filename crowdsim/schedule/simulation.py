@@ -36,6 +36,7 @@ from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_kernels
 from crowdsim.schedule.wayfinding import plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
+from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
@@ -161,6 +162,8 @@ class Simulation(Interventions):
             return Watch(world, scenario.tick)
         if kind is Record:
             return Record(world, self.recorder)
+        if kind is Arrive:
+            return Arrive(world, self._plan.forget)
         return kind(world)
 
     def _make_gates(self) -> Gates:

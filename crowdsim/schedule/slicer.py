@@ -200,17 +200,21 @@ class Slicer:
             raise RuntimeError("a task cannot run the slicer that is running it")
         self._is_running = True
         slices = granted = used = 0
+        task: _Task | None = None  # that goes on, nobody else being due: it need not queue
         try:
             while not meter.is_spent():
-                self._wake(now)
-                task = self._take()
                 if task is None:
-                    break
+                    self._wake(now)
+                    task = self._take()
+                    if task is None:
+                        break
                 most = meter.grant(self.slice_size, self._first() is None)
-                did = self._slice(task, most, now)
+                did, task = self._slice(task, most, now)
                 meter.note(did)
                 slices, granted, used = slices + 1, granted + most, used + did
         finally:
+            if task is not None:
+                self._put(task)
             self._is_running = False
         return Spent(slices, granted, used, max(self.ages(now).values(), default=0))
 
@@ -218,8 +222,8 @@ class Slicer:
         """Return for each task that is due how many ticks it has had no slice, by name."""
         return {task.name: now - task.since for task in self._tasks.values() if task.due <= now}
 
-    def _slice(self, task: _Task, most: int, now: int) -> int:
-        """Let a task that was taken out of the queue do a slice, and put it back where it belongs."""
+    def _slice(self, task: _Task, most: int, now: int) -> tuple[int, _Task | None]:
+        """Let a task that was taken out of the queue do a slice, and put it back where it belongs, unless it is the next again: then it is returned."""
         try:
             used, wish = task.work(most)
         except BaseException:
@@ -232,10 +236,12 @@ class Slicer:
             if not task.period:
                 if self._tasks.get(task.name) is task:
                     del self._tasks[task.name]
-                return used
+                return used, None
             task.due = task.since = max(task.due + task.period, now + 1)
+        elif not self._ready and not (self._later and self._later[0][0] <= now) and self._tasks.get(task.name) is task:
+            return used, task
         self._put(task)  # if it was taken off during its slice, nobody will find it there
-        return used
+        return used, None
 
     def _put(self, task: _Task) -> None:
         self._turns += 1

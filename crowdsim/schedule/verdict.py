@@ -80,6 +80,8 @@ class Verdict:
         How often a program sent or steered an agent with `set_goal` or `set_preferred_velocity`: such a run does not follow from its scenario alone.
     longest_wait_s : float
         Longest time that a path request was open.
+    most_requests_open : int
+        Path requests that were open at the end of a tick, at most.
     ms_per_tick : dict of str to float
         By system, slowest first.
     worst_tick_ms : float
@@ -112,6 +114,7 @@ class Verdict:
     steered: int = 0
     nudges: int = 0
     replans: dict[str, int] = field(default_factory=dict)
+    most_requests_open: int = 0
 
     @property
     def exit_code(self) -> ExitCode:
@@ -140,7 +143,7 @@ class Ledger:
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
         self._has_arrived = np.zeros(len(built.population) + 1, dtype=bool)  # by entity
         names = ("steered", "last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
-        self._numbers = dict.fromkeys((*names, "nudges", *REPLANS), 0.0)
+        self._numbers = dict.fromkeys((*names, "nudges", *REPLANS, "most_requests_open"), 0.0)
 
     def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
         """Take in one tick."""
@@ -158,6 +161,7 @@ class Ledger:
         numbers["expansions"] += counts.get("expansions", 0.0)
         numbers["overlap_pairs_ticks"] += counts.get("overlaps", 0.0)
         numbers["deepest_overlap_m"] = max(numbers["deepest_overlap_m"], counts.get("deepest_overlap_m", 0.0))
+        numbers["most_requests_open"] = max(numbers["most_requests_open"], counts.get("requests_open", 0.0))
         numbers["longest_wait_ticks"] = max(numbers["longest_wait_ticks"], counts.get("oldest_request_ticks", 0.0))
 
     def note_steering(self, entity: NDArray[np.int64], *, are_sent: bool) -> None:
@@ -213,6 +217,7 @@ class Ledger:
             steered=int(numbers["steered"]),
             nudges=int(numbers["nudges"]),
             replans={cause: int(numbers[name]) for name, cause in REPLANS.items() if numbers[name]},
+            most_requests_open=int(numbers["most_requests_open"]),
         )
 
     def _seconds(self, ticks: float) -> float:

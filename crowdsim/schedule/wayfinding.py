@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.targets import targets_of
+from crowdsim.navigation.guess import WaitParameters
 from crowdsim.navigation.protocol import Planner
 from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
@@ -51,7 +52,8 @@ def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_]
         def make(world: World) -> Planner:
             return make_planner(scenario, world, chosen)
 
-        return Plan(world, make(world), budget, groups, name, make), Follow(world, groups)
+        waiting = chosen.parameters(WaitParameters).while_waiting
+        return Plan(world, make(world), budget, groups, name, make, waiting == "previous"), Follow(world, groups, waiting)
     ways = Ways(chosen.parameters(WalkParameters))
     planner = GridPlanner(grid_of(built, chosen), targets_of(world.goals), chosen.parameters(WayParameters))
     plan = PlanWays(world, planner, ways, budget, groups, name)

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.navigation.goals import arrived_many
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
 
 
 class Arrive(System):
-    """Notice arrivals; the next goal of the agent's list becomes its goal."""
+    """Notice arrivals; the next goal of the agent's list becomes its goal.
 
-    reads = ("entity", "activity", "goal", "stage", "position", "surface")
+    Parameters
+    ----------
+    world : World
+    forget : callable
+        Called with the entities of those who arrived before the answer to their request for a way did: nobody waits for it any more.
+    """
+
+    reads = ("entity", "activity", "goal", "stage", "position", "surface", "path_status")
     writes = ("activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece")
     counts = ("arrivals",)
+
+    def __init__(self, world: World, forget: Callable[[NDArray[np.int64]], None]) -> None:
+        super().__init__(world)
+        self._forget = forget
 
     def process(self, tick: Tick) -> None:
         """Test everyone who walks; structure changes (leaving the world) wait for Retire."""
@@ -28,6 +43,9 @@ class Arrive(System):
         tick.counts["arrivals"] = 0.0
         if not len(there):
             return
+        waited = there[agents.path_status[there] == PathStatus.PENDING]
+        if len(waited):
+            self._forget(agents.entity[waited])
         reached = world.goals.piece_source[piece[there]]
         final = np.zeros(len(there), dtype=bool)
         for i, row in enumerate(there.tolist()):

@@ -66,6 +66,11 @@ class PlanByGroup(System):
         for part in self.parts:
             part.forget(entity)
 
+    def lose_ways(self, rows: NDArray[np.int64]) -> None:
+        """Take the ways of agents that are sent elsewhere."""
+        for part in self.parts:
+            part.lose_ways(rows)
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the searches, queues and walks of all parts."""
         return {f"{place}/{name}": array for place, part in enumerate(self.parts) for name, array in part.state().items()}

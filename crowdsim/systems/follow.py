@@ -20,6 +20,8 @@ class Follow(System):
     world : World
     groups : (groups,) bool, optional
         Whose agents it leads; all by default.
+    while_waiting : str
+        What agents do whose path is not there yet, see `crowdsim.navigation.guess.WaitParameters`.
     """
 
     reads = (
@@ -29,9 +31,9 @@ class Follow(System):
     writes = ("preferred_velocity", "next_corner", "guessed", "corner_post", "corner_line", "corner_offset")
     counts = ("guessing",)
 
-    def __init__(self, world: World, groups: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, world: World, groups: NDArray[np.bool_] | None = None, while_waiting: str = "guess") -> None:
         super().__init__(world)
-        self.groups = groups
+        self.groups, self.while_waiting = groups, while_waiting
 
     def process(self, tick: Tick) -> None:
         """Steer those with a path, guess for those without, let the others stand."""
@@ -42,6 +44,11 @@ class Follow(System):
         walking = (agents.activity == AgentState.WALKING) & free
         follows = walking & (agents.path_status == PathStatus.FOUND)
         guesses = walking & (agents.path_status == PathStatus.PENDING)
+        if self.while_waiting == "previous":
+            keeps = guesses & (agents.goal_piece >= 0)
+            follows, guesses = follows | keeps, guesses & ~keeps
+        elif self.while_waiting == "stay":
+            guesses[:] = False
         stands = free & ~follows & ~guesses
         agents.preferred_velocity[stands] = 0.0
         agents.next_corner[stands] = agents.position[stands]

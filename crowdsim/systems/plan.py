@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridors import join_guess
+from crowdsim.navigation.desk import pieces
+from crowdsim.navigation.guess import join_many, trail_along
 from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.protocol import Answers, Planner
@@ -20,12 +21,14 @@ from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
+LEAST_WORK = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
+TRAIL_SLACK = 8  # Portals that a trail has room for before its block is exchanged for a larger one; nobody goes through so many in a tick.
+WORK_AN_AGENT = 50  # A way over forty portals for everybody in one tick, if few places are where all want to go.
 
 
 def default_budget(agents: int) -> int:
-    """Return the expansions a tick where the scenario names none: 2,000, or one for each agent."""
-    return max(LEAST_EXPANSIONS, agents)
+    """Return the work a tick where the scenario names none, in expansions: 2,000, or fifty for each agent."""
+    return max(LEAST_WORK, WORK_AN_AGENT * agents)
 
 
 class Plan(System):
@@ -43,6 +46,8 @@ class Plan(System):
         Of the searches as a task, one for each planner of a world.
     make_planner : callable, optional
         Makes a planner for a world whose mesh has changed.
+    keeps_previous : bool
+        Whether agents keep to their previous path until the next is found (S0, section 3.1), if they have one.
     """
 
     reads = (
@@ -56,9 +61,11 @@ class Plan(System):
 
     def __init__(
         self, world: World, planner: Planner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches",
-        make_planner: Callable[[World], Planner] | None = None,
+        make_planner: Callable[[World], Planner] | None = None, keeps_previous: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(world)
+        self.keeps_previous = keeps_previous
+        self._previous: dict[int, NDArray[np.int32]] = {}  # by entity: the path it keeps to, as it was when the search began
         self.planner, self.budget, self.groups, self._make_planner = planner, budget, groups, make_planner
         self.searches = SearchTask(name, planner, self._apply, budget.tasks)
 
@@ -67,6 +74,7 @@ class Plan(System):
         assert self._make_planner is not None
         self.planner = self._make_planner(self.world)
         self.searches.take(self.planner)
+        self._previous.clear()
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Search on another ground from now on; whoever waits for a way asks again."""
@@ -90,18 +98,47 @@ class Plan(System):
             self.planner.submit(tick.number, agents.entity[wants], agents.position[wants], polygon, agents.goal[wants], agents.radius[wants])
             agents.path_status[wants] = PathStatus.PENDING
             agents.path_tick[wants] = tick.number
+            if self.keeps_previous:
+                wants = self._keep_to_path(wants)
             # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the way back to where the search began.
-            for row in wants[agents.corridor_capacity[wants] < world.corridors.capacity_for(0)].tolist():
-                self._make_room(row, 0)
+            self._make_room(wants, np.zeros(len(wants), dtype=np.int64))
             agents.corridor_length[wants] = 0
+        if self.searches.waiting:
+            self._make_room_for_trails()
+
+    def _keep_to_path(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Let those who have a path keep to it while they wait; return the others."""
+        agents = self.world.agents
+        keeps = (agents.corridor_length[rows] > 0) & (agents.goal_piece[rows] >= 0)
+        for row in rows[keeps].tolist():
+            start = int(agents.corridor_start[row])
+            self._previous[int(agents.entity[row])] = self.world.corridors.cells[start : start + int(agents.corridor_length[row])].copy()
+        others = rows[~keeps]
+        agents.goal_piece[others] = -1  # so that Follow knows who has a path
+        for entity in agents.entity[others].tolist():
+            self._previous.pop(entity, None)
+        return others
+
+    def lose_ways(self, rows: NDArray[np.int64]) -> None:
+        """Take the ways of agents that are sent elsewhere, but for those who keep to them until they have another."""
+        agents = self.world.agents
+        rows = rows[self.of_groups(self.groups)[rows]]
+        status = agents.path_status[rows]
+        keeps = (status == PathStatus.FOUND) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
+        lost = rows[~(keeps & self.keeps_previous)]
+        agents.corridor_length[lost] = 0
+        agents.goal_piece[lost] = -1
 
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
         self.planner.drop(entity)
+        for each in entity.tolist() if self._previous else ():
+            self._previous.pop(each, None)
 
     def _apply(self, tick: Tick, answers: Answers) -> None:
         world, agents = self.world, self.world.agents
         rows = np.searchsorted(agents.entity, answers.entity)
+        assert np.array_equal(agents.entity[rows], answers.entity)  # who leaves is forgotten by the planner before
         found = answers.status == PathStatus.FOUND
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
@@ -109,16 +146,16 @@ class Plan(System):
         agents.strays[rows] = 0
         agents.guessed[rows] = -1
         agents.corner_post[rows] = NOTHING_HELD
-        lengths = np.diff(answers.start).astype(np.int32)
-        guessed = {row: self._way_back(row) for row in rows[agents.corridor_length[rows] > 0].tolist()}
-        for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
-            self._make_room(row, length + len(guessed.get(row, ())))
+        lengths = np.diff(answers.start)
+        trail, trail_start = self._trails(rows)
+        self._make_room(rows, lengths + np.diff(trail_start))
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
-        agents.corridor_length[rows] = lengths
-        for row, way_back in guessed.items():
-            agents.corridor_length[row] = join_guess(
-                world.mesh, world.corridors.cells, agents.corridor_start[row], agents.corridor_length[row], agents.corridor_capacity[row], way_back
-            )
+        ahead = lengths.astype(np.int32)
+        join_many(
+            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
+            agents.position[rows],
+        )  # fmt: skip
+        agents.corridor_length[rows] = ahead
         hopeless = rows[~found]
         agents.activity[hopeless] = AgentState.STANDING
         agents.corridor_length[hopeless] = 0
@@ -136,28 +173,55 @@ class Plan(System):
         way[:, 0] = lengths_m
         world.events.note(tick.number, EventKind.PATH_FOUND, answers.entity[found], way[found], answers.status[found])
 
-    def _way_back(self, row: int) -> NDArray[np.int32]:
-        """Return the portals back to where the search of an agent began, which its guesses have led away from, the nearest last."""
-        agents = self.world.agents
-        start = int(agents.corridor_start[row])
-        return self.world.corridors.cells[start : start + int(agents.corridor_length[row])].copy()
+    def _trails(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the portals back to where the searches of agents began, the nearest last, and where each begins: by guesses, or by their previous paths."""
+        agents, cells = self.world.agents, self.world.corridors.cells
+        length = agents.corridor_length[rows].astype(np.int64)
+        if not self._previous:
+            return pieces(cells, agents.corridor_start[rows], length), np.concatenate([[0], np.cumsum(length)])
+        trails, here = [], self.world.polygons()
+        for row, start, portals in zip(rows.tolist(), agents.corridor_start[rows].tolist(), length.tolist(), strict=True):
+            ahead, previous = cells[start : start + portals].copy(), self._previous.pop(int(agents.entity[row]), None)
+            trails.append(ahead if previous is None else trail_along(self.world.mesh, previous, ahead, int(here[row])))
+        return np.concatenate([np.zeros(0, dtype=np.int32), *trails]), np.cumsum([0, *(len(trail) for trail in trails)])
 
-    def _make_room(self, row: int, portals: int) -> None:
-        """Give an agent a block that its new corridor fits in."""
+    def _make_room_for_trails(self) -> None:
+        """Give those who wait larger blocks before their trails fill them: who has no room for its trail has to ask again, at the end of the queue."""
         agents, store = self.world.agents, self.world.corridors
-        old = int(agents.corridor_capacity[row])
-        need = store.capacity_for(portals)
-        if old >= need:
-            return
-        store.release(int(agents.corridor_start[row]), old)
-        agents.corridor_start[row] = store.allocate(need)
-        agents.corridor_capacity[row] = need
+        waits = (agents.path_status == PathStatus.PENDING) & (agents.corridor_length > agents.corridor_capacity - TRAIL_SLACK)
+        rows = np.flatnonzero(waits & self.of_groups(self.groups))
+        if len(rows):
+            length = agents.corridor_length[rows].astype(np.int64)
+            trails = pieces(store.cells, agents.corridor_start[rows], length)
+            self._make_room(rows, agents.corridor_capacity[rows].astype(np.int64))
+            store.fill(agents.corridor_start[rows], np.concatenate([[0], np.cumsum(length)]), trails)
+
+    def _make_room(self, rows: NDArray[np.int64], portals: NDArray[np.int64]) -> None:
+        """Give agents blocks that their new corridors fit in; what was in the old ones is lost."""
+        agents, store = self.world.agents, self.world.corridors
+        need = store.capacities_for(portals)
+        small = agents.corridor_capacity[rows] < need
+        if small.any():
+            mine = rows[small]
+            agents.corridor_start[mine] = store.exchange(agents.corridor_start[mine], agents.corridor_capacity[mine], need[small])
+            agents.corridor_capacity[mine] = need[small]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the planner's searches and queue."""
-        return self.planner.state()
+        """Return the planner's searches and queue, and the paths that agents keep to."""
+        state = self.planner.state()
+        if self.keeps_previous:
+            entities = sorted(self._previous)
+            paths = [self._previous[entity] for entity in entities]
+            state |= {
+                "previous_entity": np.array(entities, dtype=np.int64), "previous_length": np.array([len(path) for path in paths], dtype=np.int64),
+                "previous_cells": np.concatenate([np.zeros(0, dtype=np.int32), *paths]),
+            }  # fmt: skip
+        return state
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
         self.planner.restore(state)
         self.searches.restored(self.world.tick)
+        if self.keeps_previous:
+            paths = np.split(state["previous_cells"], np.cumsum(state["previous_length"])[:-1])
+            self._previous = {entity: path.copy() for entity, path in zip(state["previous_entity"].tolist(), paths, strict=False)}

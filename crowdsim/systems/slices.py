@@ -86,7 +86,7 @@ class SearchTask:
     name : str
         Of the task; one for each planner of a world.
     planner : object
-        With `advance(budget, team)`, which returns answers and the expansions made, `waiting` and `oldest_tick`.
+        With `advance(budget, team)`, which returns answers, with their `work`, and the expansions made, `waiting` and `oldest_tick`.
     take : callable
         Called with the tick and the answers of each slice that has some: what is done with them is on the account of the slice.
     tasks : Tasks
@@ -125,9 +125,10 @@ class SearchTask:
         self.expansions += expansions
         if len(answers.entity):
             self._take(self._tick, answers)
+        work = expansions + answers.work
         if not self._planner.waiting:
-            return Progress(expansions, Wish.DONE)
-        return Progress(expansions, Wish.GO_ON if expansions or len(answers.entity) else Wish.NEXT_TICK)
+            return Progress(work, Wish.DONE)
+        return Progress(work, Wish.GO_ON if work else Wish.NEXT_TICK)
 
     def restored(self, tick: int) -> None:
         """Register the task, or take it off, as the requests of a planner that was restored want it."""

@@ -111,6 +111,13 @@ class PlanWays(System):
         """Forget the requests of agents that changed their mind."""
         self.planner.drop(entity)
 
+    def lose_ways(self, rows: NDArray[np.int64]) -> None:
+        """Take the goals of agents that are sent elsewhere; they walk on until they have another way."""
+        agents = self.world.agents
+        rows = rows[self.of_groups(self.groups)[rows]]
+        agents.corridor_length[rows] = 0
+        agents.goal_piece[rows] = -1
+
     def show(self, closed: Sequence[Closed]) -> None:
         """Show on the grid what is closed now."""
         grid, names = self.planner.grid, [each.name for each in closed]
@@ -182,6 +189,7 @@ class PlanWays(System):
         """Set agents on their ways; who has none gives up."""
         agents, events = self.world.agents, self.world.events
         rows = np.searchsorted(agents.entity, answers.entity)
+        assert np.array_equal(agents.entity[rows], answers.entity)  # who leaves is forgotten by the planner before
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)

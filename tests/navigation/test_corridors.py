@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.corridors import SMALLEST_BLOCK, CorridorStore, cross, join_guess
+from crowdsim.navigation.corridors import SMALLEST_BLOCK, CorridorStore, cross
 from tests.navigation.worlds import pillar_hall, random_ground
 from tests.reference import corridors as twin
 
@@ -70,26 +70,6 @@ def test_a_corridor_without_room_for_the_way_back_says_so_and_is_left_alone():
                 assert cells.tolist() == [*corridor[::-1], -7]
                 told += 1
     assert told > 20
-
-
-def test_joining_a_guess_agrees_with_reference_and_begins_where_the_agent_is_now():
-    mesh = build_mesh(random_ground(12)).mesh
-    rng = np.random.default_rng(2)
-    short_cuts = 0
-    for _ in range(80):
-        start = int(rng.integers(mesh.polygon_count))
-        corridor, guess = way_of(mesh, start, rng, 10), way_of(mesh, start, rng, 6)
-        if not corridor or not guess:
-            continue
-        way_back = mesh.edge_twin[guess].astype(np.int32)  # the nearest last, as Walk notes them
-        cells = np.zeros(64, dtype=np.int32)
-        cells[: len(corridor)] = corridor[::-1]
-        length = join_guess(mesh, cells, 0, len(corridor), 64, way_back)
-        joined = cells[:length][::-1].tolist()
-        assert joined == twin.join_guess(mesh, corridor, guess)
-        assert is_connected(mesh, joined, mesh.edge_polygon[mesh.edge_twin[guess[-1]]])
-        short_cuts += length < len(corridor) + len(guess)
-    assert short_cuts > 10
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,6 +1,6 @@
-"""Twins of what happens to a corridor when its agent crosses a portal. Corridors are lists here, the next portal first.
+"""Twin of what happens to a corridor when its agent crosses a portal. Corridors are lists here, the next portal first.
 
-Kernels: cross, join_guess.
+Kernel: cross.
 """
 
 LOOKAHEAD = 8
@@ -15,10 +15,3 @@ def cross(mesh, corridor, edge):
         if mesh.edge_polygon[mesh.edge_twin[portal]] == here:
             return corridor[place + 1 :]
     return [int(mesh.edge_twin[edge]), *corridor]
-
-
-def join_guess(mesh, corridor, crossed):
-    """The found corridor after its agent crossed portals on a guess meanwhile."""
-    for edge in crossed:
-        corridor = cross(mesh, corridor, edge)
-    return corridor

@@ -1,8 +1,11 @@
 """Agents move from the first tick, on a guess, while the budget is too small for their searches; a wrong guess is walked back."""
 
 import numpy as np
+import pytest
 
-from tests.crowds import simulation
+from crowdsim.world.columns import PathStatus
+from crowdsim.world.events import EventKind
+from tests.crowds import digests, simulation
 
 # A wall across the straight line: the guess runs towards the goal into a pocket, the way leads round the far end.
 POCKET = {
@@ -15,6 +18,9 @@ POCKET = {
     "groups": [{"name": "one", "positions": [[1.0, 1.0]], "goals": ["far"], "radius": 0.2, "speed": 1.3}],
     "navigation": {"kind": "mesh", "share_searches": False},
 }  # fmt: skip
+
+
+STARVED = {"mesh": 1, "optimal": 1, "visibility": 10}  # expansions a tick
 
 
 def test_an_agent_moves_in_the_first_tick_and_is_guessing():
@@ -34,3 +40,117 @@ def test_a_starved_search_still_leads_to_the_goal():
     assert served.arrived == starved.arrived == 1
     assert served.longest_wait_s == 0.0 < starved.longest_wait_s
     assert starved.last_arrival_s < served.last_arrival_s + 2.0 * starved.longest_wait_s + 1.0
+
+
+@pytest.mark.parametrize("navigation", [{"kind": "mesh", "share_searches": False}, {"kind": "mesh"}, {"kind": "optimal"}], ids=str)
+def test_who_arrives_on_a_guess_waits_for_no_answer_and_nobody_else_gets_it(navigation):
+    """Six have two metres to go, which they do on guesses: twelve before them in the queue have far to go, and an expansion a tick is all there is."""
+    far = [
+        {"id": i, "position": [1.0, 0.6 + 0.9 * i], "radius": 0.2, "speed": 1.3, "goals": [{"point": [25, 1 + 0.5 * i], "arrive_within": 0.3}]}
+        for i in range(12)
+    ]
+    near = [{"id": 12 + i, "position": [2.2, y], "radius": 0.2, "speed": 1.3, "goals": ["near"]} for i, y in enumerate((1.0, 3.6, 4.3, 6.6, 7.3, 9.6))]
+    goals = {"near": {"region": [[4.2, 0], [6, 0], [6, 12], [4.2, 12]]}}
+    scene = {**POCKET, "goals": goals, "groups": [{"name": "all", "agents": [*far, *near]}], "navigation": navigation, "budget": {"work": 1}}
+    with simulation(scene) as run:
+        arrived_on_a_guess = 0
+        while len(run.agents) > 12:
+            waiting = run.agents.entity[run.agents.path_status == PathStatus.PENDING]
+            events = run.step()
+            done, found = (events.entity[events.kind == kind].tolist() for kind in (EventKind.ARRIVAL, EventKind.PATH_FOUND))
+            arrived_on_a_guess += len(set(done) & set(waiting.tolist()) - set(found))
+        assert arrived_on_a_guess
+        for _ in range(20):
+            run.step()
+            assert run.counts["requests_open"] == np.count_nonzero(run.agents.path_status == PathStatus.PENDING)
+
+
+@pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal"])
+def test_a_wrong_guess_is_walked_back_and_the_goal_is_reached(kind):
+    """The guess leads straight on, into the pocket that the wall makes; the way leads round its far end."""
+    scene = {**POCKET, "navigation": {"kind": kind}, "stop": {"after": 120, "when": "all_arrived"}}
+    with simulation(scene, sets=[f"budget.work={STARVED[kind]}"]) as run:
+        while run.agents.path_status[0] != PathStatus.FOUND:
+            run.step()
+        assert run.agents.position[0, 0] > 3.0 and run.agents.position[0, 1] < 6.0  # on the way into the pocket
+        highest = 0.0
+        while len(run.agents):
+            highest = max(highest, float(run.agents.position[0, 1]))
+            run.step()
+            assert run.time < 100.0
+        assert highest > 10.0  # round the far end
+        assert run.counts["arrivals"] == 1.0
+
+
+# A winding corridor between shelves, and two places near each other at its end.
+SHELVES = {
+    "version": 1, "name": "shelves", "seed": 1, "tick": 0.1, "stop": {"after": 120, "when": "all_arrived"}, "record": {"rate": 1},
+    "geometry": {
+        "walkable": [[0, 0], [24, 0], [24, 8], [0, 8]],
+        "obstacles": [{"box": [x, 0 if i % 2 else 2, x + 0.5, 6 if i % 2 else 8]} for i, x in enumerate((4, 8, 12, 16, 20))],
+    },
+    "goals": {"here": {"point": [23, 5], "arrive_within": 0.3}, "there": {"point": [22.5, 5.5], "arrive_within": 0.3}},
+    "groups": [{"name": "one", "positions": [[1.0, 5.0]], "goals": ["here"], "radius": 0.2, "speed": 1.3}],
+}  # fmt: skip
+
+
+def walk_to_a_goal_that_moves(how, kind="mesh"):
+    """Return (arrival time, ticks in which it waited for a path, least speed of those), of a walker whose goal moves every three seconds."""
+    waited, slowest = 0, np.inf
+    with simulation({**SHELVES, "navigation": {"kind": kind, "while_waiting": how}}, sets=[f"budget.work={max(1, STARVED[kind] // 5)}"]) as run:
+        while run.agents.path_status[0] != PathStatus.FOUND:
+            run.step()
+        while len(run.agents) and run.time < 110.0:
+            if run.tick % 30 == 0:
+                run.set_goal(1, "there" if run.tick % 60 else "here")
+            before = run.agents.position[0].copy()
+            run.step()
+            if len(run.agents) and run.agents.path_status[0] == PathStatus.PENDING:
+                waited += 1
+                slowest = min(slowest, float(np.hypot(*(run.agents.position[0] - before))) / 0.1)
+        return run.time, waited, slowest
+
+
+@pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal"])
+def test_the_previous_path_is_kept_while_the_goal_moves(kind):
+    kept, waited, slowest = walk_to_a_goal_that_moves("previous", kind)
+    assert waited >= 15 and slowest > 1.0  # it walks on all the while
+    stood, waited, slowest = walk_to_a_goal_that_moves("stay", kind)
+    assert waited >= 15 and slowest < 1e-9
+    assert kept < stood - 0.5 * 0.1 * waited
+    assert kept <= walk_to_a_goal_that_moves("guess", kind)[0]
+
+
+def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing():
+    document = {**SHELVES, "navigation": {"kind": "mesh", "while_waiting": "previous"}, "budget": {"work": 1}}
+
+    def sent(run):
+        while run.agents.path_status[0] != PathStatus.FOUND:
+            run.step()
+        run.set_goal(1, "there")
+        for _ in range(5):
+            run.step()
+        assert run.agents.path_status[0] == PathStatus.PENDING
+
+    with simulation(document) as run, simulation(document) as other:
+        sent(run)
+        state = run.state()
+        other.restore(state)
+        assert other.state().keys() == state.keys() and any(name.endswith("previous_entity") and len(state[name]) == 1 for name in state)
+        assert digests(other, 60) == digests(run, 60)
+        assert run.agents.path_status[0] == PathStatus.FOUND
+
+
+def test_an_agent_that_wanders_far_on_guesses_keeps_its_place_in_the_queue():
+    """Trails are noted in blocks of 16 portals; who went through more had to ask again, at the end of the queue."""
+    rows = [{"box": [x, y, x + 0.5, y + 0.5]} for x in range(3, 55, 2) for y in (2, 5, 8)]
+    scene = {**POCKET, "geometry": {"walkable": [[0, 0], [60, 0], [60, 12], [0, 12]], "obstacles": [{"box": [56, 0, 56.3, 10]}, *rows]}}
+    scene = {**scene, "goals": {"far": {"point": [58, 1], "arrive_within": 0.3}}, "stop": {"after": 45, "when": "all_arrived"}}
+    with simulation(scene, sets=["budget.work=1", "navigation.while_waiting=guess"]) as run:
+        most, asked = 0, run.agents.path_tick[0]
+        for _ in range(440):
+            run.step()
+            if run.agents.path_status[0] == PathStatus.PENDING:
+                most = max(most, int(run.world.agents.corridor_length[0]))
+                asked = max(asked, int(run.agents.path_tick[0]))
+        assert most > 16 and asked == 1

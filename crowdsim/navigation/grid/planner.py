@@ -28,6 +28,7 @@ from crowdsim.tunable import tunables
 MOST_SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge grids; at least two are left.
 BATCH = 16  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
+WAY_WORK = 50  # What an answer counts as, in expansions: pulling its string and setting an agent on it takes some 5 us, and an expansion 0.1.
 
 _REQUEST = np.dtype(
     [
@@ -62,6 +63,11 @@ class WayAnswers:
     length: NDArray[np.float64]
     cost: NDArray[np.float64]
 
+    @property
+    def work(self) -> int:
+        """What the answers count as, in expansions."""
+        return WAY_WORK * len(self.entity)
+
 
 @lean_kernel
 def serve_ways(
@@ -88,7 +94,7 @@ def serve_ways(
     is_active : (s,) int64
         1 while the slot is in the middle of a request.
     grant, used : (s,) int64
-        Expansions that a slot may make, and has made.
+        Work that a slot may do: a way is begun where some is left, and counts as WAY_WORK; expansions that it has made.
     requests : (n,) record array
     status : (n,) uint8
     where, size : (n,) int64
@@ -99,8 +105,8 @@ def serve_ways(
         Waypoints in each row of `out`.
     """
     for slot in range(first, last):
-        used[slot] = 0
-        while job_next[slot] < job_count[slot]:
+        used[slot] = spent = 0
+        while job_next[slot] < job_count[slot] and spent < grant[slot]:
             job = jobs[slot, job_next[slot]]
             if is_active[slot] == 0:
                 request = requests[job]
@@ -109,7 +115,9 @@ def serve_ways(
                     stander, request["first"], request["last"], share, rings,
                 )  # fmt: skip
                 is_active[slot] = 1
-            used[slot] += advance_way(slots, slot, ground, rings, grant[slot] - used[slot])
+            made = advance_way(slots, slot, ground, rings, grant[slot] - spent)
+            used[slot] += made
+            spent += made
             if slots.header[slot, STATUS] == PENDING:
                 break
             node = last_node(slots, slot)
@@ -125,6 +133,7 @@ def serve_ways(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
+            spent += WAY_WORK
 
 
 class GridPlanner:
@@ -260,7 +269,7 @@ class GridPlanner:
         self._is_active[gone] = 0
 
     def advance(self, budget: int, team: Team) -> tuple[WayAnswers, int]:
-        """Search for at most `budget` expansions.
+        """Search for at most `budget` expansions, less what the answers count as.
 
         Returns
         -------
@@ -272,27 +281,31 @@ class GridPlanner:
             self._version = self.grid.version
             self._queue = self._open_requests()
             self._is_active[:] = 0
-        spent = 0
+        spent = made = 0
         finished: list[_Finished] = []
         while self.waiting and spent < budget:
             used, ended = self._round(budget - spent, team)
+            made += used
             spent += used
             if ended is not None:
                 finished.append(ended)
-        return _in_order(finished), spent
+                spent += WAY_WORK * len(ended.requests)
+        return _in_order(finished), made
 
     def _round(self, budget: int, team: Team) -> tuple[int, _Finished | None]:
         """Hand out requests, let every slot with work use its share, collect what ended."""
         active = np.flatnonzero(self._is_active)
-        requests = np.concatenate([self._held[active], self._queue])
+        most = BATCH * self._count
+        head, rest = self._queue[:most], self._queue[most:]  # all that slots can take: a round costs no more however many wait
+        requests = np.concatenate([self._held[active], head])
         jobs = np.zeros((self._count, BATCH), dtype=np.int64)
         job_count = np.zeros(self._count, dtype=np.int64)
         jobs[active, 0] = np.arange(len(active))
         job_count[active] = 1
         idle = np.flatnonzero(self._is_active == 0)
-        batch = min(BATCH, -(-len(self._queue) // max(1, len(idle))))
+        batch = min(BATCH, -(-len(head) // max(1, len(idle))))
         for i, slot in enumerate(idle.tolist()):
-            mine = np.arange(len(active) + i * batch, len(active) + min(len(self._queue), (i + 1) * batch))
+            mine = np.arange(len(active) + i * batch, len(active) + min(len(head), (i + 1) * batch))
             jobs[slot, : len(mine)] = mine
             job_count[slot] = len(mine)
         at_work = np.flatnonzero(job_count)
@@ -321,7 +334,7 @@ class GridPlanner:
                 self._held[slot] = requests[mine[job_next[slot]]]
                 begun[mine[job_next[slot]]] = True
         left = requests[(status == 0) & ~begun]
-        self._queue = left[np.argsort(left["order"], kind="stable")]
+        self._queue = np.concatenate([left[np.argsort(left["order"], kind="stable")], rest])
         over = np.flatnonzero(status)
         if not len(over):
             return int(used.sum()), None

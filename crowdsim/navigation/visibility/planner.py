@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import Flood, NavMesh
-from crowdsim.navigation.planner import Answers
+from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, GraphSize, VisibilityGraph, build_graph
 from crowdsim.navigation.visibility.links import link_goals
@@ -88,7 +88,7 @@ def serve_visibility_slots(
     is_active : (s,) int64
         1 while the slot is in the middle of a request.
     grant, used : (s,) int64
-        Expansions that a slot may make, and has made.
+        Work that a slot may do: an answer is begun where some is left, and counts in full; expansions that it has made.
     requests : (n,) record array
     status : (n,) uint8
     piece : (n,) int32
@@ -102,10 +102,10 @@ def serve_visibility_slots(
         A row for each slot.
     """
     for slot in range(first, last):
-        used[slot] = 0
+        used[slot] = spent = 0
         rows = scratches.flood
         scratch = Scratch(Flood(rows.queue[slot], rows.stamp[slot], rows.serial[slot], rows.nearest[slot]), scratches.crossed[slot])
-        while job_next[slot] < job_count[slot]:
+        while job_next[slot] < job_count[slot] and spent < grant[slot]:
             job = jobs[slot, job_next[slot]]
             if is_active[slot] == 0:
                 request = requests[job]
@@ -113,7 +113,9 @@ def serve_visibility_slots(
                     slots, slot, terrain, np.int64(request["goal"]), request["radius"], request["x"], request["y"], np.int64(request["polygon"]), greed, scratch
                 )
                 is_active[slot] = 1
-            used[slot] += advance_visibility_search(slots, slot, terrain, grant[slot] - used[slot], scratch)
+            made = advance_visibility_search(slots, slot, terrain, grant[slot] - spent, scratch)
+            used[slot] += made
+            spent += made
             if slots.header[slot, STATUS] == PENDING:
                 break
             count = 0
@@ -126,6 +128,7 @@ def serve_visibility_slots(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
+            spent += ANSWER_WORK + count
 
 
 class VisibilityPlanner:
@@ -222,7 +225,7 @@ class VisibilityPlanner:
             self._is_active[(self._is_active == 1) & np.isin(self._held["entity"], entity)] = 0
 
     def advance(self, budget: int, team: Team) -> tuple[Answers, int]:
-        """Search for at most `budget` expansions.
+        """Search for at most `budget` expansions, less what the answers count as.
 
         Returns
         -------
@@ -231,11 +234,12 @@ class VisibilityPlanner:
         int
             Expansions made.
         """
-        spent = 0
+        spent = made = 0
         ended: list[tuple[Any, ...]] = []
         while self.waiting and spent < budget:
             used, answers = self._round(budget - spent, team)
-            spent += used
+            made += used
+            spent += used + work_of(len(answers), sum(len(answer[5]) for answer in answers))
             ended += answers
             if not used and not answers:
                 break
@@ -248,18 +252,20 @@ class VisibilityPlanner:
             np.array([answer[3] for answer in ended], dtype=np.int32),
             np.cumsum([0, *(len(corridor) for corridor in cells)]).astype(np.int64),
             np.concatenate([np.zeros(0, dtype=np.int32), *cells]),
-        ), spent
+        ), made
 
     def _round(self, budget: int, team: Team) -> tuple[int, list[tuple[Any, ...]]]:
         """Hand out requests, let every slot with work use its share, return the expansions made and what ended."""
         count = len(self._is_active)
         active = np.flatnonzero(self._is_active)
-        requests = np.concatenate([self._held[active], self._queue])
+        most = BATCH * count
+        head, rest = self._queue[:most], self._queue[most:]  # all that slots can take: a round costs no more however many wait
+        requests = np.concatenate([self._held[active], head])
         jobs, job_count = np.zeros((count, BATCH), dtype=np.int64), np.zeros(count, dtype=np.int64)
         jobs[active, 0], job_count[active] = np.arange(len(active)), 1
         idle = np.flatnonzero(self._is_active == 0)
         taken = 0
-        batch = min(BATCH, -(-len(self._queue) // max(1, len(idle))))
+        batch = min(BATCH, -(-len(head) // max(1, len(idle))))
         for slot in idle.tolist():
             mine = np.arange(len(active) + taken, min(len(active) + taken + batch, len(requests)))
             jobs[slot, : len(mine)], job_count[slot] = mine, len(mine)
@@ -285,8 +291,8 @@ class VisibilityPlanner:
             if self._is_active[slot]:
                 job = jobs[slot, job_next[slot]]
                 self._held[slot], begun[job] = requests[job], True
-        self._queue = requests[(status == 0) & ~begun]
-        self._queue = self._queue[np.argsort(self._queue["order"], kind="stable")]
+        left = requests[(status == 0) & ~begun]
+        self._queue = np.concatenate([left[np.argsort(left["order"], kind="stable")], rest])
         return int(used.sum()), ended
 
     def state(self) -> dict[str, NDArray[Any]]:
