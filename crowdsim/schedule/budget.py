@@ -34,6 +34,8 @@ class WorkBudget:
     work : int, >= 1, expansions
     """
 
+    counts_answers = False
+
     def __init__(self, tasks: Slicer, work: int) -> None:
         self.tasks, self.work = tasks, work
 
@@ -64,6 +66,8 @@ class ClockBudget:
     clock : callable
         Returns nanoseconds.
     """
+
+    counts_answers = True
 
     def __init__(self, tasks: Slicer, milliseconds: float, planning: int, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self.tasks, self.milliseconds = tasks, milliseconds
@@ -98,6 +102,8 @@ class RecordedBudget:
     granted : mapping of int to int
         Work granted, by tick.
     """
+
+    counts_answers = True
 
     def __init__(self, tasks: Slicer, granted: Mapping[int, int]) -> None:
         self.tasks, self._granted = tasks, granted

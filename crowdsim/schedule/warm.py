@@ -13,7 +13,6 @@ import numpy as np
 
 from crowdsim.avoidance.registry import origin_of
 from crowdsim.bodies.separate import Separator
-from crowdsim.navigation.corridors import join_guess
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 
@@ -78,7 +77,6 @@ obstacles: [{name: cart, shape: {disc: 0.3}, path: [[1, 1], {point: [1.5, 1], wa
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
 _NOTHING_MORE = ("speed_density=none", "navigation=mesh")  # what the warm-up of a model has anyhow
-_NO_WAY = np.zeros(0, dtype=np.int32)
 _warm: set[tuple[str, bool]] = set()
 
 
@@ -135,9 +133,6 @@ def _warm_up(setting: str, explaining: bool = False) -> None:
             avoid.explained = np.ones(scene.agent_count, dtype=np.bool_)
         for _ in range(_TICKS):
             simulation.step()
-        world, agents = simulation.world, simulation.world.agents
-        block = agents.corridor_start[0], agents.corridor_length[0], agents.corridor_capacity[0]
-        join_guess(world.mesh, world.corridors.cells, *block, _NO_WAY)  # few guesses lead into another polygon before the search is done
         position, count = np.array(_PILE), len(_PILE)
         numbers: dict[str, Any] = {name: np.zeros(count, dtype=name) for name in ("int32", "int64", "float32")}
         Separator().separate(

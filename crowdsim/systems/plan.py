@@ -21,14 +21,13 @@ from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-LEAST_WORK = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
+LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
 TRAIL_SLACK = 8  # Portals that a trail has room for before its block is exchanged for a larger one; nobody goes through so many in a tick.
-WORK_AN_AGENT = 50  # A way over forty portals for everybody in one tick, if few places are where all want to go.
 
 
 def default_budget(agents: int) -> int:
-    """Return the work a tick where the scenario names none, in expansions: 2,000, or fifty for each agent."""
-    return max(LEAST_WORK, WORK_AN_AGENT * agents)
+    """Return the expansions a tick where the scenario names none: 2,000, or one for each agent."""
+    return max(LEAST_EXPANSIONS, agents)
 
 
 class Plan(System):
@@ -67,7 +66,7 @@ class Plan(System):
         self.keeps_previous = keeps_previous
         self._previous: dict[int, NDArray[np.int32]] = {}  # by entity: the path it keeps to, as it was when the search began
         self.planner, self.budget, self.groups, self._make_planner = planner, budget, groups, make_planner
-        self.searches = SearchTask(name, planner, self._apply, budget.tasks)
+        self.searches = SearchTask(name, planner, self._apply, budget.tasks, budget.counts_answers)
 
     def take_mesh(self) -> None:
         """Search on the mesh that the world has now; who waits for an answer has to ask again."""

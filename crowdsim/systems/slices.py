@@ -68,6 +68,10 @@ class Budget(Protocol):
     """Says how much long work a tick does; see `crowdsim.schedule.budget`."""
 
     @property
+    def counts_answers(self) -> bool:
+        """Return whether answers are work too, as where a clock decides: many can come out of one tree that has grown already."""
+
+    @property
     def tasks(self) -> Tasks:
         """Return where long work is registered."""
 
@@ -90,12 +94,14 @@ class SearchTask:
     take : callable
         Called with the tick and the answers of each slice that has some: what is done with them is on the account of the slice.
     tasks : Tasks
+    counts_answers : bool
+        Whether a slice is so much work, answers counted, or so many expansions.
     """
 
     counts = ("expansions", "expansions_granted", "slices", "requests_open", "oldest_request_ticks")
 
-    def __init__(self, name: str, planner: Any, take: Callable[[Tick, Any], None], tasks: Tasks) -> None:
-        self.name, self.expansions = name, 0
+    def __init__(self, name: str, planner: Any, take: Callable[[Tick, Any], None], tasks: Tasks, counts_answers: bool = False) -> None:
+        self.name, self.expansions, self.counts_answers = name, 0, counts_answers
         self._planner, self._take, self._tasks = planner, take, tasks
         self._tick: Tick | None = None
 
@@ -121,14 +127,21 @@ class SearchTask:
 
     def _slice(self, most: int) -> Progress:
         assert self._tick is not None
-        answers, expansions = self._planner.advance(most, self._tick.team)
-        self.expansions += expansions
-        if len(answers.entity):
-            self._take(self._tick, answers)
-        work = expansions + answers.work
-        if not self._planner.waiting:
-            return Progress(work, Wish.DONE)
-        return Progress(work, Wish.GO_ON if work else Wish.NEXT_TICK)
+        used, has_moved = 0, False
+        while True:
+            answers, expansions = self._planner.advance(most - used, self._tick.team)
+            self.expansions += expansions
+            used += expansions
+            if len(answers.entity):
+                self._take(self._tick, answers)
+            got_on = bool(expansions or len(answers.entity))
+            has_moved = has_moved or got_on
+            if self.counts_answers:
+                used += answers.work
+            if not self._planner.waiting:
+                return Progress(used, Wish.DONE)
+            if used >= most or not got_on or self.counts_answers:
+                return Progress(used, Wish.GO_ON if has_moved else Wish.NEXT_TICK)
 
     def restored(self, tick: int) -> None:
         """Register the task, or take it off, as the requests of a planner that was restored want it."""

@@ -89,7 +89,7 @@ class PlanWays(System):
     ) -> None:
         super().__init__(world)
         self.planner, self.ways, self.budget, self.groups = planner, ways, budget, groups
-        self.searches = SearchTask(name, planner, self._apply, budget.tasks)
+        self.searches = SearchTask(name, planner, self._apply, budget.tasks, budget.counts_answers)
         self._closed: list[Any] = []
 
     def process(self, tick: Tick) -> None:
