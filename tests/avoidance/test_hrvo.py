@@ -71,7 +71,7 @@ def test_whom_the_nearest_alone_leaves_nothing_moves_away_from_it():
 def test_walls_are_kept():
     room = walls_from_rings([np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]])])
     out = choose("hrvo", view_of([[3.5, 2.0]], [[1.0, 0.0]], [[1.2, 0.3]], walls=room), **EXACT)
-    assert out.velocity[0] == pytest.approx([(0.5 - 0.2) / 0.3, 0.3], abs=1e-6)
+    assert out.velocity[0] == pytest.approx([(0.5 - 0.2) / 0.4, 0.3], abs=1e-6)
     assert out.blocker.tolist() == [WALL]
 
 
