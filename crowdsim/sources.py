@@ -8,13 +8,19 @@ out change with an installation, not with an edit, and compiled code takes nothi
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
+import json
 import os
 import sys
 import sysconfig
 import time
 from functools import cache
 from pathlib import Path
+
+from crowdsim.cache_folder import cache_directory
+
+_Import = tuple[int, str, list[str]]  # dots before the module's name, that name, and the names taken from it (none: ``import module``)
 
 _PACKAGE = "crowdsim"
 _PACKAGE_ROOT = Path(__file__).resolve().parent
@@ -66,17 +72,40 @@ def _content(path: Path, modified: int, size: int) -> bytes:
 def _imported(path: Path, modified: int, size: int) -> tuple[Path, ...]:
     """Return the followed files that the module at `path` imports."""
     found: set[Path] = set()
-    for node in ast.walk(ast.parse(_content(path, modified, size))):
-        if isinstance(node, ast.Import):
-            for alias in node.names:  # ``import a.b`` gives the names of a as well as those of a.b
-                parts = alias.name.split(".")
-                for length in range(1, len(parts) + 1):
-                    found |= _absolute(parts[:length], [], path)
-        elif isinstance(node, ast.ImportFrom):
-            parts = node.module.split(".") if node.module else []
-            names = [alias.name for alias in node.names]
-            found |= _files(path.parents[node.level - 1], parts, names) if node.level else _absolute(parts, names, path)
+    for level, module, names in _imports(_content(path, modified, size)):
+        parts = module.split(".") if module else []
+        if level:
+            found |= _files(path.parents[level - 1], parts, names)
+        elif names:
+            found |= _absolute(parts, names, path)
+        else:  # ``import a.b`` gives the names of a as well as those of a.b
+            for length in range(1, len(parts) + 1):
+                found |= _absolute(parts[:length], [], path)
     return tuple(sorted(found))
+
+
+def _imports(content: bytes) -> list[_Import]:
+    """Return the imports of a module with this content. To parse all files takes a third of a second, so they are kept on disk, by content."""
+    file = cache_directory() / "imports" / f"{hashlib.blake2b(content, digest_size=16).hexdigest()}.json"
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return [(int(level), str(module), [str(name) for name in names]) for level, module, names in json.loads(file.read_bytes())]
+    imports = _parsed_imports(content)
+    scratch = file.with_suffix(f".{os.getpid()}.tmp")
+    with contextlib.suppress(OSError):  # a full or read-only disk: they are parsed again next time
+        file.parent.mkdir(parents=True, exist_ok=True)
+        scratch.write_text(json.dumps(imports))
+        scratch.replace(file)
+    return imports
+
+
+def _parsed_imports(content: bytes) -> list[_Import]:
+    found: list[_Import] = []
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, ast.Import):
+            found += [(0, alias.name, []) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append((node.level, node.module or "", [alias.name for alias in node.names]))
+    return found
 
 
 def _absolute(parts: list[str], names: list[str], importer: Path) -> set[Path]:

@@ -73,7 +73,6 @@ class MeshPlanner:
         Every width at which what a body can pass changes, ascending.
     """
 
-
     def __init__(
         self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None, kind: str = "mesh", costs: str = "time"
     ) -> None:

@@ -12,6 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from crowdsim.avoidance.explain import REASON_DTYPE
+from crowdsim.world.events import EventKind as EventKind  # its numbers are part of the format
 
 FORMAT = "crowdsim recording"
 FORMAT_VERSION = 1
@@ -66,37 +67,6 @@ COMMIT_WORDS = 16  # of a commit record; the fields of `commit.Commit`, then zer
 
 TRACE_DTYPE = np.dtype([("tick", "<i8"), ("system", "<i8"), ("column", "<i8"), ("rows", "<i8"), ("start", "<i8"), ("count", "<i8")])
 TRACE_BLOCK_ROWS = 64  # Agents a digest of a traced run covers. Smaller names fewer suspects and makes larger files.
-
-
-class EventKind(IntEnum):
-    """What happened to an agent. `value`, `x` and `y` of an event mean what the comment says; x, y are the agent's place where nothing else is said."""
-
-    SPAWN = 1  # value: index of the group
-    ARRIVAL = 2  # reached its last goal; value: index of the goal (of a nearest-of goal, the one that was reached)
-    PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, along the surface, y: 0
-    UNREACHABLE = 4  # value: PathStatus of the answer
-    STUCK = 5  # value: entity that binds it, -1 a wall, 0 none
-    UNSTUCK = 6  # value: ticks for which it was stuck
-    SYMMETRY_BROKEN = 7  # value: entity with which it stood symmetrically, 0 none
-    GOAL_REACHED = 8  # a goal that is not the last; value: index of the goal
-    RETIRED = 9  # left the world without arriving; value: AgentState at that time
-    STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
-    GROUND_HELD = 11  # stops going back before somebody who comes the other way; value: entity of that one
-    AREA_OPENED = 20  # entity: 0; value: index of the area; x, y: a point of it
-    AREA_CLOSED = 21  # the same
-    WAY_LOST = 22  # its way led over ground that was cut anew, and it asks for another; value: how many portals of the way were still ahead, or waypoints
-    PUT_OUT = 23  # stood where a wall was put up, and was put where it has room; value: how far, in millimetres
-    TILE_REMOVED = 24  # entity: 0; value: number of the tile; x, y: its middle
-    TILE_ADDED = 25  # the same
-    GROUND_LOST = 26  # stands where a tile was taken out, and stays there until it is back; value: number of the tile
-    GROUND_BACK = 27  # stands on ground again; value: number of the tile
-    NUDGED = 28  # was asked aside, and goes; value: entity that asked; x, y: where it steps to
-    REPLANNED = 29  # asks for a new way though it had one; value: ReplanCause
-    RADIUS_SET = 30  # its body became wider or thinner; value: the new radius, in millimetres
-    OBSTACLE_APPEARED = 31  # entity: 0; value: index of the obstacle; x, y: where it is
-    OBSTACLE_GONE = 32  # the same
-    OBSTACLE_STANDS = 33  # the same: it has stood for so long that ways are looked for round it
-    OBSTACLE_MOVES = 34  # the same: it stood, and its place is open ground again
 
 
 class RunState(IntEnum):

@@ -13,6 +13,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.cache_folder import cache_directory
 from crowdsim.sources import source_key
 
 MOST_KEPT = 64  # Files of one kind; the oldest goes. A large mesh has some 20 MB.
@@ -37,8 +38,6 @@ def kept_arrays(kind: str, made_by: str, parts: Iterable[bytes], make: Callable[
     -----
     A cache that cannot be read or written is as good as none. What is kept is whole: it gets its name when it has been written.
     """
-    from crowdsim.kernels import cache_directory
-
     versions = f"numpy {np.__version__} shapely {shapely.__version__} geos {shapely.geos_version_string}"
     digest = hashlib.blake2b(source_key(Path(made_by).resolve(), versions).encode(), digest_size=16)
     for part in parts:

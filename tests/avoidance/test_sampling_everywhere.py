@@ -2,7 +2,7 @@
 
 import pytest
 
-from crowdsim.kernels import cache_directory
+from crowdsim.cache_folder import cache_directory
 from tests.avoidance.test_same_everywhere import digest_of_run
 
 PROGRAM = "tests.avoidance.sampling_everywhere"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from crowdsim import kernels, sources
+from crowdsim import cache_folder, kernels, sources
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from tests.crowds import ROOT
 
@@ -194,6 +194,20 @@ def test_damaged_cache_files_are_made_again(package):
     assert outcome(package) == ["203.0"]
 
 
+@pytest.mark.parametrize("damage", [b"", b"[[0, 3", b'{"level": 0}', b"[[0]]", b'[["x", "walkers.deep", []]]', b"\xff\xfe"])
+def test_damaged_lists_of_imports_are_made_again(tmp_path, monkeypatch, damage):
+    monkeypatch.setenv("CROWDSIM_CACHE_DIR", str(tmp_path))
+    content = b"import os.path\nfrom .middle import a, b as c\nfrom .. import d\ndef f():\n    from numbers import units\n"
+    expected = [(0, "os.path", []), (1, "middle", ["a", "b"]), (2, "", ["d"]), (0, "numbers", ["units"])]
+    assert sources._imports(content) == expected
+    (kept,) = (tmp_path / "imports").iterdir()
+    whole = kept.read_bytes()
+    assert sources._imports(content) == expected
+    kept.write_bytes(damage)
+    assert sources._imports(content) == expected
+    assert kept.read_bytes() == whole
+
+
 def test_processes_that_compile_at_once_do_not_disturb_each_other(package):
     """Each compiles for other types first; none may be given the code of another."""
     gate = package.parent / "gate"
@@ -291,13 +305,13 @@ def test_the_lock_is_released_while_a_kernel_runs():
 
 def test_the_cache_lies_where_the_environment_says(tmp_path, monkeypatch):
     monkeypatch.setenv("CROWDSIM_CACHE_DIR", str(tmp_path / "mine"))
-    assert kernels.cache_directory() == tmp_path / "mine"
+    assert cache_folder.cache_directory() == tmp_path / "mine"
     monkeypatch.delenv("CROWDSIM_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert kernels.cache_directory() == tmp_path / "xdg" / "crowdsim"
+    assert cache_folder.cache_directory() == tmp_path / "xdg" / "crowdsim"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert kernels.cache_directory() == tmp_path / "home" / ".cache" / "crowdsim"
+    assert cache_folder.cache_directory() == tmp_path / "home" / ".cache" / "crowdsim"
 
 
 def test_a_cache_that_others_can_write_is_not_used(tmp_path, monkeypatch):
@@ -309,19 +323,19 @@ def test_a_cache_that_others_can_write_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(blocked))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     shared = tmp_path / f"crowdsim-{os.getuid()}"
-    assert kernels.cache_directory() == shared
+    assert cache_folder.cache_directory() == shared
     assert stat.S_IMODE(shared.stat().st_mode) == 0o700
     shared.chmod(0o777)
-    kernels._private_directory.cache_clear()
-    private = kernels.cache_directory()
+    cache_folder._private_directory.cache_clear()
+    private = cache_folder.cache_directory()
     assert private.parent == tmp_path and private != shared
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
-    assert kernels.cache_directory() == private
-    kernels._private_directory.cache_clear()
+    assert cache_folder.cache_directory() == private
+    cache_folder._private_directory.cache_clear()
     shared.rmdir()
     shared.symlink_to(private)
-    assert kernels.cache_directory() not in (shared, private)
-    kernels._private_directory.cache_clear()
+    assert cache_folder.cache_directory() not in (shared, private)
+    cache_folder._private_directory.cache_clear()
 
 
 def test_a_file_from_the_future_is_no_edit(package):
@@ -329,7 +343,7 @@ def test_a_file_from_the_future_is_no_edit(package):
     assert sources.edited_since_start(path)
     soon = time.time() + 3600.0
     os.utime(path, (soon, soon))
-    assert {module.name for module in sources.closure(path)} == {"kernels.py", "sources.py", "deep.py"}
+    assert {module.name for module in sources.closure(path)} == {"kernels.py", "sources.py", "cache_folder.py", "deep.py"}
     assert not sources.edited_since_start(path)
 
 
