@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.cli.forked import server
 from tests.crowds import ROOT
 
 
@@ -18,9 +19,13 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120", "NO_COLOR": "1", **more}
 
 
-def crowdsim(arguments: Sequence[str | Path], *, cwd: Path = ROOT, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run ``crowdsim`` to its end."""
-    command = [sys.executable, "-m", "crowdsim.cli", *map(str, arguments)]
+def crowdsim(arguments: Sequence[str | Path], *, cwd: Path = ROOT, fresh: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run ``crowdsim`` to its end, in a process of its own that is forked where all is imported; with `fresh`, or any options, in one that starts anew."""
+    words = [str(argument) for argument in arguments]
+    if not fresh and not options:
+        variables = {name: value for name, value in environment().items() if name != "PYTEST_CURRENT_TEST"}  # one server for all tests
+        return server(tuple(sorted(variables.items()))).run(words, cwd)
+    command = [sys.executable, "-m", "crowdsim.cli", *words]
     return subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, check=False, timeout=600, **options)
 
 

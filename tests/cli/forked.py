@@ -1,0 +1,118 @@
+"""Commands without the two seconds that a process takes to start: a server has imported everything, has run one tick, and forks for each command.
+
+A child is a process of its own, with its own arguments, folder and streams. There is one thread, and no open file, where the
+server forks.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import NoReturn
+
+from tests.crowds import ROOT
+
+
+class Server:
+    """The process that forks; it ends with the process that started it."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-m", "tests.cli.forked", str(theirs.fileno())]
+        self._process = subprocess.Popen(command, cwd=ROOT, env=dict(environment), pass_fds=[theirs.fileno()])
+        theirs.close()
+        atexit.register(self.close)
+
+    def run(self, arguments: Sequence[str], cwd: Path, timeout: float = 600.0) -> subprocess.CompletedProcess[str]:
+        """Run ``crowdsim`` with these arguments to its end."""
+        with Path(os.devnull).open("rb") as nothing, TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+            request = json.dumps({"arguments": list(arguments), "cwd": str(cwd)}).encode()
+            socket.send_fds(self._requests, [request], [nothing.fileno(), out.fileno(), err.fileno()])
+            self._requests.settimeout(timeout)
+            code = self._requests.recv(64)
+            assert code, "the server has ended"
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(["crowdsim", *arguments], int(code), out.read(), err.read())
+
+    def close(self) -> None:
+        """End the server."""
+        self._requests.close()
+        self._process.wait(timeout=30)
+
+
+@cache
+def server(variables: tuple[tuple[str, str], ...]) -> Server:
+    """Return the server with these environment variables, started where there is none."""
+    return Server(dict(variables))
+
+
+def becomes_a_command(requests: socket.socket) -> bool:
+    """Fork for each request; return True in a child, whose process is then that of the command, and False when nobody asks any more."""
+    while True:
+        text, streams, _, _ = socket.recv_fds(requests, 1 << 18, 3)
+        if not text:
+            return False
+        child = os.fork()
+        if child == 0:
+            requests.close()
+            request = json.loads(text)
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
+            os.chdir(request["cwd"])
+            sys.argv = ["crowdsim", *request["arguments"]]
+            return True
+        for stream in streams:
+            os.close(stream)
+        _, status = os.waitpid(child, 0)
+        requests.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def end(command: Callable[[], None]) -> NoReturn:
+    """Run the command and leave, but for taking the interpreter down, which takes a second where its memory is shared with a parent."""
+    code = 1
+    try:
+        command()
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def main() -> None:
+    """Serve, or be a command."""
+    import pandas  # noqa: F401
+
+    from crowdsim import sources
+    from crowdsim.cli import VERBS, app  # noqa: F401
+    from crowdsim.cli import main as command
+    from crowdsim.scenario.load import load_scenario
+    from crowdsim.schedule.simulation import Simulation
+
+    for verb in VERBS.values():
+        import_module(f"crowdsim.cli.{verb.module}")
+    Simulation(load_scenario(ROOT / "scenarios/head-on-corridor.yaml"), threads=1).step()
+    assert threading.active_count() == 1
+    if becomes_a_command(socket.socket(fileno=int(sys.argv.pop()))):
+        sources._BEGAN_NS = time.time_ns()  # a plug-in that was written before the command is no edited one
+        end(command)
+
+
+if __name__ == "__main__":
+    main()
