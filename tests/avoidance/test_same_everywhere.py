@@ -10,11 +10,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def digest_of_run(tmp_path, program="tests.avoidance.same_everywhere", **environment):
+def digest_of_run(program="tests.avoidance.same_everywhere", **environment):
     keep = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "GLIBC_"))}
     done = subprocess.run(
         [sys.executable, "-m", program],
-        cwd=ROOT, env={**keep, "CROWDSIM_CACHE_DIR": str(tmp_path), **environment}, capture_output=True, text=True, check=False, timeout=600,
+        cwd=ROOT, env={**keep, **environment}, capture_output=True, text=True, check=False, timeout=600,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     words = done.stdout.split()
@@ -22,14 +22,16 @@ def digest_of_run(tmp_path, program="tests.avoidance.same_everywhere", **environ
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory):
-    return digest_of_run(tmp_path_factory.mktemp("cache"))[0]
+def here():
+    return digest_of_run()[0]
 
 
-def test_a_run_without_compilation_is_the_same(here, tmp_path):
-    assert digest_of_run(tmp_path, NUMBA_DISABLE_JIT="1")[0] == here
+@pytest.mark.full  # By default whole ticks are run so, in tests/schedule/test_determinism.py.
+def test_a_run_without_compilation_is_the_same(here):
+    assert digest_of_run(NUMBA_DISABLE_JIT="1")[0] == here
 
 
-@pytest.mark.parametrize("processor", ["generic", pytest.param("haswell", marks=pytest.mark.full)])
-def test_a_run_for_another_processor_is_the_same(here, tmp_path, processor):
-    assert digest_of_run(tmp_path, NUMBA_CPU_NAME=processor, NUMBA_CPU_FEATURES="")[0] == here
+@pytest.mark.full  # By default whole ticks are run so, in tests/schedule/test_determinism.py.
+@pytest.mark.parametrize("processor", ["generic", "haswell"])
+def test_a_run_for_another_processor_is_the_same(here, processor):
+    assert digest_of_run(NUMBA_CPU_NAME=processor, NUMBA_CPU_FEATURES="")[0] == here

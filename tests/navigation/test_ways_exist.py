@@ -88,10 +88,10 @@ def check_world(kind, seed):
 
 # Among them worlds in which ways were missed: bodies that pass the far end of a portal first, pieces of regions too tight to stand in, rims near walls.
 @pytest.mark.parametrize("kind, seeds", [
-    ("mesh", (*range(24),)), ("optimal", (*range(20), 75, 203, 272, 578)), ("visibility", (*range(20), 31, 131, 185, 291)),
+    ("mesh", (*range(12),)), ("optimal", (*range(8), 75, 203, 272, 578)), ("visibility", (*range(8), 31, 131, 185, 291)),
 ], ids=KINDS)  # fmt: skip
 def test_a_way_is_found_exactly_if_there_is_one(kind, seeds):
-    assert sum(check_world(kind, seed) for seed in seeds) > 250
+    assert sum(check_world(kind, seed) for seed in seeds) > 125
 
 
 @pytest.mark.full

@@ -68,7 +68,7 @@ def test_a_limit_is_seen_before_it_is_reached(tmp_path):
 
 
 @pytest.mark.parametrize(("agents", "last"), [(10, 500_000), (1500, 12_000_000)])
-@pytest.mark.parametrize("count", [7, pytest.param(60, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.full)])
 def test_a_write_that_fails_all_the_same_leaves_what_was_committed(tmp_path, agents, last, count):
     """Without the look ahead HDF5 itself meets the limit, at any of its writes: creation, rows, index, commit record, close."""
     ticks = 60

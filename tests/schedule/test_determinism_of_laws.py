@@ -27,7 +27,7 @@ def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
         assert digests(run, TICKS) == expected
 
 
-@pytest.mark.parametrize("environment", [{"NUMBA_CPU_NAME": "generic"}, {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4,-AVX2_Usable"}])
+@pytest.mark.parametrize("environment", [pytest.param({"NUMBA_CPU_NAME": "generic"}, marks=pytest.mark.full), {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4,-AVX2_Usable"}])
 def test_another_processor_and_another_c_library_change_nothing(environment, expected):
     assert child(TICKS, SETS, **environment) == expected
 
