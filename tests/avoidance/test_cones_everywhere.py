@@ -33,7 +33,6 @@ def test_choices_without_fused_multiplication_are_the_same(here):
     assert digest(GLIBC_TUNABLES="glibc.cpu.hwcaps=-FMA,-AVX2") == here
 
 
-@pytest.mark.full  # By default whole ticks are run so, in tests/schedule/test_determinism.py.
-@pytest.mark.parametrize("processor", ["generic", "haswell"])
+@pytest.mark.parametrize("processor", ["generic", pytest.param("haswell", marks=pytest.mark.full)])
 def test_choices_of_code_for_another_processor_are_the_same(here, processor):
     assert digest(NUMBA_CPU_NAME=processor, NUMBA_CPU_FEATURES="") == here

@@ -98,7 +98,7 @@ def walked(name, radius, walkers, moves, seed, stride=0.3):
 @pytest.mark.parametrize("radius", [0.0, 0.3])
 @pytest.mark.parametrize("name", NAMES)
 def test_random_moves_leave_no_ground_and_cross_no_face(name, radius):
-    crossings, worst = walked(name, radius, 300, 40, 5)
+    crossings, worst = walked(name, radius, 150, 40, 5)
     assert crossings == 0
     assert worst <= 1e-5
 
