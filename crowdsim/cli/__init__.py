@@ -22,6 +22,7 @@ class Verb(NamedTuple):
 VERBS = {
     "budget": Verb("budget", "budget", "Show where the time of ticks went, and who broke the budget."),
     "export": Verb("export", "export", "Write a recording as CSV or for JuPedSim's tools."),
+    "fork": Verb("fork", "fork", "Go on from a checkpoint with other values."),
     "info": Verb("info", "info", "Show what a recording holds."),
     "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
     "models": Verb("models", "models", "Compare avoidance models on one scene, or list them."),
@@ -29,6 +30,7 @@ VERBS = {
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
     "plot": Verb("plot", "plot", "Draw a run: plan, trails, exits, who is stuck."),
     "recover": Verb("recover", "recover", "Make a whole recording of one that was cut off."),
+    "resume": Verb("resume", "resume", "Go on with a run that was stopped, from its last checkpoint."),
     "run": Verb("run", "run", "Run a scenario, record it, and say what it came to."),
     "schema": Verb("schema", "schema", "Print the JSON Schema of scenarios, for editors."),
     "tick": Verb("tick", "tick", "Show the systems of the tick in their order."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,30 @@ Plugins = Annotated[
     list[Path] | None,
     typer.Option("--plugin", metavar="FILE", help="Python file with an avoidance model of your own; it is run. May be repeated."),
 ]
+
+CheckpointEvery = Annotated[
+    str | None,
+    typer.Option("--checkpoint-every", metavar="SECONDS", help="Keep the state beside the recording every so many simulated seconds (10s): resume, fork."),
+]
+
+
+def seconds_between(text: str | None) -> float | None:
+    """Return the seconds of a value such as 10s or 2.5.
+
+    Raises
+    ------
+    CrowdsimError
+        If it is no time above 0.
+    """
+    if text is None:
+        return None
+    try:
+        seconds = float(text.strip().removesuffix("s"))
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < math.inf:
+        raise CrowdsimError(f"--checkpoint-every {text}: must be a number of simulated seconds above 0, for example 10s.")
+    return seconds
 
 
 def load_plugins(files: list[Path] | None) -> None:

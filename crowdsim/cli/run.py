@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.options import AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, with_seed
+from crowdsim.cli.options import AllowDir, CheckpointEvery, Plugins, Seed, SetValues, known_folders, load_plugins, seconds_between, with_seed
 from crowdsim.cli.paths import new_output
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say, say_json
@@ -34,6 +34,7 @@ def run(
     threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core. They change nothing but the time.")] = 0,
     time_limit: Annotated[float | None, typer.Option("--time-limit", min=0.0, help="Stop after so many seconds of wall time; what was recorded stays.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Record digests per system and block of agents too, and all columns in full precision.")] = False,
+    checkpoint_every: CheckpointEvery = None,
     no_record: Annotated[bool, typer.Option("--no-record", help="Write no recording.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a finished recording of that name.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")] = False,
@@ -45,7 +46,7 @@ def run(
     kept under another name, since a finished recording has the wanted one; 7 stopped by --time-limit; 130 by Ctrl-C.
     """
     if no_record:
-        _refuse_idle_options(out=out is not None, trace=trace, force=force)
+        _refuse_idle_options(out=out is not None, trace=trace, force=force, checkpoint_every=checkpoint_every is not None)
     if out is not None:
         new_output(out, RECORDING_SUFFIXES, "a recording")
     with Progress(enabled=not (quiet or json)) as progress:
@@ -61,11 +62,15 @@ def run(
             complain(f"note: {problem}")
         target = None if no_record else out or _default_output(loaded.name)
         progress.watch_compiler()
-        with _stoppable(), Simulation(loaded, threads=threads, out=target, force=force) as simulation:
+        with stoppable(), Simulation(loaded, threads=threads, out=target, force=force) as simulation:
             progress.start(simulation)
-            verdict = simulation.run(progress=progress.show, time_limit=time_limit)
-            kept = simulation.kept
-    code = verdict.exit_code
+            verdict = simulation.run(progress=progress.show, time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
+    return report(verdict, simulation, target, quiet=quiet, json=json)
+
+
+def report(verdict: Verdict, simulation: Simulation, target: Path | None, *, quiet: bool, json: bool) -> int:
+    """Say what a run came to and where its recording is; return the exit code."""
+    kept, code = simulation.kept, verdict.exit_code
     if kept is not None and kept.name_taken:
         complain(f"{target} belongs to another finished run (use --force to replace it): this run is kept as {kept.path}")
         code = ExitCode.NAME_TAKEN if code == ExitCode.OK else code
@@ -75,12 +80,14 @@ def run(
         say(verdict_text(verdict.as_dict(), simulation.scenario.tick, kept.path if kept else None))
         if kept is not None and simulation.scenario.budget.values.get("milliseconds"):
             say(f"milliseconds decided how far searches got: the next run will differ. To run this one again: crowdsim verify --budget-from {kept.path}")
+    if kept is not None and verdict.ended == "time limit" and not (quiet or json):
+        say(f"to go on: crowdsim resume {kept.path}")
     return int(code)
 
 
 def _refuse_idle_options(**given: bool) -> None:
     """Refuse options about a recording where there will be none: doing nothing of what was asked would be found out too late."""
-    idle = [f"--{name}" for name, is_given in given.items() if is_given]
+    idle = [f"--{name.replace('_', '-')}" for name, is_given in given.items() if is_given]
     if idle:
         raise CrowdsimError(f"--no-record leaves nothing to do for {' and '.join(idle)}. Leave out one or the other.")
 
@@ -101,7 +108,7 @@ def _as_json(verdict: Verdict, simulation: Simulation, path: Path | None, code: 
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
+def stoppable() -> Iterator[None]:
     """Let SIGTERM end a run like Ctrl-C, with a whole recording."""
 
     def stop(*_: object) -> None:

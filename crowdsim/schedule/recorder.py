@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.registry import origin_of
 from crowdsim.recording.files import Kept
 from crowdsim.recording.header import Header
+from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, RecordedCount, fitted
 from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.agents import recorded_rows
@@ -81,21 +82,29 @@ class Recorder:
             explain=bool(scenario.record.explain),
         )
 
-    def begin(self, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
-        """Keep the unchanging facts of all agents, their spawning, and where they stand before the first tick."""
+    def begin(self, tick: int, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
+        """Keep the unchanging facts of all agents, their spawning, and where they stand before the first tick that is recorded."""
         rows = np.zeros(len(agents), dtype=ROSTER_DTYPE)
         for name in ("entity", "key", "group", "radius", "desired_speed", "maximum_speed", "start_tick"):
             rows[name] = getattr(agents, name)
-        rows["scenario_id"], rows["index"] = built.agents.id, built.agents.index
+        identity = agents.entity - 1
+        rows["scenario_id"], rows["index"] = built.agents.id[identity], built.agents.index[identity]
         self.writer.roster(rows)
         self.writer.events(events)
-        self.frame(0, agents)
+        self._keep_frame(tick, agents)
         self.writer.commit()
+
+    def go_on(self, recording: Recording, last_tick: int) -> None:
+        """Begin with what another recording of this run holds until a tick."""
+        self.writer.begin_with(recording, last_tick)
+        self._frames = self.writer.committed.frames
 
     def frame(self, tick: int, agents: AgentColumns) -> None:
         """Keep a frame if this tick has one."""
-        if tick % self.every:
-            return
+        if tick % self.every == 0:
+            self._keep_frame(tick, agents)
+
+    def _keep_frame(self, tick: int, agents: AgentColumns) -> None:
         keep = self._kept_rows(agents)
         columns = {column.name: getattr(agents, column.name)[keep] for column in self._columns}
         position = agents.position[keep]

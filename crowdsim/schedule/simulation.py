@@ -19,6 +19,7 @@ from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
@@ -28,6 +29,7 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.schedule.agents_view import AgentsView
 from crowdsim.schedule.asked import as_scenario
 from crowdsim.schedule.budget import budget_of
+from crowdsim.schedule.checkpoints import Rotation, Start, checkpoint_of, take_up
 from crowdsim.schedule.interventions import Interventions
 from crowdsim.schedule.listeners import Listeners
 from crowdsim.schedule.probes import Probes
@@ -79,6 +81,8 @@ class Simulation(Interventions):
     granted : mapping of int to int, optional
         For a scenario with a budget in milliseconds: how much work each tick grants, as `crowdsim.schedule.budget.recorded_grants` reads it from a
         recording. The run then does what that one did, and no clock decides.
+    start : Start, optional
+        Where the run begins, if not with everybody at the places of the scenario.
 
     Raises
     ------
@@ -92,7 +96,7 @@ class Simulation(Interventions):
 
     def __init__(
         self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True,
-        granted: Mapping[int, int] | None = None,
+        granted: Mapping[int, int] | None = None, start: Start | None = None,
     ) -> None:  # fmt: skip
         self.team = Team(threads)
         self.scenario = scenario = as_scenario(scenario)
@@ -116,23 +120,28 @@ class Simulation(Interventions):
             if out is not None:
                 self.recorder = Recorder(self.built, Path(out), names, counts, threads=self.team.threads, force=force)
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())
-            self._begin()
+            self._begin(start)
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
             if self.recorder is not None:
                 self.recorder.writer.discard()
             raise
 
-    def _begin(self) -> None:
-        """Make the systems and let everybody in."""
+    def _begin(self, start: Start | None) -> None:
+        """Make the systems and let everybody in, or put all where a checkpoint stands."""
         for kind in TICK_ORDER:
             self.systems.append(self._make(kind))
         for place, system in enumerate(self.systems):
             self.world.add_system(system, len(self.systems) - place)
         self.world.spawn(self.built.population, self.built.polygon)
         events = self.world.events.take()
+        if start is not None:
+            take_up(self, start)
+            events = self.world.events.take()
         self._listeners.take(events)
-        if self.recorder is not None:
-            self.recorder.begin(self.world.agents, self.built, events)
+        if self.recorder is not None and start is not None and start.recording is not None:
+            self.recorder.go_on(start.recording, self.world.tick)
+        elif self.recorder is not None:
+            self.recorder.begin(self.world.tick, self.world.agents, self.built, events)
 
     def _make(self, kind: type[System]) -> System:
         """Make a system; those that need more than the world get it here."""
@@ -265,7 +274,9 @@ class Simulation(Interventions):
         self._wall_s += time.perf_counter() - began
         return events
 
-    def run(self, *, progress: Callable[[Simulation], None] | None = None, time_limit: float | None = None) -> Verdict:
+    def run(
+        self, *, progress: Callable[[Simulation], None] | None = None, time_limit: float | None = None, checkpoint_every: float | None = None
+    ) -> Verdict:
         """Step until the scenario's stop conditions, and finish the recording.
 
         Parameters
@@ -273,7 +284,9 @@ class Simulation(Interventions):
         progress : callable, optional
             Called with the simulation about five times a second.
         time_limit : float, s, optional
-            Wall-clock time after which the run is stopped; what was recorded stays whole.
+            Wall-clock time after which the run is stopped; what was recorded stays whole, and a checkpoint lies beside it.
+        checkpoint_every : float, s, optional
+            Simulated time between checkpoints, of which the last two are kept beside the recording; see `crowdsim.schedule.checkpoints`.
 
         Returns
         -------
@@ -282,10 +295,11 @@ class Simulation(Interventions):
         Raises
         ------
         CrowdsimError
-            If the simulation was finished before its end, or the time limit is no time.
+            If the simulation was finished before its end, the times are none, or checkpoints are asked for without a recording.
         """
         if time_limit is not None and not time_limit >= 0.0:
             raise CrowdsimError(f"the time limit is {time_limit} s, but must be at least 0 s.")
+        checkpoints = self._checkpoints(checkpoint_every)
         began = shown = time.monotonic()
         ended = ""
         try:
@@ -294,14 +308,43 @@ class Simulation(Interventions):
                 now = time.monotonic()
                 if not ended and time_limit is not None and now - began >= time_limit:
                     ended = "time limit"
+                    if checkpoints is not None:
+                        checkpoints.take(self)
                 if not ended:
                     self.step()
+                    if checkpoints is not None and checkpoints.is_due(self.tick):
+                        checkpoints.take(self)
                     if progress is not None and now - shown >= PROGRESS_SECONDS:
                         shown = now
                         progress(self)
         except KeyboardInterrupt:
             ended = "interrupted"
         return self.finish(ended)
+
+    def _checkpoints(self, every: float | None) -> Rotation | None:
+        """Return what keeps the checkpoints of this run; None where nothing is recorded."""
+        if every is not None and not every > 0.0:
+            raise CrowdsimError(f"checkpoints are to be taken every {every} s, but the time between them must be above 0 s.")
+        if every is not None and self.recorder is None:
+            raise CrowdsimError("checkpoints lie beside a recording, and this run has none. Record it, or take them with `checkpoint`.")
+        if self.recorder is None:
+            return None
+        return Rotation(self.recorder.writer.out, self.recorder.writer.header.run_id, max(1, round(every / self.scenario.tick)) if every is not None else 0)
+
+    def checkpoint(self, path: str | Path) -> None:
+        """Write everything that lives to a file from which ``crowdsim resume`` and ``crowdsim fork`` go on.
+
+        Parameters
+        ----------
+        path : str or Path
+            A checkpoint in its place is replaced when the new one is whole.
+
+        Raises
+        ------
+        RecordingError
+            If it cannot be written.
+        """
+        write_checkpoint(Path(path), checkpoint_of(self))
 
     def why_over(self) -> str:
         """Return why the run is over now; an empty string if it goes on."""

@@ -1,0 +1,184 @@
+"""Checkpoints: everything that lives in a run, in one file, so that another process goes on as if there had been no stop (SYSTEMS R4).
+
+A file is: 16 bytes that name the format and its version; the XXH64 of all that follows; the length of a JSON text; that text; the arrays, one after
+the other, each filled up to eight bytes. A bit that changed anywhere is found before anything is believed. There is no clock reading in it: what is
+saved, loaded and saved again has the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from crowdsim.errors import RecordingError
+from crowdsim.recording.digest import digest
+from crowdsim.recording.files import new_file
+
+MAGIC = b"crowdsim ckpt 01"
+SUFFIX = ".checkpoint"
+MOST_BYTES = 2**34  # A million agents with half-done searches have some hundred megabytes. Larger lets a strange file fill the memory.
+_WORD = 8
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything that lives in a run after a tick.
+
+    Attributes
+    ----------
+    name : str
+        Of the scenario.
+    tick : int
+        The last tick that was done.
+    tick_s : float, s
+        Its length.
+    scenario : str
+        The scenario in its canonical text.
+    run_id : str
+        Of the recording that the run writes; empty where there is none.
+    code : str
+        Names the code that the run's state belongs to.
+    versions : mapping of str to str
+        Software.
+    plugins : mapping
+        Models that are not crowdsim's own, as in the header of a recording.
+    state : mapping of str to arrays
+        What `Simulation.state` returns.
+    """
+
+    name: str
+    tick: int
+    tick_s: float
+    scenario: str
+    run_id: str
+    code: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    plugins: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time that has passed."""
+        return round(self.tick * self.tick_s, 9)
+
+
+_TEXTS = ("name", "scenario", "run_id", "code")
+
+
+def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
+    """Return a checkpoint as it stands in a file.
+
+    Raises
+    ------
+    TypeError
+        If an array of the state holds objects.
+    """
+    about = {key: getattr(checkpoint, key) for key in (*_TEXTS, "tick", "tick_s")}
+    about |= {"versions": dict(checkpoint.versions), "plugins": dict(checkpoint.plugins)}
+    arrays = {name: np.ascontiguousarray(checkpoint.state[name]) for name in sorted(checkpoint.state)}
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"{name} holds objects, which no checkpoint keeps")
+    about["arrays"] = [[name, npy.dtype_to_descr(array.dtype), list(np.shape(checkpoint.state[name]))] for name, array in arrays.items()]
+    text = _filled(json.dumps(about, ensure_ascii=False, sort_keys=True).encode(), b" ")
+    body = b"".join([len(text).to_bytes(_WORD, "little"), text, *(_filled(array.tobytes(), b"\0") for array in arrays.values())])
+    return MAGIC + int(digest(np.frombuffer(body, dtype=np.uint8))).to_bytes(_WORD, "little") + body
+
+
+def _filled(data: bytes, filling: bytes) -> bytes:
+    return data + filling * (-len(data) % _WORD)
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint in the place of an older one; at every moment there is the one or the other, whole.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be written.
+    """
+    data = checkpoint_bytes(checkpoint)
+    with new_file(path, force=True) as scratch:
+        scratch.write_bytes(data)
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint.
+
+    Raises
+    ------
+    RecordingError
+        If there is none, or it is damaged, or of another version of the format.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise RecordingError(f"{path}: has {size:,} bytes, but checkpoints have at most {MOST_BYTES:,}.")
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror}).") from None
+    start = len(MAGIC)
+    if data[: start - 2] != MAGIC[:-2]:
+        raise RecordingError(f"{path}: is no checkpoint of crowdsim.")
+    if data[:start] != MAGIC:
+        version, ours = data[start - 2 : start].decode("ascii", "replace"), MAGIC[-2:].decode()
+        raise RecordingError(f"{path}: has version {version} of the format of checkpoints, but this crowdsim reads version {ours}.")
+    body = np.frombuffer(data, dtype=np.uint8, offset=start + _WORD) if len(data) > start + 2 * _WORD else np.zeros(0, dtype=np.uint8)
+    if not len(body) or int(digest(body)) != int.from_bytes(data[start : start + _WORD], "little"):
+        raise RecordingError(f"{path}: is damaged: its bytes are not those that were written.")
+    try:
+        return _parsed(body.tobytes())
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise RecordingError(f"{path}: is no checkpoint that crowdsim has written ({error}).") from None
+
+
+def _parsed(body: bytes) -> Checkpoint:
+    length = int.from_bytes(body[:_WORD], "little")
+    about = json.loads(body[_WORD : _WORD + length])
+    at, state = _WORD + length, {}
+    for name, description, shape in about["arrays"]:
+        dtype = npy.descr_to_dtype(_as_description(description))
+        if dtype.hasobject or any(not isinstance(n, int) or n < 0 for n in shape):
+            raise ValueError(f"{name} cannot be read")
+        count = int(np.prod(shape, dtype=object)) if shape else 1
+        if at + count * dtype.itemsize > len(body):
+            raise ValueError(f"{name} reaches beyond its end")
+        state[str(name)] = np.frombuffer(body, dtype=dtype, count=count, offset=at).reshape(shape).copy()
+        at += count * dtype.itemsize + (-(count * dtype.itemsize) % _WORD)
+    if at != len(body):
+        raise ValueError("there is more in it than it says")
+    for key in _TEXTS:
+        if not isinstance(about[key], str):
+            raise ValueError(f"{key} is no text")
+    versions = {str(key): str(value) for key, value in about["versions"].items()}
+    texts = {key: about[key] for key in _TEXTS}
+    return Checkpoint(**texts, tick=int(about["tick"]), tick_s=float(about["tick_s"]), versions=versions, plugins=dict(about["plugins"]), state=state)
+
+
+def _as_description(given: Any) -> Any:
+    """Return the description of a type as numpy gave it, where JSON has made lists of tuples."""
+    if isinstance(given, list):
+        return [tuple(_as_description(part) if isinstance(part, list) and number == 1 else tuple(part) if isinstance(part, list) else part
+                      for number, part in enumerate(entry)) for entry in given]  # fmt: skip
+    return given
+
+
+def checkpoint_names(out: Path, run_id: str) -> tuple[Path, Path]:
+    """Return the names of the two checkpoints that a run keeps in turn beside its recording."""
+    first, second = (out.with_name(f"{out.stem}.{run_id}.{number}{SUFFIX}") for number in (0, 1))
+    return first, second
+
+
+def checkpoints_of(recording: Path, run_id: str) -> list[Path]:
+    """Return the checkpoints of a run that lie beside its recording."""
+    if not recording.parent.is_dir():
+        return []
+    return sorted(path for path in recording.parent.iterdir() if re.search(rf"\.{re.escape(run_id)}\.[01]{re.escape(SUFFIX)}$", path.name))
