@@ -49,6 +49,11 @@ def verify(
         steered = result_of(recorded.verdict).get("steered", 0)
         if isinstance(steered, int) and steered:
             raise CrowdsimError(f"{run}: a program steered this run ({steered:,} times): it does not follow from its scenario and cannot be run again from it.")
+        if recorded.header.first_tick:
+            raise CrowdsimError(
+                f"{run}: goes on from tick {recorded.header.first_tick:,} of another run and cannot be run again from its scenario alone. "
+                "Verify that run, and fork its checkpoint once more: the digests are the same."
+            )
         granted = _granted(run, recorded, budget_from)
         load_plugins(plugin)
         notes = require_recorded(dict(recorded.header.plugins), str(run))

@@ -80,6 +80,8 @@ class Header:
         Columns are kept in full precision (`RecordedColumn.exact`).
     reproducible : bool
         False if a clock decided anything (the wall-clock budget).
+    first_tick : int
+        The tick before which this recording knows nothing: above 0 where the run goes on from a checkpoint of another (`crowdsim fork`).
     run_id : str
         Distinguishes two runs of one scenario.
     started : str
@@ -103,6 +105,7 @@ class Header:
     threads: int = 1
     exact: bool = False
     reproducible: bool = True
+    first_tick: int = 0
     run_id: str = field(default_factory=lambda: secrets.token_hex(4))
     started: str = field(default_factory=_now)
     versions: Mapping[str, str] = field(default_factory=software_versions)

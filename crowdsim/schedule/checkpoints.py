@@ -60,6 +60,11 @@ class Start(NamedTuple):
     recording: Recording | None = None
     are_models_new: bool = False
 
+    @property
+    def first_tick(self) -> int:
+        """The tick with which the new recording begins."""
+        return self.recording.header.first_tick if self.recording is not None else self.checkpoint.tick
+
 
 def take_up(simulation: Simulation, start: Start) -> None:
     """Put a simulation that was just made where a checkpoint stands.

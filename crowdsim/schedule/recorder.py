@@ -40,9 +40,11 @@ class Recorder:
     threads : int
     force : bool
         Replace a finished file of that name.
+    first_tick : int
+        Of the header.
     """
 
-    def __init__(self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool) -> None:
+    def __init__(self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool, first_tick: int = 0) -> None:
         scenario = built.scenario
         self.every = scenario.record.ticks_per_frame
         self.trace = scenario.record.trace
@@ -69,6 +71,7 @@ class Recorder:
             threads=threads,
             exact=self.trace,
             reproducible=not milliseconds_of(scenario),
+            first_tick=first_tick,
         )
         self.writer = RecordingWriter(
             out,

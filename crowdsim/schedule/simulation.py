@@ -118,7 +118,8 @@ class Simulation(Interventions):
         self._verdict: Verdict | None = None  # the last word, once the run is finished
         try:
             if out is not None:
-                self.recorder = Recorder(self.built, Path(out), names, counts, threads=self.team.threads, force=force)
+                first = start.first_tick if start is not None else 0
+                self.recorder = Recorder(self.built, Path(out), names, counts, threads=self.team.threads, force=force, first_tick=first)
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())
             self._begin(start)
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep

@@ -108,5 +108,7 @@ def test_forks_of_one_warm_up(tmp_path):
         assert done.returncode == 0 and answer["arrived"] == answer["agents"], done.stderr
         ends[model] = answer["digest"]
     assert ends["orca"] != ends["clearpath"]
+    refused = crowdsim(["verify", tmp_path / "orca.h5"])
+    assert refused.returncode == 2 and "goes on from tick 80 of another run" in refused.stderr
     refused = crowdsim(["fork", checkpoint, "-o", tmp_path / "c.h5", "--set", "groups.0.count=5"])
     assert refused.returncode == 2 and "groups cannot change on the way" in refused.stderr and not (tmp_path / "c.h5").exists()
