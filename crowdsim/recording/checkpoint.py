@@ -110,7 +110,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         scratch.write_bytes(data)
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint.
 
     Raises
@@ -118,6 +118,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     RecordingError
         If there is none, or it is damaged, or of another version of the format.
     """
+    path = Path(path)
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:

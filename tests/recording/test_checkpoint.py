@@ -40,7 +40,7 @@ def test_saved_loaded_and_saved_again_it_has_the_same_bytes(tmp_path):
     path = tmp_path / "a.checkpoint"
     write_checkpoint(path, one())
     first = path.read_bytes()
-    write_checkpoint(path, read_checkpoint(path))
+    write_checkpoint(path, read_checkpoint(str(path)))
     assert path.read_bytes() == first
     assert checkpoint_bytes(one(state=dict(reversed(STATE.items())))) == first
 
