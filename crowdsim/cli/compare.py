@@ -1,0 +1,106 @@
+"""``crowdsim compare``: two recordings, bit for bit, by places within a tolerance, or by what they came to on the whole."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crowdsim.cli.shell import say, say_json, table
+from crowdsim.errors import CrowdsimError, ExitCode
+
+if TYPE_CHECKING:
+    from crowdsim.recording.reader import Recording
+
+
+def compare(
+    one: Annotated[Path, typer.Argument(help="A recording.")],
+    other: Annotated[Path, typer.Argument(help="Another one.")],
+    tolerance: Annotated[float | None, typer.Option("--tolerance", min=0.0, metavar="M", help="Compare places: equal if nobody is farther apart.")] = None,
+    aggregates: Annotated[
+        float | None, typer.Option("--aggregates", min=0.0, metavar="SHARE", help="Compare arrivals, speeds, distances: equal within a share, as 0.05.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> int:
+    """Say whether two recordings are the same, or where they part.
+
+    Without options bit for bit, clock readings apart. Crowds are chaotic: with --tolerance runs on other versions or machines agree for some seconds, and
+    after that only --aggregates says whether they still come to the same.
+
+    Exit code 0: the same; 6: different.
+    """
+    from crowdsim.recording.reader import open_run
+
+    if tolerance is not None and aggregates is not None:
+        raise CrowdsimError("--tolerance and --aggregates answer different questions. Ask one at a time.")
+    with open_run(one) as first, open_run(other) as second:
+        if aggregates is not None:
+            outcome = _on_the_whole(first, second, aggregates)
+        elif tolerance is not None:
+            outcome = _by_places(first, second, tolerance)
+        else:
+            outcome = _bit_for_bit(first, second)
+    text = outcome.pop("text")
+    if json:
+        say_json({name: _number(value) for name, value in outcome.items()})
+    else:
+        say(f"{one} and {other}: {text}")
+    return int(ExitCode.OK if outcome["ok"] else ExitCode.DIFFERENT)
+
+
+def _bit_for_bit(one: Recording, other: Recording) -> dict[str, Any]:
+    from crowdsim.recording.compare import first_difference
+
+    found, ticks = first_difference(one, other), min(one.commit.last_tick, other.commit.last_tick)
+    text = f"identical over {ticks:,} ticks, digest {one.run_digest:016x}" if found is None else f"different\n{found}"
+    return {"ok": found is None, "ticks": ticks, "difference": None if found is None else str(found), "text": text}
+
+
+def _by_places(one: Recording, other: Recording, tolerance: float) -> dict[str, Any]:
+    from crowdsim.recording.closeness import compare_places
+
+    found = compare_places(one, other, tolerance)
+    until, apart = f"{found.ticks * one.header.tick_s:g} s", found.apart
+    if apart is None:
+        text = f"nobody is farther than {tolerance:g} m apart until {until}; at most {found.deepest:.3g} m"
+    elif math.isinf(apart.distance):
+        text = f"different\ntick {apart.tick}: agent {apart.entity} is in one of them only"
+    else:
+        places = [f"({', '.join(f'{value:.6g}' for value in place)})" for place in apart.places]
+        text = (
+            f"different\ntick {apart.tick} ({until}): agent {apart.entity} is {apart.distance:.3g} m apart, at {places[0]} and {places[1]}; "
+            f"before, nobody was more than {found.deepest:.3g} m"
+        )
+    difference = None if apart is None else {"tick": apart.tick, "agent": apart.entity, "distance_m": _number(apart.distance)}
+    return {"ok": apart is None, "ticks": found.ticks, "deepest_m": found.deepest, "difference": difference, "text": text}
+
+
+def _on_the_whole(one: Recording, other: Recording, share: float) -> dict[str, Any]:
+    from crowdsim.recording.closeness import COUNTS, aggregates
+
+    values = [aggregates(recording) for recording in (one, other)]
+    rows, apart = [], []
+    for name in values[0]:
+        a, b = values[0][name], values[1][name]
+        by = _apart_by(a, b, values[0]["agents"] if name in COUNTS else max(abs(a), abs(b)))
+        if by > share:
+            apart.append(name)
+        rows.append([name, f"{a:.6g}", f"{b:.6g}", f"{100 * by:.2f} %"])
+    verdict = f"more than {100 * share:g} % apart in {', '.join(apart)}" if apart else f"within {100 * share:g} % of each other"
+    text = f"{verdict}\n\n{table(['measure', 'first', 'second', 'apart'], rows, right=(1, 2, 3))}"
+    kept = [{name: _number(value) for name, value in part.items()} for part in values]
+    return {"ok": not apart, "first": kept[0], "second": kept[1], "apart": apart, "text": text}
+
+
+def _apart_by(a: float, b: float, whole: float) -> float:
+    """Return how far two numbers are apart as a share of a whole; numbers that are in one recording only are infinitely far."""
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0
+    return math.inf if math.isnan(a + b) else abs(a - b) / whole if whole else math.inf
+
+
+def _number(value: Any) -> Any:
+    """Return a value as JSON can have it: no NaN, no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
