@@ -16,6 +16,7 @@ from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.walls import Walls
+from crowdsim.navigation.aim import AimParameters
 from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh, build_parts
 from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
@@ -241,7 +242,8 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None)
     _refuse_terrain(scenario, chosen)
     if chosen.name != "visibility":
         costs = chosen.values.get("costs", CostParameters.costs)
-        return MeshPlanner(world.mesh, world.goals, chosen.parameters(PlannerParameters), chosen.name, costs)
+        aim = chosen.parameters(AimParameters) if chosen.name == "mesh" else None
+        return MeshPlanner(world.mesh, world.goals, chosen.parameters(PlannerParameters), chosen.name, costs, aim)
     from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 
     try:
