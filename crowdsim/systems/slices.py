@@ -75,6 +75,12 @@ class Budget(Protocol):
     def tasks(self) -> Tasks:
         """Return where long work is registered."""
 
+    def hurry(self, tick: int, name: str) -> None:
+        """Let a task have slices before planning begins, on its account: until it is done, is not the next any more, or the slices of the tick are over.
+
+        This is for what changes the ground: it has to be done between two ticks, not in the middle of one.
+        """
+
     def begin(self) -> None:
         """Note that planning begins: what it takes from now on is on its account."""
 
