@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.gaps import FOOT_SPACING_M, find_feet
 from crowdsim.geometry.plane import in_circle_for_sure, turns_left_for_sure
+from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.kernels import kernel
 
 EMPTY_DISC_SLACK = 1e-9  # A diametral disc counts as empty if no wall comes nearer to its centre than (1 - slack) times its radius,
@@ -65,6 +66,17 @@ def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Tria
     NavigationError
         If the ground is empty or its triangulation does not cover it.
     """
+    return at_once(triangulation_steps(ground, openings=openings, widest_gap=widest_gap))
+
+
+def triangulation_steps(ground: Any, *, openings: Any = None, widest_gap: float) -> Steps[Triangulation]:
+    """Triangulate as `triangulate` does, resting between steps.
+
+    Yields
+    ------
+    str
+        What was done last: ``triangles``, ``delaunay``, ``feet``.
+    """
     if ground.is_empty or not ground.area > 0.0:
         raise NavigationError("the walkable ground is empty: its polygons have no area, or the obstacles cover all of it")
     collection = shapely.constrained_delaunay_triangles(ground)
@@ -73,8 +85,11 @@ def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Tria
     triangles = in_fixed_order(vertices, index.reshape(-1, 3).astype(np.int32))
     _check_cover(vertices, triangles, ground)
     neighbours = neighbours_of(triangles)
+    yield "triangles"
     make_delaunay(vertices, triangles, neighbours)
+    yield "delaunay"
     vertices, triangles, neighbours = _add_feet(vertices, triangles, neighbours, openings, widest_gap)
+    yield "feet"
     make_delaunay(vertices, triangles, neighbours)
     return Triangulation(vertices, triangles, neighbours)
 

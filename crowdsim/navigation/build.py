@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
-from crowdsim.geometry.triangulation import is_open, triangulate
+from crowdsim.geometry.steps import Steps, at_once
+from crowdsim.geometry.triangulation import is_open, triangulation_steps
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import kernel
 from crowdsim.navigation.bins import Bins, make_bins
@@ -25,6 +26,7 @@ from crowdsim.tunable import param
 if TYPE_CHECKING:
     from crowdsim.navigation.tiles import TiledMesh
 
+STEPS_OF_A_PART, STEPS_OF_A_MESH = 5, 1  # Of `part_steps`: how often it rests for each part, and for the mesh.
 STEP_OF_CLEARANCE = 0.9  # Ground is other ground from this share of the clearance on: below 1, so that what lies a clearance above is certainly other.
 
 
@@ -125,6 +127,13 @@ def build_parts(
     NavigationError
         If no mesh can be made.
     """
+    return at_once(part_steps(parts, parameters=parameters, wall_reach=wall_reach, terrain=terrain))
+
+
+def part_steps(
+    parts: Sequence[MeshPart], *, parameters: MeshParameters | None = None, wall_reach: float = 5.0, terrain: Sequence[Terrain] = ()
+) -> Steps[MeshBuild]:
+    """Build one mesh of several parts as `build_parts` does, resting between steps: STEPS_OF_A_PART of each part, and STEPS_OF_A_MESH."""
     parameters = parameters or MeshParameters()
     sides = 3 if parameters.cells == "triangles" else parameters.most_sides
     vertices: list[NDArray[np.float64]] = []
@@ -135,18 +144,21 @@ def build_parts(
         ground = part.ground
         if part.openings is not None and not part.openings.is_empty:
             ground = cut_at_openings(ground, part.openings)
-        triangulation = triangulate(ground, openings=part.openings, widest_gap=2.0 * parameters.widest_body)
+        triangulation = yield from triangulation_steps(ground, openings=part.openings, widest_gap=2.0 * parameters.widest_body)
+        yield "triangulation"
         pieces = convex_pieces(triangulation, terrain, most_sides=sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body)
         polygons += [[base + corner for corner in polygon] for polygon in pieces.polygons]
         whole |= {(base + a, base + b): (base + c, base + d) for (a, b), (c, d) in pieces.whole.items()}
         vertices.append(pieces.vertices)
         base += len(pieces.vertices)
+        yield "polygons"
     corners = np.concatenate(vertices)
     paces = np.repeat(speeds_on(terrain, corners, polygons)[:, None], 2, axis=1)
     opened = [part.openings for part in parts if part.openings is not None]
     openings = opened[0] if len(opened) == 1 else shapely.union_all(opened) if opened else None
-    mesh, walls = mesh_from_polygons(corners, polygons, openings=openings, wall_reach=wall_reach, paces=paces, whole=whole)
-    return MeshBuild(mesh, walls, parameters, openings)
+    mesh, walls = _mesh_without_lists(corners, polygons, openings=openings, paces=paces, whole=whole)
+    yield "mesh"
+    return MeshBuild(mesh, _with_lists(mesh, walls, wall_reach), parameters, openings)
 
 
 def cut_at_openings(ground: Any, openings: Any) -> Any:
@@ -196,7 +208,7 @@ def mesh_from_polygons(
     heights: NDArray[np.float64] | None = None,
     whole: Mapping[tuple[int, int], tuple[int, int]] | None = None,
 ) -> tuple[NavMesh, Walls]:
-    """Return a mesh of given convex polygons and its walls.
+    """Return a mesh of given convex polygons and its walls, with the lists of those near each polygon.
 
     Parameters
     ----------
@@ -232,6 +244,22 @@ def mesh_from_polygons(
     Widths are exact for every radius if all gaps are among the edges and diagonals of the polygons (`triangulate` sees to that); for polygons made
     otherwise they are upper bounds, and exact for points.
     """
+    mesh, walls = _mesh_without_lists(
+        vertices, polygons, layers=layers, openings=openings, paces=paces, joined=joined, clearance=clearance, slopes=slopes, heights=heights, whole=whole
+    )
+    return mesh, _with_lists(mesh, walls, wall_reach)
+
+
+def _with_lists(mesh: NavMesh, walls: Walls, reach: float) -> Walls:
+    """Return walls with the lists of those within reach (m) of each polygon."""
+    zone_start, zone_wall = flood_wall_lists(mesh, len(walls.start), float(reach))
+    return walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=float(reach))
+
+
+def _mesh_without_lists(
+    vertices: NDArray[np.float64], polygons: list[list[int]], *, layers: NDArray[np.int32] | None = None, openings: Any = None, **more: Any
+) -> tuple[NavMesh, Walls]:
+    """Return a mesh of given convex polygons, and its walls without lists; for the arguments see `mesh_from_polygons` and `mesh_of_arrays`."""
     points = np.zeros((len(vertices), 3))
     points[:, : vertices.shape[1]] = vertices
     sizes = np.array([len(corners) for corners in polygons], dtype=np.int64)
@@ -242,11 +270,7 @@ def mesh_from_polygons(
     def is_exit(start: NDArray[np.int32], end: NDArray[np.int32], edge: NDArray[np.int64]) -> NDArray[np.bool_]:
         return _open_edges(points, start, end, np.repeat(layer, sizes)[edge], openings)
 
-    mesh, walls = mesh_of_arrays(
-        points, polygon_start, edge_vertex, layer, is_exit, paces=paces, joined=joined, clearance=clearance, slopes=slopes, heights=heights, whole=whole
-    )
-    zone_start, zone_wall = flood_wall_lists(mesh, len(walls.start), float(wall_reach))
-    return mesh, walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=float(wall_reach))
+    return mesh_of_arrays(points, polygon_start, edge_vertex, layer, is_exit, **more)
 
 
 def mesh_of_arrays(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.navigation.aim import AimParameters
 from crowdsim.navigation.desk import REQUEST, Desk, Ended, pieces
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
@@ -37,7 +38,8 @@ class PlannerParameters:
 
     share_searches: bool = param(
         True, "",
-        why="one backward search serves all agents with the same goal that can pass the same gaps; off, each has its own; the ways are the same",
+        why="one backward search serves all agents with the same goal that can pass the same gaps; off, each has its own; the ways are the same, but for a "
+        "weight above 1, which trees that are shared do without",
     )
 
 
@@ -66,6 +68,8 @@ class MeshPlanner:
         ``mesh``: A* over the middles of portals; ``optimal``: shortest ways of all, in plan.
     costs : str, default "time"
         Of ``mesh``: what ways are to be short in, see `CostParameters`.
+    aim : AimParameters, optional
+        Of ``mesh``: what draws searches. Optimal ones take no weight: they would be none.
 
     Attributes
     ----------
@@ -74,8 +78,9 @@ class MeshPlanner:
     """
 
     def __init__(
-        self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None, kind: str = "mesh", costs: str = "time"
-    ) -> None:
+        self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None, kind: str = "mesh", costs: str = "time",
+        aim: AimParameters | None = None,
+    ) -> None:  # fmt: skip
         self.mesh, self.goals = mesh, goals
         self.parameters = parameters or PlannerParameters()
         fitting = SLOT_MEMORY_BYTES // max(1, SEARCHES[kind].slot_bytes(mesh))
@@ -84,7 +89,7 @@ class MeshPlanner:
         count = self._own + shared
         self._searches = SEARCHES[kind](mesh, goals, count)
         if isinstance(self._searches, MiddleSearches):
-            self._searches.price(costs)
+            self._searches.price(costs, (aim or AimParameters()).pull)
         cells = max(1 << 14, mesh.edge_count)
         self._desk = Desk(self._own, shared, OWN_BATCH, SHARED_BATCH, cells, self._searches.forget)
         self._asked = 0
@@ -154,8 +159,8 @@ class MeshPlanner:
         """Forget the requests of agents that left or changed their mind."""
         self._desk.drop(entity)
 
-    def advance(self, budget: int, team: Team) -> tuple[Answers, int]:
-        """Search for at most `budget` expansions, less what the answers count as; see `work_of`.
+    def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
+        """Search for at most `budget` expansions, less what the answers count as, if they count; see `work_of`.
 
         Returns
         -------
@@ -166,22 +171,22 @@ class MeshPlanner:
         spent = made = 0
         finished: list[Ended] = []
         while self.waiting and spent < budget:
-            used, has_moved, ended = self._round(budget - spent, team)
+            used, has_moved, ended = self._round(budget - spent, team, ANSWER_WORK if counts_answers else 0)
             made += used
             spent += used
             if ended is not None:
                 finished.append(ended)
-                spent += work_of(len(ended.order), len(ended.cells))
+                spent += work_of(len(ended.order), len(ended.cells)) if counts_answers else 0
             elif used == 0 and not has_moved and not self._searches.make_room():
                 break
         return _sorted_answers(finished), made
 
-    def _round(self, budget: int, team: Team) -> tuple[int, bool, Ended | None]:
+    def _round(self, budget: int, team: Team, answer_work: int) -> tuple[int, bool, Ended | None]:
         """Hand out requests, let every slot with work use its share; return the expansions made, whether any slot got on in its jobs, and what ended."""
         desk = self._desk
         desk.hand_out(budget)
         work = desk.work()
-        self._searches.serve(team, self._own, work, ANSWER_WORK, 1 if budget >= FOR_TEAMS else len(work.jobs))
+        self._searches.serve(team, self._own, work, answer_work, 1 if budget >= FOR_TEAMS else len(work.jobs))
         return desk.collect()
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -86,8 +86,8 @@ class Planner(Protocol):
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that left or changed their mind."""
 
-    def advance(self, budget: int, team: Team) -> tuple[Answers, int]:
-        """Search for at most `budget` expansions, less what the answers count as (`Answers.work`); return what ended and the expansions made.
+    def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
+        """Search for at most `budget` expansions, less what the answers count as (`Answers.work`) if they count; return what ended and the expansions made.
 
         An answer is begun where some of the budget is left.
         """

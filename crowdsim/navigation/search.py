@@ -5,6 +5,7 @@ points of the portals in between, in metres of the cheapest ground (`crowdsim.na
 Searching backwards makes the costs independent of the start, so that one search can serve all agents with the same
 goal and the same passable edges; and since ties are broken by the lowest parent and a search goes on until nothing that could tie is left, a search
 of one's own (aimed at the start by the straight-line heuristic) and a shared one (without) give the very same corridor.
+Only where the heuristic is weighed with more than 1 can a search of one's own give a corridor that costs more, at most that many times as much.
 
 All searches live in rows of the same arrays, called slots; what a slot visited is marked by its generation, so that nothing is cleared.
 Sources: S0 section 2.1 (A*), S3 section 4.1 (on a mesh), S4 "Solving the Path" (slices).
@@ -31,8 +32,8 @@ PENDING, FOUND, UNREACHABLE, OUT_OF_NODES = 1, 2, 6, 7
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, COSTS = range(10)
 HEADER_SIZE = 10
 # Real numbers of a slot.
-START_X, START_Y, WIDTH, BEST_TOTAL, FASTEST = range(5)
-MEASURE_SIZE = 5
+START_X, START_Y, WIDTH, BEST_TOTAL, FASTEST, PULL = range(6)
+MEASURE_SIZE = 6
 
 NOT_IN_HEAP = -1
 
@@ -44,8 +45,8 @@ class SearchSlots(NamedTuple):
     ----------
     header : (s, 10) int64
         STATUS .. COSTS above. BEST_NODE is a half-edge of the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon.
-    measure : (s, 5) float64
-        START_X .. FASTEST above.
+    measure : (s, 6) float64
+        START_X .. PULL above; the last is the weight of the straight-line heuristic, 0 for none.
     cost : (s, ne) float64, m
     parent : (s, ne) int32
         Next portal towards the goal, or ``-2 - piece`` at the goal.
@@ -81,7 +82,7 @@ def make_slots(slots: int, edges: int, costs: int = PLAN_LENGTH, fastest: float 
         np.zeros((slots, edges), dtype=np.int32),
         np.zeros((slots, edges)),
     )
-    made.header[:, COSTS], made.measure[:, FASTEST] = costs, fastest
+    made.header[:, COSTS], made.measure[:, FASTEST], made.measure[:, PULL] = costs, fastest, 1.0
     return made
 
 
@@ -156,7 +157,8 @@ def _reach(slots, slot, mesh, node, cost, parent):
     slots.parent[slot, node] = parent
     bound = cost
     if slots.header[slot, IS_SHARED] == 0:
-        bound += np.hypot(mesh.portal_point[node, 0] - slots.measure[slot, START_X], mesh.portal_point[node, 1] - slots.measure[slot, START_Y])
+        dx, dy = mesh.portal_point[node, 0] - slots.measure[slot, START_X], mesh.portal_point[node, 1] - slots.measure[slot, START_Y]
+        bound += slots.measure[slot, PULL] * np.hypot(dx, dy)
     slots.bound[slot, node] = bound
     if fresh or slots.place[slot, node] == NOT_IN_HEAP:
         slots.stamp[slot, node] = slots.header[slot, GENERATION]

@@ -23,6 +23,7 @@ from crowdsim.navigation.search import (
     FOUND,
     IS_SEEDED,
     PENDING,
+    PULL,
     STATUS,
     SearchSlots,
     advance_search,
@@ -93,7 +94,7 @@ def serve_slots(
     own_slots : int
         Slots from this one on are shared.
     answer_work : int, expansions
-        What an answer counts as, besides its portals.
+        What an answer counts as, besides its portals; 0 where neither counts.
     jobs : (s, b) int64
         Requests of each slot, as rows of `requests`.
     job_count, job_next : (s,) int64
@@ -101,7 +102,7 @@ def serve_slots(
     is_active : (s,) int64
         1 while the slot is in the middle of a request.
     grant, used : (s,) int64
-        Work that a slot may do: an answer is begun where some is left, and counts in full; expansions that it has made.
+        Work that a slot may do: an answer is begun where some is left, and counts in full, if it counts; expansions that it has made.
     requests : (n,) record array
     is_open : (n,) uint8
         0 for requests that were dropped; they are passed over.
@@ -142,7 +143,7 @@ def serve_slots(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
-            spent += answer_work + count
+            spent += answer_work + count if answer_work > 0 else 0
 
 
 @lean_kernel
@@ -180,7 +181,7 @@ def serve_interval_slots(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
-            spent += answer_work + count
+            spent += answer_work + count if answer_work > 0 else 0
 
 
 class MiddleSearches:
@@ -197,8 +198,12 @@ class MiddleSearches:
         """Return about how many bytes a slot takes on a mesh."""
         return 40 * mesh.edge_count
 
-    def price(self, costs: str) -> None:
-        """Say what ways are to be short in, before the first of them: ``time`` or ``length``, along the surface. On even ground both are the same."""
+    def price(self, costs: str, pull: float = 1.0) -> None:
+        """Say what ways are to be short in, before the first of them: ``time`` or ``length``, along the surface; and how strongly searches are aimed.
+
+        On even ground time and length are the same. Shared trees are not aimed: many starts are looked for.
+        """
+        self._slots.measure[:, PULL] = pull
         if not self._mesh.is_even:
             self._slots.header[:, COSTS] = TRAVEL_TIME if costs == "time" else SURFACE_LENGTH
             self._slots.measure[:, FASTEST] = float(self._mesh.polygon_pace.max())

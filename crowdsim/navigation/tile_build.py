@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.forced_edges import force_edges
+from crowdsim.geometry.steps import at_once
 from crowdsim.geometry.triangulation import in_fixed_order, make_delaunay, neighbours_of
 from crowdsim.navigation.merge import merge_to_convex
 from crowdsim.navigation.tile_ground import TileGround
@@ -60,13 +61,7 @@ class TileMesh(NamedTuple):
 
 def build_tile(ground: TileGround, tile: int, *, most_sides: int) -> TileMesh | None:
     """Mesh one tile in one go; see `tile_steps`."""
-    steps = tile_steps(ground, tile, most_sides=most_sides)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: TileMesh | None = end.value
-            return found
+    return at_once(tile_steps(ground, tile, most_sides=most_sides))
 
 
 def tile_steps(ground: TileGround, tile: int, *, most_sides: int) -> Generator[str, None, TileMesh | None]:

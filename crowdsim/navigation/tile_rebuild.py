@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.build import MeshParameters, cut_at_openings
 from crowdsim.navigation.tile_build import TileMesh, build_tile
 from crowdsim.navigation.tile_ground import TileGround, cut_ground
 from crowdsim.navigation.tiles import TiledMesh
 
 MOST_KEPT = 20_000  # Tiles that are kept; a few kB each.
+TILES_A_STEP = 4  # Made between two looks at the clock, some milliseconds where all are new; of a door that closes, one or two are.
 
 
 class TileRebuilder:
@@ -53,13 +55,20 @@ class TileRebuilder:
         NavigationError
             If it cannot be meshed.
         """
+        return at_once(self.steps(ground, openings))
+
+    def steps(self, ground: Any, openings: Any = None) -> Steps[dict[int, TileMesh]]:
+        """Make tiles as `tiles_of` does, resting after the ground was cut and after every TILES_A_STEP tiles, known or not."""
         if ground.is_empty:
             return {}
         if openings is not None and not openings.is_empty:
             ground = cut_at_openings(ground, openings)
         cut = numbered_as(cut_ground(ground, self.size, openings=openings, widest_gap=2.0 * self.parameters.widest_body), self.first, self.shape)
         found: dict[int, TileMesh] = {}
-        for tile, bits in bits_of_tiles(cut).items():
+        yield "ground"
+        bits_of = bits_of_tiles(cut)
+        yield "bits"
+        for place, (tile, bits) in enumerate(bits_of.items(), 1):
             key = (tile, bits)
             if key not in self._known:
                 self._known[key] = build_tile(cut, tile, most_sides=self._sides)
@@ -67,6 +76,8 @@ class TileRebuilder:
             content = self._known[key] = self._known.pop(key)  # the last one used is the last to go
             if content is not None:
                 found[tile] = content
+            if place % TILES_A_STEP == 0:
+                yield "tiles"
         while len(self._known) > MOST_KEPT:
             del self._known[next(iter(self._known))]
         return found

@@ -15,8 +15,10 @@ from crowdsim.avoidance.guard import GuardedModel
 from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
+from crowdsim.geometry.steps import Steps
 from crowdsim.geometry.walls import Walls
-from crowdsim.navigation.build import MeshBuild, MeshParameters, build_mesh, build_parts
+from crowdsim.navigation.aim import AimParameters
+from crowdsim.navigation.build import MeshBuild, MeshParameters, MeshPart, build_mesh, build_parts, part_steps
 from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
@@ -141,6 +143,31 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
         raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
 
 
+def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> Steps[MeshBuild]:
+    """Build the mesh of a level floor with some areas closed as `mesh_of` does, resting between steps; how often depends on the number of its parts.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    like : MeshBuild
+        Another mesh of the scenario, in one piece, with the same parameters and reach.
+    closed : sequence of shapely Polygon or MultiPolygon, m
+
+    Raises
+    ------
+    ScenarioError
+        If the ground cannot be meshed.
+    """
+    geometry = scenario.geometry
+    parts = mesh_parts(geometry.walkable, closed, _exits(scenario, -1)) if closed else [MeshPart(geometry.walkable, _exits(scenario, -1))]
+    yield "parts"
+    terrain = geometry.terrain[0] if geometry.terrain else ()
+    try:
+        return (yield from part_steps(parts, parameters=like.parameters, wall_reach=like.walls.reach, terrain=terrain))
+    except NavigationError as error:
+        raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
+
+
 def _refuse_tiles(scenario: Scenario) -> None:
     """Raise where the ground or the navigation does not go with tiles."""
     why = ""
@@ -241,7 +268,8 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None)
     _refuse_terrain(scenario, chosen)
     if chosen.name != "visibility":
         costs = chosen.values.get("costs", CostParameters.costs)
-        return MeshPlanner(world.mesh, world.goals, chosen.parameters(PlannerParameters), chosen.name, costs)
+        aim = chosen.parameters(AimParameters) if chosen.name == "mesh" else None
+        return MeshPlanner(world.mesh, world.goals, chosen.parameters(PlannerParameters), chosen.name, costs, aim)
     from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 
     try:

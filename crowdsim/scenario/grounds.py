@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from crowdsim.geometry.steps import Steps
 from crowdsim.navigation.build import MeshBuild
 from crowdsim.navigation.goals import GoalPieces, cut_goals
 from crowdsim.navigation.tile_build import TileMesh
 from crowdsim.navigation.tile_rebuild import TileRebuilder
 from crowdsim.scenario.areas import ground_without
-from crowdsim.scenario.build import Built, goal_shape, mesh_of
+from crowdsim.scenario.build import Built, goal_shape, mesh_of, mesh_steps
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
@@ -50,6 +51,31 @@ class Grounds:
         self._built = built
         self._goals = [goal_shape(goal) for goal in built.scenario.goals]
         self._kept: dict[tuple[bytes, ...], BuiltGround] = {_key(closed): BuiltGround(built.mesh_build, built.world.goals)}
+        self._foreseen: dict[tuple[bytes, ...], BuiltGround] = dict(self._kept)
+        self._rests: dict[tuple[bytes, ...], int] = {}
+
+    def foresee(self, closed: Sequence[Any]) -> None:
+        """Build a ground before it is needed, and keep it for good."""
+        self._foreseen[_key(closed)] = self.with_closed(closed)
+
+    def is_foreseen(self, closed: Sequence[Any]) -> bool:
+        """Return whether a ground was built before the first tick: this depends on the scenario alone, not on what a run has done so far."""
+        return _key(closed) in self._foreseen
+
+    def steps(self, closed: Sequence[Any]) -> Steps[BuiltGround]:
+        """Build a ground as `with_closed` does, resting in between, as often if it is known already: what is known is no part of a run's state."""
+        yield from _resting(self._kept, self._rests, _key(closed), self._made(closed))
+        return self.with_closed(closed)
+
+    def _made(self, closed: Sequence[Any]) -> Steps[BuiltGround]:
+        build = yield from mesh_steps(self._built.scenario, self._built.mesh_build, closed)
+        yield "mesh"
+        return BuiltGround(build, cut_goals(build.mesh, self._goals))
+
+    @staticmethod
+    def work_of(ground: BuiltGround, before: BuiltGround) -> int:
+        """Return what building a ground counts as where work decides: one for each polygon that is cut."""
+        return ground.build.mesh.polygon_count
 
     def with_closed(self, closed: Sequence[Any]) -> BuiltGround:
         """Return the ground with some areas closed.
@@ -65,6 +91,8 @@ class Grounds:
             If it cannot be meshed.
         """
         key = _key(closed)
+        if key in self._foreseen:
+            return self._foreseen[key]
         if key not in self._kept:
             build = mesh_of(self._built.scenario, self._built.agents, closed)
             self._kept[key] = BuiltGround(build, cut_goals(build.mesh, self._goals))
@@ -89,6 +117,32 @@ class TiledGrounds:
         self._walkable, self._exits = built.scenario.geometry.walkable, build.openings
         self._rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, build.parameters)
         self._kept: dict[tuple[bytes, ...], dict[int, TileMesh]] = {}
+        self._foreseen: set[tuple[bytes, ...]] = set()
+        self._rests: dict[tuple[bytes, ...], int] = {}
+
+    def foresee(self, closed: Sequence[Any]) -> None:
+        """Build a ground before it is needed."""
+        self.with_closed(closed)
+        self._foreseen.add(_key(closed))
+
+    def is_foreseen(self, closed: Sequence[Any]) -> bool:
+        """Return whether a ground was built before the first tick; see `Grounds.is_foreseen`."""
+        return _key(closed) in self._foreseen
+
+    def steps(self, closed: Sequence[Any]) -> Steps[dict[int, TileMesh]]:
+        """Build tiles as `with_closed` does, resting in between."""
+        yield from _resting(self._kept, self._rests, _key(closed), self._made(closed))
+        return self.with_closed(closed)
+
+    def _made(self, closed: Sequence[Any]) -> Steps[dict[int, TileMesh]]:
+        left, openings = ground_without(self._walkable, closed, self._exits)
+        yield "ground"
+        return (yield from self._rebuilder.steps(left, openings))
+
+    @staticmethod
+    def work_of(ground: dict[int, TileMesh], before: dict[int, TileMesh]) -> int:
+        """Return what building tiles counts as where work decides: one for each polygon of those that are others than before."""
+        return sum(tile.polygon_count for number, tile in ground.items() if number not in before or not tile.same_as(before[number]))
 
     def ground(self, closed: Sequence[Any]) -> Any:
         """Return the ground with some areas closed, as a shapely geometry in metres."""
@@ -113,6 +167,25 @@ class TiledGrounds:
         while len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
         return found
+
+
+def _resting(kept: dict[tuple[bytes, ...], Any], rests: dict[tuple[bytes, ...], int], key: tuple[bytes, ...], steps: Steps[Any]) -> Steps[None]:
+    """Keep under a key what steps come to; where that is known, rest as often as it was done, and do nothing."""
+    if key not in kept:
+        rests.pop(key, None)
+    if key in rests:
+        for _ in range(rests[key]):
+            yield "known"
+        return
+    count = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            kept[key], rests[key] = end.value, count
+            return
+        count += 1
+        yield "made"
 
 
 def _key(closed: Sequence[Any]) -> tuple[bytes, ...]:

@@ -120,7 +120,7 @@ def _navigation() -> Mapping[str, Owner]:
     grid = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", "Way", "Walk"))
     return {
         **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
-        "mesh": (*in_slots, _imported("crowdsim.navigation.planner", "CostParameters")),
+        "mesh": (*in_slots, _imported("crowdsim.navigation.planner", "CostParameters"), _imported("crowdsim.navigation.aim", "AimParameters")),
         "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting),
         "grid": (mesh, *grid),
     }
@@ -146,6 +146,11 @@ SECTIONS = (
     Section("budget", "", "budget", lambda: {"budget": BudgetParameters}),
 )
 _replaced: dict[str, Mapping[str, Owner]] = {}
+_ALL_SHORTEST = (
+    "Its ways are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or grid, whose searches can be weighed to look at less "
+    "ground for ways that cost up to that many times as much."
+)
+_WHY_NOT = {("optimal", "weight"): _ALL_SHORTEST, ("optimal", "heuristic"): _ALL_SHORTEST}  # by owner and parameter: why it has none, and the way out
 
 
 @contextmanager
@@ -230,14 +235,17 @@ def _checked(
     for key, item in given.items():
         path = (*above, key)
         if key not in known:
-            hint = suggestion(key, known)
-            problems.add(path, f'{whose} no parameter "{key}"', f"{hint} Known are {listed(known)}.".strip() if known else "It has no parameters.", key=True)
+            hint = _WHY_NOT.get((owner, key)) or f"{suggestion(key, known)} Known are {listed(known)}.".strip() if known else "It has no parameters."
+            problems.add(path, f'{whose} no parameter "{key}"', hint, key=True)
         elif isinstance(item.value, (list, dict)) and not isinstance(known[key].default, tuple):
             problems.add(path, f"expects a single value, found {described(item.value)}", f"Default: {known[key].default}.")
         elif complaint := known[key].complaint(plain(item)):
             problems.add(path, complaint, f"Default: {known[key].default}. {known[key].why[:1].upper()}{known[key].why[1:]}.")
         else:
             values[key] = _points(plain(item)) if isinstance(known[key].default, tuple) else type(known[key].default)(item.value)
+    if "weight" in given and values.get("heuristic") == "zero" and values["weight"] > 1.0:
+        way_out = "Leave the weight out, or take another heuristic."
+        problems.add((*above, "weight"), f"the weight is {values['weight']:g}, but the heuristic is zero, and that times anything is zero", way_out)
     return _one_budget(values, given, problems, above) if "milliseconds" in values else values
 
 

@@ -7,6 +7,7 @@ and a recorded run can be run again from that.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -16,41 +17,91 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.model import Scenario
-from crowdsim.schedule.slicer import DEFAULT_SLICE, ClockMeter, GrantMeter, Slicer, WorkMeter
+from crowdsim.schedule.slicer import DEFAULT_SLICE, ClockMeter, GrantMeter, Meter, Slicer, WorkMeter
 from crowdsim.systems.plan import default_budget
 from crowdsim.systems.slices import Spent
 from crowdsim.systems.ways import default_budget as default_grid_budget
 
 RECENT_TICKS = 20  # Ticks whose costs tell what the other systems will need. Fewer forget a rare peak, more let one peak starve the searches for long.
+NOTHING = Spent(0, 0, 0, 0)
 GRANTED = "expansions_granted"  # the count of each tick that a run is run again from
 
 
-class WorkBudget:
+class Account(ABC):
+    """What is done of long work before planning begins, and on whose account: base of the budgets.
+
+    Parameters
+    ----------
+    tasks : Slicer
+    planning, ground : int
+        Places of the planning system, and of the one that changes the ground, in the readings of a tick.
+    clock : callable
+        Returns nanoseconds.
+    """
+
+    def __init__(self, tasks: Slicer, planning: int, ground: int, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self.tasks = tasks
+        self._planning, self._ground, self._clock = planning, ground, clock
+        self._meter: Meter | None = None  # of a tick in which slices were handed out before planning began
+        self._early, self._early_ns, self._began = NOTHING, 0, 0
+
+    @abstractmethod
+    def _meter_of(self, tick: int) -> Meter:
+        """Return what says when the slices of a tick are over."""
+
+    def hurry(self, tick: int, name: str) -> None:
+        """Let a task have slices before planning begins, on its account."""
+        began = self._clock()
+        if self._meter is None:
+            self._meter = self._meter_of(tick)
+        spent = self.tasks.run(tick, self._meter, name)
+        self._early = _both(self._early, spent)
+        self._early_ns += self._clock() - began
+
+    def begin(self) -> None:
+        """Note that planning begins: what it takes from now on is on its account."""
+        self._began = self._clock()
+
+    def spend(self, tick: int) -> Spent:
+        """Let the tasks have the slices of this tick that are left; return all of them."""
+        meter, early = self._meter or self._meter_of(tick), self._early
+        self._meter, self._early = None, NOTHING
+        return _both(early, self.tasks.run(tick, meter))
+
+    def note(self, readings: NDArray[np.int64]) -> None:
+        """Take the clock readings of a tick that is over, ns, shape (systems,), and put those of what hurried on the account of planning."""
+        readings[self._planning] += self._early_ns
+        readings[self._ground] -= self._early_ns
+        self._early_ns = 0
+
+
+def _both(early: Spent, late: Spent) -> Spent:
+    """Return what two parts of a tick came to."""
+    return Spent(early.slices + late.slices, early.granted + late.granted, early.used + late.used, late.oldest_ticks)
+
+
+class WorkBudget(Account):
     """So much work a tick.
 
     Parameters
     ----------
     tasks : Slicer
     work : int, >= 1, expansions
+    planning, ground : int
+        See `Account`.
     """
 
     counts_answers = False
 
-    def __init__(self, tasks: Slicer, work: int) -> None:
-        self.tasks, self.work = tasks, work
+    def __init__(self, tasks: Slicer, work: int, planning: int = 1, ground: int = 0) -> None:
+        super().__init__(tasks, planning, ground)
+        self.work = work
 
-    def begin(self) -> None:
-        """Do nothing: no clock decides."""
-
-    def spend(self, tick: int) -> Spent:
-        """Let the tasks have the slices of this tick."""
-        return self.tasks.run(tick, WorkMeter(self.work))
-
-    def note(self, readings: NDArray[np.int64]) -> None:
-        """Do nothing with the clock readings of a tick."""
+    def _meter_of(self, tick: int) -> Meter:
+        return WorkMeter(self.work)
 
 
-class ClockBudget:
+class ClockBudget(Account):
     """So many milliseconds a tick, for all systems together.
 
     Long work gets what the others leave: the milliseconds less the largest cost of all other systems over the last 20 ticks, and one slice at least. The
@@ -61,39 +112,40 @@ class ClockBudget:
     ----------
     tasks : Slicer
     milliseconds : float, ms
-    planning : int
-        Place of the planning system in the readings.
-    clock : callable
-        Returns nanoseconds.
+    planning, ground, clock
+        See `Account`.
     """
 
     counts_answers = True
 
-    def __init__(self, tasks: Slicer, milliseconds: float, planning: int, clock: Callable[[], int] = time.perf_counter_ns) -> None:
-        self.tasks, self.milliseconds = tasks, milliseconds
-        self._planning, self._clock = planning, clock
+    def __init__(self, tasks: Slicer, milliseconds: float, planning: int, ground: int = 0, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        super().__init__(tasks, planning, ground, clock)
+        self.milliseconds = milliseconds
         self._others: deque[int] = deque(maxlen=RECENT_TICKS)
-        self._began = 0
 
     @property
     def share_ns(self) -> int:
         """What planning may take in the tick that comes, ns; below 0 where the others alone take longer than the frame."""
         return int(self.milliseconds * 1e6) - max(self._others, default=0)
 
-    def begin(self) -> None:
-        """Note that planning begins."""
-        self._began = self._clock()
+    def _meter_of(self, tick: int) -> Meter:
+        return ClockMeter(self.share_ns, self._clock(), self._clock)
 
     def spend(self, tick: int) -> Spent:
-        """Let the tasks have the slices of this tick."""
-        return self.tasks.run(tick, ClockMeter(self.share_ns, self._began, self._clock))
+        """Let the tasks have the slices of this tick that are left: the time runs from where planning began, less what was spent before."""
+        meter = ClockMeter(self.share_ns - self._early_ns, self._began, self._clock)
+        if self._early.slices:
+            meter.note(0)
+        self._meter = meter
+        return super().spend(tick)
 
     def note(self, readings: NDArray[np.int64]) -> None:
         """Take the clock readings of a tick that is over, ns, shape (systems,)."""
+        super().note(readings)
         self._others.append(int(readings.sum() - readings[self._planning]))
 
 
-class RecordedBudget:
+class RecordedBudget(Account):
     """As much work in each tick as a recorded run granted.
 
     Parameters
@@ -101,18 +153,18 @@ class RecordedBudget:
     tasks : Slicer
     granted : mapping of int to int
         Work granted, by tick.
+    planning, ground : int
+        See `Account`.
     """
 
     counts_answers = True
 
-    def __init__(self, tasks: Slicer, granted: Mapping[int, int]) -> None:
-        self.tasks, self._granted = tasks, granted
+    def __init__(self, tasks: Slicer, granted: Mapping[int, int], planning: int = 1, ground: int = 0) -> None:
+        super().__init__(tasks, planning, ground)
+        self._granted = granted
 
-    def begin(self) -> None:
-        """Do nothing: no clock decides."""
-
-    def spend(self, tick: int) -> Spent:
-        """Let the tasks have the slices of this tick.
+    def _meter_of(self, tick: int) -> Meter:
+        """Return a meter of the recorded slices.
 
         Raises
         ------
@@ -122,10 +174,7 @@ class RecordedBudget:
         if tick not in self._granted:
             last = max(self._granted, default=0)
             raise CrowdsimError(f"the recorded budget ends with tick {last:,} and cannot say how far searches get in tick {tick:,}. Stop there.")
-        return self.tasks.run(tick, GrantMeter(self._granted[tick]))
-
-    def note(self, readings: NDArray[np.int64]) -> None:
-        """Do nothing with the clock readings of a tick."""
+        return GrantMeter(self._granted[tick])
 
 
 def recorded_grants(recording: Recording) -> dict[int, int]:
@@ -154,14 +203,14 @@ def milliseconds_of(scenario: Scenario) -> float:
     return float(scenario.budget.values.get("milliseconds", 0.0))
 
 
-def budget_of(scenario: Scenario, *, planning: int, granted: Mapping[int, int] | None = None) -> AnyBudget:
+def budget_of(scenario: Scenario, *, planning: int, ground: int, granted: Mapping[int, int] | None = None) -> AnyBudget:
     """Return the budget that a scenario asks for.
 
     Parameters
     ----------
     scenario : Scenario
-    planning : int
-        Place of the planning system among the systems.
+    planning, ground : int
+        Places of the planning system, and of the one that changes the ground, among the systems.
     granted : mapping of int to int, optional
         What a recorded run of it granted; see `recorded_grants`.
 
@@ -176,10 +225,10 @@ def budget_of(scenario: Scenario, *, planning: int, granted: Mapping[int, int] |
     if granted is not None:
         if not milliseconds:
             raise CrowdsimError("this run has a budget of work, not of milliseconds: it is the same each time, and needs no recorded budget.")
-        return RecordedBudget(tasks, granted)
+        return RecordedBudget(tasks, granted, planning, ground)
     if milliseconds:
-        return ClockBudget(tasks, milliseconds, planning)
-    return WorkBudget(tasks, int(values.get("work", 0)) or _default_work(scenario))
+        return ClockBudget(tasks, milliseconds, planning, ground)
+    return WorkBudget(tasks, int(values.get("work", 0)) or _default_work(scenario), planning, ground)
 
 
 def _default_work(scenario: Scenario) -> int:

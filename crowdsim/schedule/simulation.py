@@ -109,7 +109,7 @@ class Simulation(Interventions):
         self.recorder: Recorder | None = None
         self.systems: list[System] = []
         self.probes = Probes(names)
-        self.budget = budget_of(scenario, planning=names.index(Plan.__name__), granted=granted)
+        self.budget = budget_of(scenario, planning=names.index(Plan.__name__), ground=names.index(Gates.__name__), granted=granted)
         self.ledger = Ledger(self.built)
         self._listeners = Listeners()
         self._wall_s = 0.0
@@ -185,8 +185,8 @@ class Simulation(Interventions):
         else:
             grounds = Grounds(self.built, [area.area for area in areas if not area.available])
         for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
-            grounds.with_closed(closed)
-        self._gates = Gates(self.world, areas, scenario.events, grounds, self._drive.closed if scenario.obstacles else None)
+            grounds.foresee(closed)
+        self._gates = Gates(self.world, areas, scenario.events, grounds, self.budget, self._drive.closed if scenario.obstacles else None)
         self._drive.also_closed = self._gates.closed_areas
         return self._gates
 
@@ -267,8 +267,8 @@ class Simulation(Interventions):
         self.world.tick = tick.number
         events = self.world.events.take()
         self.counts = tick.counts
-        self.probes.note(readings)
         self.budget.note(readings)
+        self.probes.note(readings)
         self.ledger.note(tick.number, tick.counts, events)
         if self.recorder is not None:
             self.recorder.tick(tick, readings, events)

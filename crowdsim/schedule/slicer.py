@@ -183,7 +183,7 @@ class Slicer:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def run(self, now: int, meter: Meter) -> Spent:
+    def run(self, now: int, meter: Meter, only: str | None = None) -> Spent:
         """Hand out slices until nobody is due or the meter says that it is enough.
 
         Parameters
@@ -191,6 +191,8 @@ class Slicer:
         now : int
             The tick; it never falls.
         meter : Meter
+        only : str, optional
+            Name of a task: slices end when another one is the next.
 
         Returns
         -------
@@ -201,17 +203,22 @@ class Slicer:
         self._is_running = True
         slices = granted = used = 0
         task: _Task | None = None  # that goes on, nobody else being due: it need not queue
+        is_alone = True
+        is_spent, grant, note, size = meter.is_spent, meter.grant, meter.note, self.slice_size
         try:
-            while not meter.is_spent():
+            while not is_spent():
                 if task is None:
                     self._wake(now)
-                    task = self._take()
+                    task = self._take(only)
                     if task is None:
                         break
-                most = meter.grant(self.slice_size, self._first() is None)
+                    is_alone = self._first() is None
+                most = grant(size, is_alone)
                 did, task = self._slice(task, most, now)
-                meter.note(did)
-                slices, granted, used = slices + 1, granted + most, used + did
+                note(did)
+                slices += 1
+                granted += most
+                used += did
         finally:
             if task is not None:
                 self._put(task)
@@ -238,8 +245,8 @@ class Slicer:
                     del self._tasks[task.name]
                 return used, None
             task.due = task.since = max(task.due + task.period, now + 1)
-        elif not self._ready and not (self._later and self._later[0][0] <= now) and self._tasks.get(task.name) is task:
-            return used, task
+        elif not self._ready and (not self._later or self._later[0][0] > now) and self._tasks.get(task.name) is task:
+            return used, task  # alone as before: what was added meanwhile is due later
         self._put(task)  # if it was taken off during its slice, nobody will find it there
         return used, None
 
@@ -264,10 +271,12 @@ class Slicer:
             heapq.heappop(self._ready)
         return None
 
-    def _take(self) -> _Task | None:
+    def _take(self, only: str | None) -> _Task | None:
+        """Return the task that is next and take it out of the queue; None if there is none, or it has another name than the only one that is asked for."""
         task = self._first()
-        if task is not None:
-            heapq.heappop(self._ready)
+        if task is None or (only is not None and task.name != only):
+            return None
+        heapq.heappop(self._ready)
         return task
 
     def state(self) -> dict[str, NDArray[Any]]:

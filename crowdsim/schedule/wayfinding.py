@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,12 +15,16 @@ from crowdsim.navigation.protocol import Planner
 from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
+from crowdsim.systems.corner_guesses import CornerGuesses
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.ground import Closed
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.slices import Budget
 from crowdsim.systems.ways import FollowWays, PlanWays, Ways
 from crowdsim.world.world import World
+
+if TYPE_CHECKING:
+    from crowdsim.navigation.visibility.planner import VisibilityPlanner
 
 Planning = Plan | PlanWays | PlanByGroup
 Following = Follow | FollowWays | FollowByGroup
@@ -53,9 +59,12 @@ def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_]
             return make_planner(scenario, world, chosen)
 
         waiting = chosen.parameters(WaitParameters).while_waiting
-        return Plan(world, make(world), budget, groups, name, make, waiting == "previous"), Follow(world, groups, waiting)
+        plan = Plan(world, make(world), budget, groups, name, make, waiting == "previous")
+        if chosen.name == "visibility" and waiting != "stay":
+            plan.corner_guesses = CornerGuesses(world, lambda: cast("VisibilityPlanner", plan.planner).terrain)
+        return plan, Follow(world, groups, waiting, plan.corner_guesses)
     ways = Ways(chosen.parameters(WalkParameters))
     planner = GridPlanner(grid_of(built, chosen), targets_of(world.goals), chosen.parameters(WayParameters))
-    plan = PlanWays(world, planner, ways, budget, groups, name)
-    plan.show([Closed(area.name, area.area) for area in scenario.geometry.areas if not area.available])
-    return plan, FollowWays(world, ways, groups)
+    on_cells = PlanWays(world, planner, ways, budget, groups, name)
+    on_cells.show([Closed(area.name, area.area) for area in scenario.geometry.areas if not area.available])
+    return on_cells, FollowWays(world, ways, groups)

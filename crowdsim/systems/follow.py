@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.hold import Held
 from crowdsim.navigation.steer import guess_many, steer_many
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.corner_guesses import CornerGuesses
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.world import World
 
@@ -22,6 +23,8 @@ class Follow(System):
         Whose agents it leads; all by default.
     while_waiting : str
         What agents do whose path is not there yet, see `crowdsim.navigation.guess.WaitParameters`.
+    corner_guesses : CornerGuesses, optional
+        Of those who guess over points of visibility instead of portals.
     """
 
     reads = (
@@ -31,9 +34,12 @@ class Follow(System):
     writes = ("preferred_velocity", "next_corner", "guessed", "corner_post", "corner_line", "corner_offset")
     counts = ("guessing",)
 
-    def __init__(self, world: World, groups: NDArray[np.bool_] | None = None, while_waiting: str = "guess") -> None:
+    def __init__(
+        self, world: World, groups: NDArray[np.bool_] | None = None, while_waiting: str = "guess",
+        corner_guesses: CornerGuesses | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(world)
-        self.groups, self.while_waiting = groups, while_waiting
+        self.groups, self.while_waiting, self.corner_guesses = groups, while_waiting, corner_guesses
 
     def process(self, tick: Tick) -> None:
         """Steer those with a path, guess for those without, let the others stand."""
@@ -58,7 +64,9 @@ class Follow(System):
             Held(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
         )
         tick.counts["guessing"] = self.count_of(guesses)
-        if tick.counts["guessing"]:
+        if tick.counts["guessing"] and self.corner_guesses is not None:
+            self.corner_guesses.lead(tick, guesses)
+        elif tick.counts["guessing"]:
             self._guess(tick, guesses, polygon)
         if not world.is_even:
             walks = follows | guesses

@@ -15,6 +15,8 @@ from crowdsim.scenario.grounds import Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
+from crowdsim.systems.rebuild import Order, Rebuild, packed, unpacked
+from crowdsim.systems.slices import Budget
 from crowdsim.systems.tile_changes import change_ground_of_tiles
 from crowdsim.threads import Team
 from crowdsim.world.events import EventKind
@@ -22,9 +24,11 @@ from crowdsim.world.world import World
 
 Told = Callable[[int, GroundChange, Team], None]
 
+SAME_PLACE_M = 1e-6  # Something that stands is where it was if it has moved by less: rounding of its path. Nothing goes on so slowly.
+
 
 class Gates(System):
-    """Change the ground when an event says so: a closed area is a wall at once, for walking, avoidance, contacts and planning (SYSTEMS G3).
+    """Change the ground when an event says so: a closed area is a wall for walking, avoidance, contacts and planning, for all at once (SYSTEMS G3).
 
     Parameters
     ----------
@@ -32,6 +36,8 @@ class Gates(System):
     areas : sequence of ToggledArea
     events : sequence of Event
     grounds : Grounds or TiledGrounds
+    budget : Budget
+        What builds ground is a task of its slicer, see `Rebuild`; a ground that was foreseen is put in at once.
     standing : callable, optional
         Returns the obstacles that are closed ground in this tick, see `Drive`; by default there are none.
     """
@@ -41,18 +47,21 @@ class Gates(System):
         "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
         "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish",
     )  # fmt: skip
-    counts = ("closed_areas",)
+    counts = ("closed_areas", "ground_work", "ground_wait_ticks")
 
     def __init__(
-        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds | TiledGrounds,
+        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds | TiledGrounds, budget: Budget,
         standing: Callable[[], tuple[Closed, ...]] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(world)
         self._standing = standing
-        self._obstacles: tuple[Closed, ...] = ()  # that were closed ground in the last tick
+        self._obstacles: tuple[Closed, ...] = ()  # that are closed ground
         self.areas, self.events, self.grounds = tuple(areas), tuple(events), grounds
         self._told: tuple[Told, Team] | None = None
         self.available = np.array([area.available for area in areas], dtype=np.bool_)
+        self._wanted = self.available.copy()  # as it is to be, once there is ground for it
+        self._tick = 0
+        self._rebuild = Rebuild(grounds, budget, self._polygons_of, self._put_in)
         self._is_over = np.zeros(len(events), dtype=np.bool_)
         self._lines = [number for number, event in enumerate(events) if event.line is not None]
         self._crossed: dict[int, NDArray[np.int64]] = {number: np.zeros(0, dtype=np.int64) for number in self._lines}
@@ -73,8 +82,8 @@ class Gates(System):
 
     @property
     def expects(self) -> bool:
-        """Whether something is still to happen by the clock."""
-        return any(event.tick >= 0 and not over for event, over in zip(self.events, self._is_over.tolist(), strict=True))
+        """Whether something is still to happen by the clock, or ground is being built."""
+        return self._rebuild.order is not None or any(event.tick >= 0 and not over for event, over in zip(self.events, self._is_over.tolist(), strict=True))
 
     def ask(self, area: int, available: bool) -> None:
         """Open or close an area in the next tick."""
@@ -82,7 +91,8 @@ class Gates(System):
 
     def process(self, tick: Tick) -> None:
         """Let happen what is due."""
-        wanted = self.available.copy()
+        wanted = self._wanted.copy()
+        self._tick = tick.number
         self._count_crossings()
         for number, event in enumerate(self.events):
             if self._is_over[number]:
@@ -91,17 +101,38 @@ class Gates(System):
             if is_due:
                 self._is_over[number] = True
                 wanted[event.area] = event.opens
-        wanted = np.where(self._asked >= 0, self._asked == 1, wanted)
+        self._wanted = np.where(self._asked >= 0, self._asked == 1, wanted)
         self._asked[:] = -1
-        obstacles = self._standing() if self._standing is not None else ()
-        if not np.array_equal(wanted, self.available) or _names(obstacles) != _names(self._obstacles):
-            self._change(tick.number, wanted, obstacles)
+        self._change(tick.number, self._standing() if self._standing is not None else ())
         self._remember()
+        order = self._rebuild.order
         tick.counts["closed_areas"] = self.count_of(~self.available)
+        tick.counts["ground_work"] = self._rebuild.work
+        tick.counts["ground_wait_ticks"] = 0 if order is None else tick.number - order.tick
 
-    def _change(self, tick: int, wanted: NDArray[np.bool_], obstacles: tuple[Closed, ...]) -> None:
+    def _change(self, tick: int, obstacles: tuple[Closed, ...]) -> None:
+        """Have ground built for what is wanted where that is not what there is, and put in what is done."""
+        rebuild, rebuild.work = self._rebuild, 0
+        while True:
+            if rebuild.order is None:
+                if np.array_equal(self._wanted, self.available) and _is_same(obstacles, self._obstacles):
+                    return
+                rebuild.begin(Order(self._wanted.copy(), obstacles, tick), tick)
+            rebuild.go_on(tick)
+            if rebuild.order is not None:
+                return
+
+    def _polygons_of(self, order: Order | None) -> list[Any]:
+        """Return the polygons that an order closes; of None, those that are closed now."""
+        if order is None:
+            return polygons_of(self.closed())
+        return [area.area for area, is_open in zip(self.areas, order.available.tolist(), strict=True) if not is_open] + polygons_of(order.obstacles)
+
+    def _put_in(self, order: Order) -> None:
+        """Put the world on the ground that was ordered."""
+        tick, wanted, obstacles = self._tick, order.available, order.obstacles
         opened, closed = np.flatnonzero(wanted & ~self.available), np.flatnonzero(self.available & ~wanted)
-        has_moved = bool(_names(self._obstacles) - _names(obstacles))
+        has_moved = bool(_names(self._obstacles) - _names(obstacles)) or not _is_same(obstacles, self._obstacles)
         before = self.closed()
         self.available, self._obstacles = wanted, obstacles
         for kind, numbers in ((EventKind.AREA_OPENED, opened), (EventKind.AREA_CLOSED, closed)):
@@ -154,7 +185,7 @@ class Gates(System):
         lengths = np.array([len(self._crossed[number]) for number in self._lines], dtype=np.int64)
         return {
             "available": self.available.copy(), "is_over": self._is_over.copy(), "asked": self._asked.copy(), "entity": self._entity.copy(),
-            "place": self._place.copy(), "crossed_lengths": lengths,
+            "place": self._place.copy(), "crossed_lengths": lengths, "wanted": self._wanted.copy(), **packed(self._obstacles), **self._rebuild.state(),
             "crossed": np.concatenate([np.zeros(0, dtype=np.int64), *(self._crossed[number] for number in self._lines)]),
         }  # fmt: skip
 
@@ -164,7 +195,8 @@ class Gates(System):
         self._entity, self._place = state["entity"].copy(), state["place"].copy()
         parts = np.split(state["crossed"], np.cumsum(state["crossed_lengths"])[:-1]) if len(self._lines) else []
         self._crossed = {number: part.copy() for number, part in zip(self._lines, parts, strict=True)}
-        self._obstacles = self._standing() if self._standing is not None else ()
+        self._wanted, self._obstacles = state["wanted"].copy(), unpacked(state)
+        self._rebuild.restore(state, self.world.tick + 1)
         if len(self.areas) or self._standing is not None:
             what = self.closed()
             if isinstance(self.grounds, Grounds):  # tiles have been restored with the world
@@ -174,3 +206,9 @@ class Gates(System):
 
 def _names(closed: Sequence[Closed]) -> set[str]:
     return {each.name for each in closed}
+
+
+def _is_same(closed: Sequence[Closed], other: Sequence[Closed]) -> bool:
+    """Return whether the same things are closed, each where it was."""
+    places = {each.name: each.area for each in other}
+    return _names(closed) == set(places) and all(shapely.equals_exact(each.area, places[each.name], SAME_PLACE_M) for each in closed)

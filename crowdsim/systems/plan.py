@@ -14,6 +14,7 @@ from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.corner_guesses import CornerGuesses
 from crowdsim.systems.ground import GroundChange, ask_again
 from crowdsim.systems.slices import Budget, SearchTask, search
 from crowdsim.threads import Team
@@ -66,6 +67,7 @@ class Plan(System):
         self.keeps_previous = keeps_previous
         self._previous: dict[int, NDArray[np.int32]] = {}  # by entity: the path it keeps to, as it was when the search began
         self.planner, self.budget, self.groups, self._make_planner = planner, budget, groups, make_planner
+        self.corner_guesses: CornerGuesses | None = None  # of those who guess over points of visibility
         self.searches = SearchTask(name, planner, self._apply, budget.tasks, budget.counts_answers)
 
     def take_mesh(self) -> None:
@@ -74,6 +76,8 @@ class Plan(System):
         self.planner = self._make_planner(self.world)
         self.searches.take(self.planner)
         self._previous.clear()
+        if self.corner_guesses is not None:
+            self.corner_guesses.clear()
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Search on another ground from now on; whoever waits for a way asks again."""
@@ -99,6 +103,8 @@ class Plan(System):
             agents.path_tick[wants] = tick.number
             if self.keeps_previous:
                 wants = self._keep_to_path(wants)
+            if self.corner_guesses is not None:
+                self.corner_guesses.ask(wants)
             # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the way back to where the search began.
             self._make_room(wants, np.zeros(len(wants), dtype=np.int64))
             agents.corridor_length[wants] = 0
@@ -131,6 +137,8 @@ class Plan(System):
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
         self.planner.drop(entity)
+        if self.corner_guesses is not None:
+            self.corner_guesses.forget(entity)
         for each in entity.tolist() if self._previous else ():
             self._previous.pop(each, None)
 
@@ -138,7 +146,9 @@ class Plan(System):
         world, agents = self.world, self.world.agents
         rows = np.searchsorted(agents.entity, answers.entity)
         assert np.array_equal(agents.entity[rows], answers.entity)  # who leaves is forgotten by the planner before
-        found = answers.status == PathStatus.FOUND
+        found, is_joined = answers.status == PathStatus.FOUND, np.zeros(len(rows), dtype=np.bool_)
+        if self.corner_guesses is not None:
+            answers, is_joined = self.corner_guesses.join(answers, rows)
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         agents.goal_piece[rows] = answers.piece
@@ -146,6 +156,7 @@ class Plan(System):
         agents.guessed[rows] = -1
         agents.corner_post[rows] = NOTHING_HELD
         lengths = np.diff(answers.start)
+        agents.corridor_length[rows[is_joined]] = 0  # what is joined over corners needs no way back over portals
         trail, trail_start = self._trails(rows)
         self._make_room(rows, lengths + np.diff(trail_start))
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
@@ -208,6 +219,8 @@ class Plan(System):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the planner's searches and queue, and the paths that agents keep to."""
         state = self.planner.state()
+        if self.corner_guesses is not None:
+            state |= self.corner_guesses.state()
         if self.keeps_previous:
             entities = sorted(self._previous)
             paths = [self._previous[entity] for entity in entities]
@@ -221,6 +234,8 @@ class Plan(System):
         """Take back what `state()` gave."""
         self.planner.restore(state)
         self.searches.restored(self.world.tick)
+        if self.corner_guesses is not None:
+            self.corner_guesses.restore(state)
         if self.keeps_previous:
             paths = np.split(state["previous_cells"], np.cumsum(state["previous_length"])[:-1])
             self._previous = {entity: path.copy() for entity, path in zip(state["previous_entity"].tolist(), paths, strict=False)}

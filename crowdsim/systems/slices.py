@@ -75,6 +75,12 @@ class Budget(Protocol):
     def tasks(self) -> Tasks:
         """Return where long work is registered."""
 
+    def hurry(self, tick: int, name: str) -> None:
+        """Let a task have slices before planning begins, on its account: until it is done, is not the next any more, or the slices of the tick are over.
+
+        This is for what changes the ground: it has to be done between two ticks, not in the middle of one.
+        """
+
     def begin(self) -> None:
         """Note that planning begins: what it takes from now on is on its account."""
 
@@ -90,7 +96,7 @@ class SearchTask:
     name : str
         Of the task; one for each planner of a world.
     planner : object
-        With `advance(budget, team)`, which returns answers, with their `work`, and the expansions made, `waiting` and `oldest_tick`.
+        With `advance(budget, team, counts_answers)`, which returns answers, with their `work`, and the expansions made, `waiting` and `oldest_tick`.
     take : callable
         Called with the tick and the answers of each slice that has some: what is done with them is on the account of the slice.
     tasks : Tasks
@@ -126,22 +132,18 @@ class SearchTask:
         return int(self._planner.oldest_tick(now))
 
     def _slice(self, most: int) -> Progress:
-        assert self._tick is not None
-        used, has_moved = 0, False
-        while True:
-            answers, expansions = self._planner.advance(most - used, self._tick.team)
-            self.expansions += expansions
-            used += expansions
-            if len(answers.entity):
-                self._take(self._tick, answers)
-            got_on = bool(expansions or len(answers.entity))
-            has_moved = has_moved or got_on
+        tick, planner = self._tick, self._planner
+        assert tick is not None
+        answers, used = planner.advance(most, tick.team, counts_answers=self.counts_answers)
+        self.expansions += used
+        answered = len(answers.entity)
+        if answered:
+            self._take(tick, answers)
             if self.counts_answers:
                 used += answers.work
-            if not self._planner.waiting:
-                return Progress(used, Wish.DONE)
-            if used >= most or not got_on or self.counts_answers:
-                return Progress(used, Wish.GO_ON if has_moved else Wish.NEXT_TICK)
+        if not planner.waiting:
+            return Progress(used, Wish.DONE)
+        return Progress(used, Wish.GO_ON if used or answered else Wish.NEXT_TICK)
 
     def restored(self, tick: int) -> None:
         """Register the task, or take it off, as the requests of a planner that was restored want it."""

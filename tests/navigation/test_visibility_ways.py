@@ -318,7 +318,7 @@ def test_tests_of_sight_follow_what_is_near_not_the_size_of_the_graph():
 def test_a_larger_weight_of_the_heuristic_looks_at_less_and_keeps_its_bound():
     ground = pillar_hall(6)
     starts, ends, _ = pairs_of(ground, 0.15, 12)
-    best, greedy, blind = (Sights.on(ground, greed=greed).ways(starts, ends, 0.15) for greed in (1.0, 2.0, 0.0))
+    best, greedy, blind = (Sights.on(ground, **weigh).ways(starts, ends, 0.15) for weigh in ({}, {"weight": 2.0}, {"heuristic": "zero"}))
     assert greedy.expansions < best.expansions < blind.expansions
     assert blind.cost == pytest.approx(best.cost, rel=1e-12)
     assert (greedy.cost <= 2.0 * best.cost).all()

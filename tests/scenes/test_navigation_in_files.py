@@ -43,7 +43,7 @@ def test_a_group_that_says_what_the_scenario_says_means_the_same():
     assert same.canonical() == scenario("mesh", "mesh").canonical()
 
 
-@pytest.mark.parametrize("of_a", ["grid", "optimal", "{kind: visibility, shun: [[1, 2]], greed: 2}", "{share_searches: false}"])
+@pytest.mark.parametrize("of_a", ["grid", "optimal", "{kind: visibility, shun: [[1, 2]], weight: 2}", "{share_searches: false}"])
 def test_the_canonical_text_gives_the_same_navigation(of_a: str):
     found = scenario("{kind: mesh, cells: triangles}", of_a)
     again = parse_scenario(found.canonical())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crowdsim.navigation.aim import AimParameters
 from crowdsim.tunable import param
 
 
@@ -37,8 +38,14 @@ class GridParameters(CellParameters):
 
 
 @dataclass(frozen=True)
-class WayParameters:
+class WayParameters(AimParameters):
     """How ways are looked for."""
+
+    heuristic: str = param(
+        "euclidean", "", choices=("euclidean", "octile", "zero"), source="S2 section 3",
+        why="what is left of a way is taken for the straight line; octile, for the way over cells without obstacles, which is longer and so expands less; zero "
+        "is Dijkstra's search, which looks everywhere; ways are as short with each",
+    )
 
     snap_distance: float = param(
         8.0, "m", low=0.0, source="S2 section 3", why="how far off the ground a start or a goal may lie; larger accepts points farther out",

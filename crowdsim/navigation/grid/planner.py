@@ -20,7 +20,7 @@ from crowdsim.navigation.grid.cascade import advance_way, begin_way, last_node
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.obstacles import list_standers
 from crowdsim.navigation.grid.parameters import WayParameters
-from crowdsim.navigation.grid.search import BYTES_A_NODE, HEAP_SIZE, PENDING, STATUS, GridSlots, make_slots
+from crowdsim.navigation.grid.search import BYTES_A_NODE, HEAP_SIZE, OCTILE_PULL, PENDING, PULL, STATUS, GridSlots, make_slots
 from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
 from crowdsim.threads import Team
 from crowdsim.tunable import tunables
@@ -71,7 +71,7 @@ class WayAnswers:
 
 @lean_kernel
 def serve_ways(
-    first, last, slots, ground, rings, step, trim, share, stander, jobs, job_count, job_next, is_active, grant, used,
+    first, last, slots, ground, rings, step, trim, share, way_work, stander, jobs, job_count, job_next, is_active, grant, used,
     requests, status, where, size, length, cost, out, fill,
 ):  # fmt: skip
     """Let slots first..last - 1 work through their requests.
@@ -85,6 +85,8 @@ def serve_ways(
     step, trim : float, cells
     share : float
         See `nearest_walkable`, `is_in_sight`, `pull_taut`, `stamp_standers`.
+    way_work : int, expansions
+        What an answer counts as; 0 where answers do not count.
     stander : (k, 3) float64, m
         Those of a request are its rows `first` to `last` - 1.
     jobs : (s, b) int64
@@ -94,7 +96,7 @@ def serve_ways(
     is_active : (s,) int64
         1 while the slot is in the middle of a request.
     grant, used : (s,) int64
-        Work that a slot may do: a way is begun where some is left, and counts as WAY_WORK; expansions that it has made.
+        Work that a slot may do: a way is begun where some is left, and counts as `way_work`; expansions that it has made.
     requests : (n,) record array
     status : (n,) uint8
     where, size : (n,) int64
@@ -133,7 +135,7 @@ def serve_ways(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
-            spent += WAY_WORK
+            spent += way_work
 
 
 class GridPlanner:
@@ -162,7 +164,7 @@ class GridPlanner:
                 raise NavigationError(f"{tunable.name}: {complaint}.")
         self._nodes = (grid.width + 2) * (grid.depth + 2)
         self._count = int(min(MOST_SLOTS, max(2, SLOT_MEMORY_BYTES // (BYTES_A_NODE * self._nodes))))
-        self._slots: GridSlots = make_slots(self._count, self._nodes)
+        self._slots: GridSlots = self._idle_slots()
         self._out = np.empty((self._count, max(1 << 12, self._nodes), 2))
         self._is_active = np.zeros(self._count, dtype=np.int64)
         self._held = np.zeros(self._count, dtype=_REQUEST)  # what an active slot is in the middle of
@@ -172,6 +174,12 @@ class GridPlanner:
         self._pool = np.zeros((0, 3))  # standing agents of all requests
         self._stander = np.zeros(0, dtype=np.int64)
         self._stander_disc = np.zeros((0, 3))
+
+    def _idle_slots(self) -> GridSlots:
+        made, is_octile = make_slots(self._count, self._nodes), self.parameters.heuristic == "octile"
+        made.measure[:, PULL] = 0.0 if is_octile else self.parameters.pull
+        made.measure[:, OCTILE_PULL] = self.parameters.pull if is_octile else 0.0
+        return made
 
     @property
     def waiting(self) -> int:
@@ -268,8 +276,8 @@ class GridPlanner:
         gone = (self._is_active == 1) & np.isin(self._held["entity"], entity)
         self._is_active[gone] = 0
 
-    def advance(self, budget: int, team: Team) -> tuple[WayAnswers, int]:
-        """Search for at most `budget` expansions, less what the answers count as.
+    def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[WayAnswers, int]:
+        """Search for at most `budget` expansions, less what the answers count as, if they count.
 
         Returns
         -------
@@ -282,17 +290,18 @@ class GridPlanner:
             self._queue = self._open_requests()
             self._is_active[:] = 0
         spent = made = 0
+        way_work = WAY_WORK if counts_answers else 0
         finished: list[_Finished] = []
         while self.waiting and spent < budget:
-            used, ended = self._round(budget - spent, team)
+            used, ended = self._round(budget - spent, team, way_work)
             made += used
             spent += used
             if ended is not None:
                 finished.append(ended)
-                spent += WAY_WORK * len(ended.requests)
+                spent += way_work * len(ended.requests)
         return _in_order(finished), made
 
-    def _round(self, budget: int, team: Team) -> tuple[int, _Finished | None]:
+    def _round(self, budget: int, team: Team, way_work: int) -> tuple[int, _Finished | None]:
         """Hand out requests, let every slot with work use its share, collect what ended."""
         active = np.flatnonzero(self._is_active)
         most = BATCH * self._count
@@ -322,7 +331,7 @@ class GridPlanner:
         step = float(way.sight_step) if way.sight == "sampled" else 0.0
         team.run(
             serve_ways, self._count, self._slots, self.grid.ground, rings, step, float(way.first_waypoint_trim), float(way.obstacle_radius_share),
-            self._pool, jobs, job_count, job_next, self._is_active, grant, used, requests, status, where, size, length, cost, self._out, fill,
+            way_work, self._pool, jobs, job_count, job_next, self._is_active, grant, used, requests, status, where, size, length, cost, self._out, fill,
             at_least=1,
         )  # fmt: skip
         begun = np.zeros(len(requests), dtype=bool)
@@ -364,7 +373,7 @@ class GridPlanner:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave; the grid has to be as it was."""
         active = state["active"]
-        self._slots = make_slots(self._count, self._nodes)
+        self._slots = self._idle_slots()
         self._is_active[:] = 0
         self._is_active[active] = 1
         for name in ("header", "measure", "cost", "mark"):

@@ -32,8 +32,8 @@ PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE =
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, START, GOAL, TARGET_X, TARGET_Y, BEST, BEST_SQUARE, STAMPED, STEP = range(12)
 HEADER_SIZE = 12
 # Real numbers of a slot.
-NEED, START_X, START_Y, END_X, END_Y = range(5)
-MEASURE_SIZE = 5
+NEED, START_X, START_Y, END_X, END_Y, PULL, OCTILE_PULL = range(7)
+MEASURE_SIZE = 7
 
 # What a slot knows of a cell: generation * 64 + step * 4 + TAKEN + CLOSED.
 CLOSED, TAKEN, STEP_SHIFT, GENERATION_SHIFT = 1, 2, 2, 6
@@ -48,8 +48,9 @@ class GridSlots(NamedTuple):
     header : (s, 12) int64
         STATUS .. STEP above. TARGET_X, TARGET_Y are the cell that bounds are measured to; BEST is the expanded node nearest to it, BEST_SQUARE the square
         of its distance (cells). STAMPED counts the cells on which agents stand. STEP is the step of the cascade.
-    measure : (s, 5) float64
-        NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for.
+    measure : (s, 7) float64
+        NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; PULL and OCTILE_PULL, the weights of the straight line and
+        of the way over free cells as heuristics.
     cost : (s, n) float64, cells
     mark : (s, n) int32
     heap_bound : (s, n + 8) float64, cells
@@ -69,8 +70,11 @@ BYTES_A_NODE = 24
 
 
 def make_slots(slots: int, nodes: int) -> GridSlots:
-    """Return idle slots for a grid with `nodes` nodes: BYTES_A_NODE for each of them and slot, taken from the system as they are touched."""
-    return GridSlots(
+    """Return idle slots for a grid with `nodes` nodes: BYTES_A_NODE for each of them and slot, taken from the system as they are touched.
+
+    Their searches are drawn by the straight line.
+    """
+    made = GridSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
         np.zeros((slots, nodes)),
@@ -78,6 +82,15 @@ def make_slots(slots: int, nodes: int) -> GridSlots:
         np.zeros((slots, nodes + 8)),
         np.zeros((slots, nodes + 8), dtype=np.int32),
     )
+    made.measure[:, PULL] = 1.0
+    return made
+
+
+@inlined_kernel
+def _left_to_go(dx, dy, pull, octile_pull):
+    """Return the weighed heuristic for a cell that is (dx, dy) cells from the target."""
+    ax, ay = abs(dx), abs(dy)
+    return pull * np.sqrt(dx * dx + dy * dy) + octile_pull * (max(ax, ay) + (SQRT2 - 1.0) * min(ax, ay))
 
 
 @inlined_kernel
@@ -187,7 +200,8 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     dx, dy = float(x - target_x), float(y - target_y)
     slots.cost[slot, start] = 0.0
     slots.mark[slot, start] = header[slot, GENERATION] << GENERATION_SHIFT | NO_STEP << STEP_SHIFT
-    slots.heap_bound[slot, 0], slots.heap_node[slot, 0] = np.sqrt(dx * dx + dy * dy), start
+    slots.heap_bound[slot, 0] = _left_to_go(dx, dy, slots.measure[slot, PULL], slots.measure[slot, OCTILE_PULL])
+    slots.heap_node[slot, 0] = start
     header[slot, HEAP_SIZE] = 1
 
 
@@ -215,9 +229,9 @@ def advance_astar(slots, slot, ground, grant):
     cost, mark, heap_bound, heap_node, clearance = slots.cost[slot], slots.mark[slot], slots.heap_bound[slot], slots.heap_node[slot], ground.clearance
     stride = ground.width + 2
     need = slots.measure[slot, NEED] + TOUCH_M
+    pull, octile_pull = slots.measure[slot, PULL], slots.measure[slot, OCTILE_PULL]
     goal, target_x, target_y = header[slot, GOAL], header[slot, TARGET_X], header[slot, TARGET_Y]
-    generation, stamped = header[slot, GENERATION], header[slot, STAMPED] > 0
-    best, best_square = header[slot, BEST], header[slot, BEST_SQUARE]
+    generation, stamped, best, best_square = header[slot, GENERATION], header[slot, STAMPED] > 0, header[slot, BEST], header[slot, BEST_SQUARE]
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
     while status == PENDING:
         if size == 0:
@@ -249,8 +263,9 @@ def advance_astar(slots, slot, ground, grant):
                 there = mark[node + STEP_Y[d] * stride + STEP_X[d]]
                 if there >> GENERATION_SHIFT == generation and there & TAKEN:
                     free &= ~(1 << d)
-        # Beside the goal no step is left out: the way whose diagonal steps come first may end in a long straight line with many ties.
-        steps = STEPS[NO_STEP if square <= 2 else known >> STEP_SHIFT & 15, free]
+        # Steps are left out that another way makes as cheaply. Beside the goal none is: the way whose diagonal steps come first may end in a long straight
+        # line with many ties. Nor where a weight above 1 lets cells be reached over dearer ways.
+        steps = STEPS[NO_STEP if square <= 2 or pull + octile_pull > 1.0 else known >> STEP_SHIFT & 15, free]
         if size + 8 > heap_bound.size:
             size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y)
         here = cost[node]
@@ -265,7 +280,7 @@ def advance_astar(slots, slot, ground, grant):
             cost[there] = total
             mark[there] = generation << GENERATION_SHIFT | d << STEP_SHIFT
             dx, dy = float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y)
-            bound = (total + np.sqrt(dx * dx + dy * dy) + ROUND_OFF) - ROUND_OFF
+            bound = (total + _left_to_go(dx, dy, pull, octile_pull) + ROUND_OFF) - ROUND_OFF
             _push(ground, heap_bound, heap_node, size, target_x, target_y, bound, there)
             size += 1
     header[slot, HEAP_SIZE], header[slot, STATUS] = size, status

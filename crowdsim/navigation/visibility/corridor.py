@@ -87,3 +87,47 @@ def copy_visibility_corridor(slots, slot, terrain, out, at, scratch):
         if at + corners.fan_start[behind + 1] - corners.fan_start[behind] > out.size:
             return -1
         at = _turn_in_fan(mesh, corners, behind, last, following, out, at, begin)
+
+
+@lean_kernel
+def corridor_over(terrain, chain, count, sx, sy, polygon, tx, ty, piece, out, at, scratch):
+    """Write the corridor of a given way over corners to ``out[at:]``, the portal at the goal first.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    chain : (k,) int32
+        The corners that the way goes by, ``chain[:count]``, the one next to the goal first.
+    count : int
+    sx, sy : float, m
+    polygon : int
+        Where the way begins.
+    tx, ty : float, m
+    piece : int
+        Where it ends, in this piece of the goal.
+    out : (k,) int32
+    at : int
+    scratch : Scratch
+
+    Returns
+    -------
+    int
+        Portals; -1 if there is no room for them, or one of the straight parts leaves the ground.
+    """
+    mesh, corners, crossed, begin = terrain.mesh, terrain.graph.corners, scratch.crossed, at
+    bx, by, behind, following = tx, ty, NOWHERE, NOWHERE
+    for place in range(count + 1):
+        corner = np.int64(chain[place]) if place < count else NOWHERE
+        ax, ay = (corners.position[corner, 0], corners.position[corner, 1]) if place < count else (sx, sy)
+        end = np.int64(terrain.goals.piece_polygon[piece]) if place == 0 else NOWHERE
+        portals, first, last = trace_sight(mesh, corners, corner, polygon, ax, ay, behind, end, bx, by, crossed)
+        if portals < 0 or at + portals > out.size:
+            return -1
+        if place > 0:
+            if at + corners.fan_start[behind + 1] - corners.fan_start[behind] + portals > out.size:
+                return -1
+            at = _turn_in_fan(mesh, corners, behind, last, following, out, at, begin)
+        for k in range(portals - 1, -1, -1):
+            at = _put(mesh, out, at, begin, np.int64(crossed[k]))
+        bx, by, behind, following = ax, ay, corner, first
+    return at - begin

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import lean_kernel
+from crowdsim.navigation.aim import AimParameters
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import Flood, NavMesh
 from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
@@ -43,7 +44,7 @@ BATCH = 16  # Requests that a slot takes at a time: large enough that the Python
 
 
 @dataclass(frozen=True)
-class VisibilityParameters:
+class VisibilityParameters(AimParameters):
     """How ways over points of visibility are looked for."""
 
     unseen_from: tuple[tuple[float, float], ...] = param(
@@ -60,10 +61,6 @@ class VisibilityParameters:
     shun_cost: float = param(
         10.0, "", low=0.0, high=1e6, why="cost that a metre has more at such a point, less farther away, as 1 - (d / shun_reach)^2",
     )
-    greed: float = param(
-        1.0, "", low=0.0, high=10.0, source="S0 section 3",
-        why="weight of the straight-line heuristic: 1 finds the cheapest way; larger looks at fewer corners, and ways cost up to that many times as much",
-    )
 
 
 _REQUEST = np.dtype([("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygon", "i4"), ("x", "f8"), ("y", "f8"), ("radius", "f8"), ("tick", "i8")])
@@ -71,7 +68,8 @@ _REQUEST = np.dtype([("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygo
 
 @lean_kernel
 def serve_visibility_slots(
-    first, last, slots, terrain, greed, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, cost, where, size, out, fill, scratches
+    first, last, slots, terrain, pull, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, status, piece, cost, where, size, out, fill,
+    scratches,
 ):
     """Let slots first..last - 1 work through their requests.
 
@@ -80,7 +78,10 @@ def serve_visibility_slots(
     first, last : int
     slots : VisibilitySlots
     terrain : Terrain
-    greed : float
+    pull : float
+        Weight of the straight-line heuristic, 0 for none.
+    answer_work : int, expansions
+        What an answer counts as, besides its portals; 0 where neither counts.
     jobs : (s, b) int64
         Requests of each slot, as rows of `requests`.
     job_count, job_next : (s,) int64
@@ -110,7 +111,7 @@ def serve_visibility_slots(
             if is_active[slot] == 0:
                 request = requests[job]
                 begin_visibility_search(
-                    slots, slot, terrain, np.int64(request["goal"]), request["radius"], request["x"], request["y"], np.int64(request["polygon"]), greed, scratch
+                    slots, slot, terrain, np.int64(request["goal"]), request["radius"], request["x"], request["y"], np.int64(request["polygon"]), pull, scratch
                 )
                 is_active[slot] = 1
             made = advance_visibility_search(slots, slot, terrain, grant[slot] - spent, scratch)
@@ -128,7 +129,7 @@ def serve_visibility_slots(
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
-            spent += ANSWER_WORK + count
+            spent += answer_work + count if answer_work > 0 else 0
 
 
 class VisibilityPlanner:
@@ -224,8 +225,8 @@ class VisibilityPlanner:
             self._queue = self._queue[~np.isin(self._queue["entity"], entity)]
             self._is_active[(self._is_active == 1) & np.isin(self._held["entity"], entity)] = 0
 
-    def advance(self, budget: int, team: Team) -> tuple[Answers, int]:
-        """Search for at most `budget` expansions, less what the answers count as.
+    def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
+        """Search for at most `budget` expansions, less what the answers count as, if they count.
 
         Returns
         -------
@@ -237,9 +238,9 @@ class VisibilityPlanner:
         spent = made = 0
         ended: list[tuple[Any, ...]] = []
         while self.waiting and spent < budget:
-            used, answers = self._round(budget - spent, team)
+            used, answers = self._round(budget - spent, team, ANSWER_WORK if counts_answers else 0)
             made += used
-            spent += used + work_of(len(answers), sum(len(answer[5]) for answer in answers))
+            spent += used + (work_of(len(answers), sum(len(answer[5]) for answer in answers)) if counts_answers else 0)
             ended += answers
             if not used and not answers:
                 break
@@ -254,7 +255,7 @@ class VisibilityPlanner:
             np.concatenate([np.zeros(0, dtype=np.int32), *cells]),
         ), made
 
-    def _round(self, budget: int, team: Team) -> tuple[int, list[tuple[Any, ...]]]:
+    def _round(self, budget: int, team: Team, answer_work: int) -> tuple[int, list[tuple[Any, ...]]]:
         """Hand out requests, let every slot with work use its share, return the expansions made and what ended."""
         count = len(self._is_active)
         active = np.flatnonzero(self._is_active)
@@ -279,8 +280,8 @@ class VisibilityPlanner:
         status, piece, cost = np.zeros(len(requests), dtype=np.uint8), np.zeros(len(requests), dtype=np.int32), np.zeros(len(requests))
         where, size = np.zeros(len(requests), dtype=np.int64), np.zeros(len(requests), dtype=np.int64)
         team.run(
-            serve_visibility_slots, count, self._slots, self.terrain, self.parameters.greed, jobs, job_count, job_next, self._is_active, grant, used,
-            requests, status, piece, cost, where, size, self._out, fill, self._scratches, at_least=1,
+            serve_visibility_slots, count, self._slots, self.terrain, self.parameters.pull, answer_work, jobs, job_count, job_next, self._is_active, grant,
+            used, requests, status, piece, cost, where, size, self._out, fill, self._scratches, at_least=1,
         )  # fmt: skip
         begun = np.zeros(len(requests), dtype=bool)
         ended = []

@@ -33,7 +33,7 @@ from crowdsim.navigation.visibility.weights import Weights, extra_cost
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, START_POLYGON, BEST_NODE, BEST_PIECE, TESTS, IS_TIGHT = range(10)
 HEADER_SIZE = 10
 # Real numbers of a slot.
-START_X, START_Y, RADIUS, BEST_TOTAL, GREED, BEST_X, BEST_Y = range(7)
+START_X, START_Y, RADIUS, BEST_TOTAL, PULL, BEST_X, BEST_Y = range(7)
 MEASURE_SIZE = 7
 
 NO_NODE, FROM_START = np.int64(-1), np.int64(-2)  # BEST_NODE where no way is known, and where the way to the goal is straight.
@@ -161,7 +161,7 @@ def _reach(slots, slot, terrain, node, cost, ex, ey, parent):
         slots.place[slot, node] = NOT_IN_HEAP
     slots.cost[slot, node] = cost
     slots.parent[slot, node] = parent
-    slots.bound[slot, node] = cost + slots.measure[slot, GREED] * _to_box(terrain.links, header[slot, GOAL], ex, ey)
+    slots.bound[slot, node] = cost + slots.measure[slot, PULL] * _to_box(terrain.links, header[slot, GOAL], ex, ey)
     _queue(slots, slot, node)
 
 
@@ -177,7 +177,7 @@ def _queue(slots, slot, node):
 
 
 @lean_kernel
-def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, greed, scratch):
+def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, pull, scratch):
     """Set a slot up to look for a way to a goal, and link the start (S0 section 4.3).
 
     Parameters
@@ -190,7 +190,7 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, g
     x, y : float, m
     polygon : int
         Where the start is.
-    greed : float
+    pull : float
         Weight of the heuristic: 1 finds cheapest ways, 0 looks everywhere, a larger one looks at less and ways cost at most that many times as much.
     scratch : Scratch
     """
@@ -201,7 +201,7 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, g
     header[slot, GOAL], header[slot, START_POLYGON] = goal, polygon
     header[slot, BEST_NODE], header[slot, BEST_PIECE] = NO_NODE, -1
     measure[slot, START_X], measure[slot, START_Y], measure[slot, RADIUS] = x, y, radius
-    measure[slot, BEST_TOTAL], measure[slot, GREED] = np.inf, greed
+    measure[slot, BEST_TOTAL], measure[slot, PULL] = np.inf, pull
     header[slot, IS_TIGHT] = 0
     if wall_distance(terrain.mesh, polygon, x, y, radius, scratch.flood) < radius - TOUCH_M:
         header[slot, IS_TIGHT] = 1

@@ -1,0 +1,19 @@
+"""Long work in steps: a generator that rests after each, so that whoever does it can look at the clock in between."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+Steps = Generator[Any, None, Result]  # what it yields says what was done last, or nothing
+
+
+def at_once(steps: Steps[Result]) -> Result:
+    """Do all steps, and return what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Result = end.value
+            return found

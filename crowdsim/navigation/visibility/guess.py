@@ -1,0 +1,299 @@
+"""Guesses over the edges of the visibility graph while a path is searched for, and joining them with it (S0 sections 3.1 and 3.2).
+
+An agent is linked to the graph where it starts, as a search is; from a corner that it has come to, the edges of the graph lead on. The guess is the edge
+whose unit direction has the greatest dot product with the direction to the goal. All corners that it has come to are ignored; with none left it stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.funnel import tangent
+from crowdsim.navigation.goals import nearest_in_piece
+from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, is_straight_clear
+from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
+from crowdsim.navigation.visibility.tangents import is_between_walls
+
+UNDECIDED, STAY, TO_GOAL = -1, -2, -3  # In place of a node of the graph: nothing chosen yet, all corners visited, straight to the goal.
+REACHED_M = 0.1  # A corner has been come to when the body's rim is this near to it: a step at a walk. Larger turns sooner, and clips the corner.
+
+
+@inlined_kernel
+def _disc_of(terrain, node, radius):
+    """Return a node as a disc (x, y, side)."""
+    position = terrain.graph.corners.position
+    return position[node // 2, 0], position[node // 2, 1], radius if node % 2 == 0 else -radius
+
+
+@lean_kernel
+def is_link(terrain, x, y, polygon, node, radius, scratch):
+    """Return whether a body at (x, y) can go straight to a node of the graph (S0 section 4.3)."""
+    corners = terrain.graph.corners
+    bx, by, side = _disc_of(terrain, node, radius)
+    ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
+    sign = 1.0 if node % 2 == 0 else -1.0
+    if (bx == x and by == y) or not is_between_walls(corners, node // 2, sign * uy, -sign * ux):
+        return False
+    count, first, _last = trace_sight(terrain.mesh, corners, NOWHERE, polygon, x, y, node // 2, NOWHERE, bx, by, scratch.crossed)
+    if count < 0:
+        return False
+    is_clear, _ = is_straight_clear(
+        terrain.mesh, scratch.crossed, count, first, x, y, bx + side * uy, by - side * ux, radius, IS_GIVEN, IS_CORNER, scratch.flood
+    )
+    return is_clear
+
+
+@lean_kernel
+def is_edge(terrain, edge, source, radius, scratch):
+    """Return whether a body can go along an edge of the graph from the node that it leaves."""
+    graph, node = terrain.graph, np.int64(terrain.graph.edge_target[edge])
+    if radius < graph.edge_low[edge] or radius > graph.edge_high[edge]:
+        return False
+    if radius <= graph.edge_clear[edge]:
+        return True
+    ax, ay, a_side = _disc_of(terrain, source, radius)
+    bx, by, b_side = _disc_of(terrain, node, radius)
+    count, first, _last = trace_sight(terrain.mesh, graph.corners, source // 2, NOWHERE, ax, ay, node // 2, NOWHERE, bx, by, scratch.crossed)
+    if count < 0:
+        return False
+    ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
+    is_clear, _ = is_straight_clear(
+        terrain.mesh, scratch.crossed, count, first, ax + a_side * uy, ay - a_side * ux, bx + b_side * uy, by - b_side * ux, radius, IS_CORNER, IS_CORNER,
+        scratch.flood,
+    )  # fmt: skip
+    return is_clear
+
+
+@lean_kernel
+def is_way_to_goal(terrain, x, y, polygon, corner, side, piece, tx, ty, radius, scratch):
+    """Return whether a body can go straight to a point of a goal, from (x, y), or from beside a corner unless that is NOWHERE."""
+    goal_polygon = np.int64(terrain.goals.piece_polygon[piece])
+    count, first, _last = trace_sight(terrain.mesh, terrain.graph.corners, corner, polygon, x, y, NOWHERE, goal_polygon, tx, ty, scratch.crossed)
+    if count < 0:
+        return False
+    fx, fy = x, y
+    if corner >= 0:
+        ux, uy, _ = tangent(x, y, side, tx, ty, 0.0)
+        fx, fy = x + side * uy, y - side * ux
+    is_clear, _ = is_straight_clear(terrain.mesh, scratch.crossed, count, first, fx, fy, tx, ty, radius, corner < 0, IS_GIVEN, scratch.flood)
+    return is_clear
+
+
+@lean_kernel
+def _was_visited(visited, count, corner):
+    for k in range(count):
+        if visited[k] == corner:
+            return True
+    return False
+
+
+@lean_kernel
+def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratch):
+    """Choose where a body goes on a guess.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    goal : int
+    radius : float, m
+    x, y : float, m
+    polygon : int
+        Where it is.
+    at : int
+        The corner that it has come to, whose edges lead on; NOWHERE where it is linked like a start.
+    visited : (k,) int32
+        Corners that it has come to: ``visited[:count]``.
+    count : int
+    scratch : Scratch
+
+    Returns
+    -------
+    int
+        Node of the graph; TO_GOAL where the goal is in straight reach, STAY where every corner was visited. Of equals the lowest node.
+
+    Notes
+    -----
+    Twin: `tests/reference/corner_guess.py`.
+    """
+    graph, goals = terrain.graph, terrain.goals
+    gx, gy, least = 0.0, 0.0, np.inf
+    target: Any = np.int64(STAY)
+    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+        dx, dy = goals.pole[piece, 0] - x, goals.pole[piece, 1] - y
+        if np.hypot(dx, dy) < least:
+            least, gx, gy = np.hypot(dx, dy), dx, dy
+        tx, ty = nearest_in_piece(goals, piece, x, y)
+        if is_way_to_goal(terrain, x, y, polygon, NOWHERE, 0.0, np.int64(piece), tx, ty, radius, scratch):
+            return TO_GOAL
+    best = -np.inf
+    if at >= 0:
+        for source in range(2 * at, 2 * at + 2):
+            ax, ay, a_side = _disc_of(terrain, source, radius)
+            for edge in range(graph.edge_start[source], graph.edge_start[source + 1]):
+                node = np.int64(graph.edge_target[edge])
+                bx, by, b_side = _disc_of(terrain, node, radius)
+                ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
+                score = ux * gx + uy * gy
+                if score < best or (score == best and node >= target) or _was_visited(visited, count, node // 2):
+                    continue
+                if is_edge(terrain, edge, source, radius, scratch):
+                    best, target = score, node
+        return target
+    for place in range(graph.pvs_start[polygon], graph.pvs_start[polygon + 1]):
+        corner = np.int64(graph.pvs[place])
+        if _was_visited(visited, count, corner):
+            continue
+        for end in range(2 * corner, 2 * corner + 2):
+            bx, by, side = _disc_of(terrain, end, radius)
+            ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
+            score = ux * gx + uy * gy
+            if (score > best or (score == best and end < target)) and is_link(terrain, x, y, polygon, end, radius, scratch):
+                best, target = score, end
+    return target
+
+
+@lean_kernel
+def guess_over_corners(terrain, goal, radius, speed, tick_s, position, polygon, target, at, visited, count, out_velocity, out_aim, scratch):
+    """Lead bodies on guesses: note the corners that they have come to, choose the next, and set preferred velocities.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    goal : (k,) int32
+    radius, speed : (k,) float64, m and m/s
+    tick_s : float, s
+    position : (k, 2) float64, m
+    polygon : (k,) int64
+    target, at : (k,) int64
+        Where each goes and the corner that it came to last, see `next_corner`; changed in place.
+    visited : (k, m) int32
+        Corners that each has come to, with a free place; the next is added.
+    count : (k,) int64
+        How many they are.
+    out_velocity : (k, 2) float64, m/s
+    out_aim : (k, 2) float64, m
+    scratch : Scratch
+    """
+    mesh, corners = terrain.mesh, terrain.graph.corners
+    for row in range(goal.size):
+        x, y, r, here = position[row, 0], position[row, 1], radius[row], polygon[row]
+        node = target[row]
+        if node >= 0:
+            corner = node // 2
+            cx, cy = corners.position[corner, 0], corners.position[corner, 1]
+            if np.hypot(cx - x, cy - y) <= r + REACHED_M:
+                visited[row, count[row]] = corner
+                count[row] += 1
+                at[row], node = corner, UNDECIDED
+            elif trace_sight(mesh, corners, NOWHERE, here, x, y, corner, NOWHERE, cx, cy, scratch.crossed)[0] < 0:
+                at[row], node = NOWHERE, UNDECIDED  # pushed off: linked anew from here
+        if node == UNDECIDED or node == TO_GOAL:
+            node = next_corner(terrain, goal[row], r, x, y, here, at[row], visited[row], count[row], scratch)
+        if node == TO_GOAL:
+            at[row] = NOWHERE
+        target[row] = node
+        out_velocity[row, 0], out_velocity[row, 1], out_aim[row, 0], out_aim[row, 1] = 0.0, 0.0, x, y
+        if node == STAY:
+            continue
+        if node >= 0:
+            cx, cy, side = _disc_of(terrain, node, r)
+            ux, uy, reach = tangent(x, y, 0.0, cx, cy, side)
+        else:
+            ux, uy, reach = _to_nearest(terrain.goals, goal[row], x, y)
+        pace = min(speed[row], reach / tick_s) if node < 0 else speed[row]
+        out_velocity[row, 0], out_velocity[row, 1] = pace * ux, pace * uy
+        out_aim[row, 0], out_aim[row, 1] = x + reach * ux, y + reach * uy
+
+
+@lean_kernel
+def _to_nearest(goals, goal, x, y):
+    """Return the unit direction and the distance (m) to the nearest point of a goal."""
+    ux, uy, least = 0.0, 0.0, np.inf
+    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+        tx, ty = nearest_in_piece(goals, piece, x, y)
+        apart = np.hypot(tx - x, ty - y)
+        if apart < least:
+            least = apart
+            ux, uy = ((tx - x) / apart, (ty - y) / apart) if apart > 0.0 else (0.0, 0.0)
+    return ux, uy, least
+
+
+@lean_kernel
+def _goes_over(terrain, x, y, polygon, corner, onward, radius, scratch):
+    """Return whether a body can go from (x, y), or from a corner unless that is NOWHERE, to another corner."""
+    graph = terrain.graph
+    if corner < 0:
+        return is_link(terrain, x, y, polygon, 2 * onward, radius, scratch) or is_link(terrain, x, y, polygon, 2 * onward + 1, radius, scratch)
+    for source in range(2 * corner, 2 * corner + 2):
+        for edge in range(graph.edge_start[source], graph.edge_start[source + 1]):
+            if graph.edge_target[edge] // 2 == onward and is_edge(terrain, edge, source, radius, scratch):
+                return True
+    return False
+
+
+@lean_kernel
+def join_over_corners(terrain, x, y, polygon, visited, guessed, found, length, piece, tx, ty, radius, chain, scratch):
+    """Join what was guessed over corners with the way that was found (S0 section 3.2, steps 1 to 7).
+
+    The guess is walked back from where the body is. At the first vertex that is on the found way, or that has an edge to one of its vertices which is wide
+    enough for the body, it goes over; of several, to the one that is nearest to the goal.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    x, y : float, m
+    polygon : int
+        Where the body is: the newest vertex of the guess.
+    visited : (k,) int32
+        Corners that it has come to, ``visited[:guessed]``, in their order.
+    guessed : int
+    found : (m,) int32
+        Corners of the found way, ``found[:length]``, from where the search began on.
+    length : int
+    piece : int
+    tx, ty : float, m
+        Where the found way ends, in this piece of the goal.
+    radius : float, m
+    chain : (k + m,) int32
+        Receives the corners of the joined way, the one next to the goal first.
+    scratch : Scratch
+
+    Returns
+    -------
+    int
+        How many they are; -1 if the guess meets the way nowhere but where the search began.
+
+    Notes
+    -----
+    Twin: `tests/reference/corner_guess.py`.
+    """
+    position = terrain.graph.corners.position
+    for back in range(guessed + 1):  # vertices of the guess that are walked back to
+        corner = np.int64(visited[guessed - back]) if back > 0 else NOWHERE
+        ax, ay = (position[corner, 0], position[corner, 1]) if corner >= 0 else (x, y)
+        joins = -1  # corners of the found way that are behind
+        for kept in range(length, -1, -1):
+            if kept == length:
+                is_met = is_way_to_goal(terrain, ax, ay, polygon, corner, radius, piece, tx, ty, radius, scratch)
+                is_met = is_met or (corner >= 0 and is_way_to_goal(terrain, ax, ay, polygon, corner, -radius, piece, tx, ty, radius, scratch))
+            else:
+                is_met = corner == found[kept] or _goes_over(terrain, ax, ay, polygon, corner, np.int64(found[kept]), radius, scratch)
+            if is_met:
+                joins = kept
+                break
+        if joins < 0:
+            continue
+        count = 0
+        for k in range(length - 1, joins - 1, -1):
+            if k == joins and corner == found[k]:
+                continue  # the vertex itself, which the walk back ends with
+            chain[count] = found[k]
+            count += 1
+        for k in range(guessed - back, guessed):
+            chain[count] = visited[k]
+            count += 1
+        return count
+    return -1

@@ -1,0 +1,157 @@
+"""The heuristic of A* and its weight, by choice for every planner that can have one (S0 section 3)."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crowdsim.errors import ScenarioError
+from crowdsim.navigation.aim import AimParameters
+from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.grid.search import OCTILE_PULL
+from crowdsim.navigation.grid.search import PULL as CELL_PULL
+from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
+from crowdsim.navigation.search import BEST_TOTAL, EXPANSIONS, FOUND, PULL
+from crowdsim.threads import Team
+from tests.crowds import BUSY, digests, simulation
+from tests.navigation.grid.worlds import OneWay, random_grid
+from tests.navigation.test_planner import ALL, crowd, take
+from tests.navigation.worlds import OnePlanner
+
+
+def searched(scene, pull):
+    """Return (costs, corridors, expansions) of searches of their own, with a weight of the straight line."""
+    one, costs, cells, before = OnePlanner(scene.mesh), [], [], 0
+    one.slots.measure[:, PULL] = pull
+    for row in range(len(scene.entity)):
+        status = one.search(scene.position[row], scene.goals, scene.radius[row], goal=scene.goal[row])
+        costs.append(float(one.slots.measure[0, BEST_TOTAL]) if status == FOUND else np.inf)
+        cells.append(tuple(one.corridor()[0].tolist()) if status == FOUND else ())
+        before = int(one.slots.header[0, EXPANSIONS])
+    return np.array(costs), cells, before
+
+
+def expansions_of(scene, pull):
+    """Return the expansions of all searches of their own."""
+    planner = MeshPlanner(scene.mesh, scene.goals, PlannerParameters(share_searches=False), aim=aim(pull))
+    scene.submit(planner, slice(None))
+    return planner.advance(ALL, Team(1))[1]
+
+
+def aim(pull):
+    """Return the parameters of a weight; 0 is no heuristic."""
+    return AimParameters(weight=pull) if pull else AimParameters(heuristic="zero")
+
+
+@pytest.mark.parametrize("name", ["random", "rooms", "pillars"])
+def test_on_a_mesh_a_weight_looks_at_less_and_ways_cost_at_most_that_many_times_as_much(name):
+    scene = crowd(name, 60)
+    best, corridors, _ = searched(scene, 1.0)
+    for weight in (1.2, 2.0, 10.0):
+        costs, _, _ = searched(scene, weight)
+        assert np.array_equal(np.isfinite(costs), np.isfinite(best))
+        there = np.isfinite(best)
+        assert (costs[there] >= best[there] * (1.0 - 1e-12)).all() and (costs[there] <= weight * best[there] * (1.0 + 1e-12)).all()
+        assert expansions_of(scene, weight) < expansions_of(scene, 1.0)
+    blind, same, _ = searched(scene, 0.0)
+    assert np.array_equal(blind, best) and same == corridors
+    assert expansions_of(scene, 0.0) > expansions_of(scene, 1.0)
+
+
+def test_trees_that_are_shared_are_the_best_whatever_the_weight():
+    scene = crowd("pillars", 80)
+
+    def answers(weight, share):
+        planner, found = MeshPlanner(scene.mesh, scene.goals, PlannerParameters(share_searches=share), aim=aim(weight)), {}
+        scene.submit(planner, slice(None))
+        take(found, planner.advance(ALL, Team(1))[0])
+        return found, planner
+
+    heavy, planner = answers(5.0, True)
+    best, _ = answers(1.0, False)
+    shared = {entity for entity, known in zip(planner._known["entity"].tolist(), planner._known["count"].tolist(), strict=True) if known >= 2}
+    keys = planner.width_class(scene.radius) + 1000 * scene.goal
+    together = [row for row in range(len(keys)) if np.count_nonzero(keys == keys[row]) >= 2]
+    assert shared and len(together) > 60
+    for row in together:
+        assert heavy[int(scene.entity[row])] == best[int(scene.entity[row])]
+    assert answers(5.0, False)[0] != best  # alone, some ways are longer
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=8), pull=st.sampled_from([0.0, 1.2, 3.0]), share=st.booleans(), save=st.booleans())
+def test_with_every_weight_and_slicing_the_ways_are_the_same_to_the_last_bit(slices, pull, share, save):
+    scene, team = crowd("rooms", 30), Team(1)
+
+    def planner():
+        return MeshPlanner(scene.mesh, scene.goals, PlannerParameters(share_searches=share), aim=aim(pull))
+
+    whole, expected = planner(), {}
+    scene.submit(whole, slice(None))
+    take(expected, whole.advance(ALL, team)[0])
+    sliced, answers = planner(), {}
+    scene.submit(sliced, slice(None))
+    for number, budget in enumerate(itertools.cycle(slices)):
+        if not sliced.waiting:
+            break
+        take(answers, sliced.advance(budget, team, counts_answers=number % 2 == 0)[0])
+        if save:
+            saved, sliced = sliced.state(), planner()
+            sliced.restore(saved)
+    assert answers == expected
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_on_a_grid_every_heuristic_finds_ways_as_short_and_a_weight_keeps_its_bound(seed):
+    grid = random_grid(seed, 0.3, 60, 50, cell=0.5, widest_body=0.6)
+    rng = np.random.default_rng(seed)
+    pairs = [(tuple(rng.uniform(0, (30, 25))), tuple(rng.uniform(0, (30, 25)))) for _ in range(40)]
+
+    def searched(pull, octile):
+        one = OneWay(grid)
+        one.slots.measure[:, CELL_PULL], one.slots.measure[:, OCTILE_PULL] = pull, octile
+        found = [one.find(*pair, rings=16) for pair in pairs]
+        return [(way[0], way[1]) for way in found], np.array([way[2] for way in found]), sum(way[3] for way in found)
+
+    ends, best, expansions = searched(1.0, 0.0)
+    blind, octile = searched(0.0, 0.0), searched(0.0, 1.0)
+    for other in (blind, octile):
+        assert other[0] == ends and other[1] == pytest.approx(best, abs=1e-9)
+    assert octile[2] < expansions < blind[2]
+    reaches = np.array([end[0] == "found" for end in ends])
+    assert reaches.sum() > 10
+    for pulls in ((1.5, 0.0), (0.0, 1.5), (4.0, 0.0)):
+        found_ends, costs, fewer = searched(*pulls)
+        assert found_ends == ends
+        assert (costs[reaches] <= sum(pulls) * best[reaches] + 1e-9).all() and (costs[reaches] >= best[reaches] - 1e-9).all()
+        assert fewer < expansions
+
+
+def test_a_scenario_says_how_searches_are_drawn_for_each_planner():
+    for kind, choice in (("mesh", "zero"), ("grid", "octile"), ("visibility", "zero")):
+        navigation = {"kind": kind, "heuristic": choice}
+        if kind == "grid":
+            navigation |= {"cell_size": 0.1, "object_padding": 0.02}
+        with simulation({**BUSY, "navigation": navigation}) as run:
+            assert run.scenario.navigation.values["heuristic"] == choice and run.scenario.navigation.values["weight"] == 1.0
+            digests(run, 3)
+    with simulation({**BUSY, "navigation": {"kind": "mesh", "weight": 3, "share_searches": False}}) as run:
+        assert (run._plan.planner._searches._slots.measure[:, PULL] == 3.0).all()
+    assert WayParameters(heuristic="octile", weight=2.0).pull == 2.0 and AimParameters(heuristic="zero").pull == 0.0
+
+
+@pytest.mark.parametrize(
+    "navigation, message",
+    [
+        ({"kind": "optimal", "weight": 2}, "shortest of all.*Take kind: mesh"),
+        ({"kind": "optimal", "heuristic": "zero"}, "shortest of all.*Take kind: mesh"),
+        ({"kind": "mesh", "weight": 0.5}, r"outside \[1, 100\]"),
+        ({"kind": "mesh", "heuristic": "octile"}, "not one of euclidean, zero"),
+        ({"kind": "grid", "heuristic": "zero", "weight": 2}, "the heuristic is zero"),
+    ],
+)
+def test_what_cannot_be_weighed_is_refused_with_the_way_out(navigation, message):
+    with pytest.raises(ScenarioError, match=f"(?s){message}"):
+        simulation({**BUSY, "navigation": navigation})
