@@ -1,4 +1,4 @@
-"""The picture of a run: the plan with everybody's trail, the exits with their counts, and who was stuck where."""
+"""The picture of a run: the plan with everybody's trail, doors, what moved, the exits with their counts, and who was stuck where."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import shapely
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.pictures.moving import draw_doors, draw_obstacles
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
@@ -45,10 +46,13 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     arrivals = _arrivals(recording)
     rows = _trail_rows(recording, has_floors=bool(geometry.floors))
+    open_at_the_end = _open_areas(recording, [area.available for area in geometry.areas])
     stuck = 0
     for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
+        draw_doors(axes, geometry.areas, open_at_the_end)
+        draw_obstacles(axes, scenario.obstacles, recording.commit.last_tick, layer if geometry.floors else -1)
         _draw_trails(axes, recording, rows if "layer" not in rows else rows[rows["layer"] == layer], named=layer == 0)
         stuck += _draw_stuck(axes, recording, layer if geometry.floors else None)
         if geometry.floors:
@@ -143,6 +147,14 @@ def _arrivals(recording: Recording) -> dict[int, int]:
     events = recording.events()
     counts = events.loc[events["kind"] == "ARRIVAL", "value"].value_counts()
     return dict(zip(counts.index.astype(int).tolist(), counts.tolist(), strict=True))
+
+
+def _open_areas(recording: Recording, available: list[bool]) -> list[bool]:
+    """Return which areas were open at the end."""
+    events = recording.events()
+    for kind, area in events.loc[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]].itertuples(index=False):
+        available[int(area)] = kind == "AREA_OPENED"
+    return available
 
 
 def _trail_rows(recording: Recording, *, has_floors: bool) -> Any:

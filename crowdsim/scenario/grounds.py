@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
+
+import shapely
 
 from crowdsim.navigation.build import MeshBuild
 from crowdsim.navigation.goals import GoalPieces, cut_goals
@@ -11,12 +14,14 @@ from crowdsim.navigation.tile_build import TileMesh
 from crowdsim.navigation.tile_rebuild import TileRebuilder
 from crowdsim.scenario.areas import ground_without
 from crowdsim.scenario.build import Built, goal_shape, mesh_of
+from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
 
 MOST_KEPT = 64  # Grounds that are kept: a door that opens and closes again and again is built twice. Some 0.3 MB each for a plan of a thousand corners.
 
+JOIN_GAP_M = 0.01  # What comes nearer to the line along which two floors meet is not cut out of them.
 MOST_LOOKED_AT = 40_000  # Ticks, of all obstacles together, that are looked through for grounds to build before the first tick: half a second.
 
 
@@ -69,6 +74,53 @@ class Grounds:
             build = mesh_of(self._built.scenario, self._built.agents, closed)
             self._kept[key] = BuiltGround(build, cut_goals(build.mesh, self._goals))
         found = self._kept[key] = self._kept.pop(key)  # the last one used is the last to go
+        while len(self._kept) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
+
+
+class FloorGrounds:
+    """Builds grounds of several floors, from which something is cut out, and keeps the last ones.
+
+    Parameters
+    ----------
+    built : Built
+
+    Notes
+    -----
+    What is cut out has no ground inside. Where it touches the foot or the head of a stair, that floor stays as it is: people go round it on their own.
+    """
+
+    def __init__(self, built: Built) -> None:
+        self._built = built
+        self._goals = [goal_shape(goal) for goal in built.scenario.goals]
+        self._lines = [(layer, shapely.LineString(join.line)) for join in joins_of(built.scenario.geometry.floors) for layer in join.floors]
+        self._kept: dict[tuple[tuple[int, bytes], ...], BuiltGround] = {(): BuiltGround(built.mesh_build, built.world.goals)}
+
+    def with_closed(self, closed: Sequence[tuple[int, Any]]) -> BuiltGround:
+        """Return the ground without some places.
+
+        Parameters
+        ----------
+        closed : sequence of (int, shapely Polygon or MultiPolygon)
+            Number of the floor, and what is cut out of it (m).
+
+        Raises
+        ------
+        ScenarioError
+            If it cannot be meshed.
+        """
+        cut = [(layer, area) for layer, area in closed if all(each != layer or line.distance(area) > JOIN_GAP_M for each, line in self._lines)]
+        key = tuple((layer, area.wkb) for layer, area in cut)
+        if key not in self._kept:
+            scenario = self._built.scenario
+            left = []
+            for number, floor in enumerate(scenario.geometry.floors):
+                mine = [area for layer, area in cut if layer == number]
+                left.append(replace(floor, ground=ground_without(floor.ground, mine, None)[0]) if mine else floor)
+            build = mesh_of(replace(scenario, geometry=replace(scenario.geometry, floors=tuple(left))), self._built.agents)
+            self._kept[key] = BuiltGround(build, cut_goals(build.mesh, self._goals))
+        found = self._kept[key] = self._kept.pop(key)
         while len(self._kept) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]
         return found

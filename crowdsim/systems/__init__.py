@@ -22,6 +22,7 @@ from crowdsim.systems.retire import Retire
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry
+from crowdsim.systems.turn import Turn
 from crowdsim.systems.walk import Walk
 from crowdsim.systems.watch import Watch
 
@@ -42,6 +43,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Integrate,  # tentative positions
     Separate,  # overlapping bodies apart
     Walk,  # onto the mesh, clear of walls
+    Turn,  # which way everybody faces
     Arrive,  # next goal, or arrived
     Watch,  # who is stuck
     Record,  # digests, and a frame if it is time

@@ -9,13 +9,13 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.sides import crosses_line
 from crowdsim.scenario.geometry import ToggledArea
-from crowdsim.scenario.grounds import Grounds, TiledGrounds
+from crowdsim.scenario.grounds import BuiltGround, FloorGrounds, Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
 from crowdsim.systems.tile_changes import change_ground_of_tiles
+from crowdsim.systems.triggers import Triggers
 from crowdsim.threads import Team
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -31,21 +31,23 @@ class Gates(System):
     world : World
     areas : sequence of ToggledArea
     events : sequence of Event
-    grounds : Grounds or TiledGrounds
+    grounds : Grounds, FloorGrounds or TiledGrounds
     standing : callable, optional
         Returns the obstacles that are closed ground in this tick, see `Drive`; by default there are none.
+    triggers : Triggers, optional
+        Needed where events wait for agents that come up to others.
     """
 
     reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
     writes = (
         "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
-        "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish",
+        "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish", "priced_portal",
     )  # fmt: skip
     counts = ("closed_areas",)
 
     def __init__(
-        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds | TiledGrounds,
-        standing: Callable[[], tuple[Closed, ...]] | None = None,
+        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds | FloorGrounds | TiledGrounds,
+        standing: Callable[[], tuple[Closed, ...]] | None = None, triggers: Triggers | None = None,
     ) -> None:  # fmt: skip
         super().__init__(world)
         self._standing = standing
@@ -54,11 +56,8 @@ class Gates(System):
         self._told: tuple[Told, Team] | None = None
         self.available = np.array([area.available for area in areas], dtype=np.bool_)
         self._is_over = np.zeros(len(events), dtype=np.bool_)
-        self._lines = [number for number, event in enumerate(events) if event.line is not None]
-        self._crossed: dict[int, NDArray[np.int64]] = {number: np.zeros(0, dtype=np.int64) for number in self._lines}
+        self._triggers = triggers or Triggers(world, events)
         self._asked = np.full(len(areas), -1, dtype=np.int64)  # by a program: 1 open, 0 close, -1 nothing
-        self._entity = np.zeros(0, dtype=np.int64)
-        self._place = np.zeros((0, 2))
 
     def tell(self, told: Told, team: Team) -> None:
         """Let somebody who keeps searches or grids of the ground know of its changes, after the world stands on another one.
@@ -83,11 +82,11 @@ class Gates(System):
     def process(self, tick: Tick) -> None:
         """Let happen what is due."""
         wanted = self.available.copy()
-        self._count_crossings()
+        self._triggers.look(self._is_over)
         for number, event in enumerate(self.events):
             if self._is_over[number]:
                 continue
-            is_due = tick.number >= event.tick if event.tick >= 0 else len(self._crossed[number]) >= event.count
+            is_due = tick.number >= event.tick if event.tick >= 0 else self._triggers.is_due(number)
             if is_due:
                 self._is_over[number] = True
                 wanted[event.area] = event.opens
@@ -96,7 +95,7 @@ class Gates(System):
         obstacles = self._standing() if self._standing is not None else ()
         if not np.array_equal(wanted, self.available) or _names(obstacles) != _names(self._obstacles):
             self._change(tick.number, wanted, obstacles)
-        self._remember()
+        self._triggers.remember(self._is_over)
         tick.counts["closed_areas"] = self.count_of(~self.available)
 
     def _change(self, tick: int, wanted: NDArray[np.bool_], obstacles: tuple[Closed, ...]) -> None:
@@ -114,8 +113,14 @@ class Gates(System):
             tiles = self.grounds.with_closed(polygons_of(before)), self.grounds.with_closed(shut)
             change_ground_of_tiles(self.world, tick, *tiles, self.grounds.ground(shut), new)
         else:
-            change_ground(self.world, tick, self.grounds.with_closed(polygons_of(what)))
+            change_ground(self.world, tick, self._ground_with(what))
         self._tell_of(tick, GroundChange(what, bool(len(opened)) or has_moved))
+
+    def _ground_with(self, closed: tuple[Closed, ...]) -> BuiltGround:
+        assert not isinstance(self.grounds, TiledGrounds)
+        if isinstance(self.grounds, FloorGrounds):
+            return self.grounds.with_closed([(each.layer, each.area) for each in closed])
+        return self.grounds.with_closed(polygons_of(closed))
 
     def closed_areas(self) -> tuple[Closed, ...]:
         """Return the areas that are closed now."""
@@ -130,45 +135,20 @@ class Gates(System):
         """Return what is closed now: areas, and obstacles that stand."""
         return (*self.closed_areas(), *self._obstacles)
 
-    def _count_crossings(self) -> None:
-        """Note who has gone over the lines of events since the last tick."""
-        waiting = [number for number in self._lines if not self._is_over[number]]
-        if not waiting:
-            return
-        agents = self.world.agents
-        before = np.searchsorted(self._entity, agents.entity)
-        known = np.flatnonzero(np.isin(agents.entity, self._entity))
-        old, new = self._place[before[known]], agents.position[known]
-        for number in waiting:
-            line = self.events[number].line
-            assert line is not None
-            over = agents.entity[known[crosses_line(old, new, np.array(line))]]
-            self._crossed[number] = np.union1d(self._crossed[number], over)
-
-    def _remember(self) -> None:
-        if any(not self._is_over[number] for number in self._lines):
-            self._entity, self._place = self.world.agents.entity.copy(), self.world.agents.position.copy()
-
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is open, what is over, and who has crossed which line."""
-        lengths = np.array([len(self._crossed[number]) for number in self._lines], dtype=np.int64)
-        return {
-            "available": self.available.copy(), "is_over": self._is_over.copy(), "asked": self._asked.copy(), "entity": self._entity.copy(),
-            "place": self._place.copy(), "crossed_lengths": lengths,
-            "crossed": np.concatenate([np.zeros(0, dtype=np.int64), *(self._crossed[number] for number in self._lines)]),
-        }  # fmt: skip
+        """Return what is open, what is over, and who has done what events wait for."""
+        triggers = {f"triggers/{name}": array for name, array in self._triggers.state().items()}
+        return {"available": self.available.copy(), "is_over": self._is_over.copy(), "asked": self._asked.copy(), **triggers}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave, and put the world on the ground that belongs to it."""
         self.available, self._is_over, self._asked = state["available"].copy(), state["is_over"].copy(), state["asked"].copy()
-        self._entity, self._place = state["entity"].copy(), state["place"].copy()
-        parts = np.split(state["crossed"], np.cumsum(state["crossed_lengths"])[:-1]) if len(self._lines) else []
-        self._crossed = {number: part.copy() for number, part in zip(self._lines, parts, strict=True)}
+        self._triggers.restore({name[9:]: array for name, array in state.items() if name.startswith("triggers/")})
         self._obstacles = self._standing() if self._standing is not None else ()
         if len(self.areas) or self._standing is not None:
             what = self.closed()
-            if isinstance(self.grounds, Grounds):  # tiles have been restored with the world
-                stand(self.world, self.grounds.with_closed(polygons_of(what)))
+            if not isinstance(self.grounds, TiledGrounds):  # tiles have been restored with the world
+                stand(self.world, self._ground_with(what))
             self._tell_of(self.world.tick, GroundChange(what, False, is_new=False))
 
 
