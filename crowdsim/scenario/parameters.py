@@ -139,7 +139,10 @@ def _navigation() -> Mapping[str, Owner]:
 
 
 def _bodies() -> Mapping[str, Owner]:
-    own = (("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("replan", "Replan"))
+    own = (
+        ("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("replan", "Replan"),
+        ("priority", "Priority"),
+    )  # fmt: skip
     found = tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)
     return {"bodies": (*found, _imported("crowdsim.avoidance.local_grids", "LocalGridParameters"))}
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.local_grids import LocalGridParameters
 from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
+from crowdsim.bodies.priority import PriorityParameters
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.bodies.turn import TurnParameters
@@ -42,6 +43,7 @@ from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.notice import Notice
 from crowdsim.systems.nudge import Nudge
@@ -159,7 +161,7 @@ class Simulation(Interventions):
             return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
         if kind is Separate:
             return Separate(world, scenario.bodies.parameters(SeparationParameters))
-        if kind in (Notice, Replan, Nudge, GoRound):
+        if kind in (Notice, Replan, Nudge, GiveWay, GoRound):
             return self._make_of_bodies(kind)
         if kind is Turn:
             return Turn(world, scenario.bodies.parameters(TurnParameters))
@@ -197,6 +199,8 @@ class Simulation(Interventions):
         replans = scenario.bodies.parameters(ReplanParameters)
         if kind is GoRound:
             return GoRound(world, scenario.bodies.parameters(LocalGridParameters), replans.replanning)
+        if kind is GiveWay:
+            return GiveWay(world, scenario.bodies.parameters(PriorityParameters), held.held_share)
         if kind is Notice:
             return Notice(world, held, nudges.nudging or replans.replanning)
         if kind is Nudge:

@@ -55,6 +55,8 @@ class GoRound(System):
         stands = np.flatnonzero(standing(agents) | (agents.activity == AgentState.OBSTACLE))
         walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & np.isin(agents.path_status, _HAS_WAY)
         asked = np.flatnonzero(walks)
+        if not len(stands):
+            agents.priced_portal[:] = -1  # nothing is shut where nobody stands
         if not len(stands) or not len(asked):
             return
         aim, outcome = self._ask(tick, asked, stands)

@@ -131,6 +131,7 @@ AGENT_COLUMNS = (
     Column("trail", "float64", "m", "positions of the last ten seconds, one a second, as x, y pairs in a ring", width=20),
     Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside"),
     Column("held_ticks", "int32", "tick", "for how long somebody who stands has held it up"),
+    Column("waited_ticks", "int32", "tick", "for how long others have let it get on by little, less what it has got on since"),
     Column("is_yielding", "uint8", "", "1 while an agent that stands steps aside"),
     Column("yield_target", "float64", "m", "where that step ends", width=2),
     Column("yield_tick", "int64", "tick", "when it began; -1 is never", fill=-1),
