@@ -23,9 +23,10 @@ def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool
         for part in shapely.get_parts(area.area):
             inside = "none" if is_open else colour + "66"
             axes.fill(*part.exterior.xy, facecolor=inside, edgecolor=colour, linewidth=1.2, hatch=None if is_open else "////", zorder=3.5)
-        place = area.area.representative_point()
+        left, bottom, right, top = area.area.bounds
         label = area.name if is_open else f"{area.name} (closed)"
-        axes.annotate(label, (place.x, place.y), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=7, color=colour, zorder=5)
+        beside = (right, 0.5 * (bottom + top)) if top - bottom > right - left else (left, top)  # where the door itself is not
+        axes.annotate(label, beside, xytext=(3, 2), textcoords="offset points", va="bottom", fontsize=7, color=colour, zorder=5)
 
 
 def draw_obstacles(axes: Any, obstacles: Sequence[Obstacle], last_tick: int, layer: int) -> None:

@@ -74,6 +74,21 @@ def test_a_cart_points_along_its_path_and_stands_across_the_door_as_it_came(navi
         assert run.scenario.obstacles[0].direction(400) == pytest.approx((0.0, 1.0))
 
 
+@pytest.mark.parametrize("size", [(2.0, 1.0), (1.2, 0.6), (3.0, 0.4)])
+def test_people_pass_a_cart_by_less_than_a_hand(size):
+    """Its discs stick out of it by 12 cm at most: 7 to 9 cm are measured along its sides."""
+    x, y = size[0] / 2.0, size[1] / 2.0
+    outline = [[-x, -y], [x, -y], [x, y], [-x, y]]
+    walker = {"position": [-6, y + 0.1], "goals": [{"point": [6, y + 0.1], "arrive_within": 0.3}], "radius": 0.2}
+    cart = {"name": "cart", "shape": {"polygon": outline}, "path": [[0, 0]], "stands_after": 1000}
+    with simulation(room([walker]) | {"obstacles": [cart]}) as run:
+        gap = np.inf
+        while not run.why_over():
+            run.step()
+            gap = min([gap, *(shapely.Polygon(outline).distance(shapely.points(run.agents.position)) - 0.2).tolist()])
+        assert -0.005 < gap < 0.12 and run.why_over() == "all arrived"
+
+
 def test_turning_is_kept_in_the_canonical_text_and_in_a_saved_state():
     obstacles = [
         {"name": "bar", "shape": BAR, "path": [[-3, 0]], "turns": -0.5},
