@@ -36,6 +36,15 @@ class LocalGridParameters:
         0.15, "m", low=0.02, high=2.0, source="ours",
         why="width of a cell: less than the radius of a body, so that gaps that it fits through are found; larger looks farther and misses narrow ones",
     )  # fmt: skip
+    local_grid_price: float = param(
+        20.0, "m", low=0.0, high=1e6, source="ours",
+        why="what searches on a mesh add to a way through a portal at which the agent's grid found no way, with replanning: longer ways round are not taken; "
+        "larger goes farther round, 0 finds the same way again",
+    )  # fmt: skip
+    local_grid_memory: float = param(
+        20.0, "s", low=0.0, high=1e6, source="ours",
+        why="for how long an agent remembers that, once it has turned away and cannot see it any more; larger comes back later, smaller walks to and fro",
+    )  # fmt: skip
 
 
 @lean_kernel

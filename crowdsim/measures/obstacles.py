@@ -23,8 +23,8 @@ def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFram
     Returns
     -------
     DataFrame
-        frame, obstacle (index by name), name, x, y (m), is_closed (whether ways were looked for round it); ascending by frame. Frames in which an obstacle was
-        not there have no row of it.
+        frame, obstacle (index by name), name, x, y (m), direction_x, direction_y (unit vector where its x axis points), is_closed (whether ways were looked
+        for round it); ascending by frame. Frames in which an obstacle was not there have no row of it.
     """
     import pandas as pd
 
@@ -32,6 +32,7 @@ def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFram
     for frame, tick in zip(frames["frame"].tolist(), frames["tick"].tolist(), strict=True):
         for index, obstacle in enumerate(scenario.obstacles):
             if obstacle.is_there(tick):
-                x, y = obstacle.place(tick)
-                rows.append({"frame": frame, "obstacle": index, "name": obstacle.name, "x": x, "y": y, "is_closed": obstacle.is_closed(tick)})
-    return pd.DataFrame(rows, columns=["frame", "obstacle", "name", "x", "y", "is_closed"])
+                (x, y), along = obstacle.place(tick), obstacle.direction(tick)
+                row = {"frame": frame, "obstacle": index, "name": obstacle.name, "x": x, "y": y, "direction_x": along[0], "direction_y": along[1]}
+                rows.append({**row, "is_closed": obstacle.is_closed(tick)})
+    return pd.DataFrame(rows, columns=["frame", "obstacle", "name", "x", "y", "direction_x", "direction_y", "is_closed"])

@@ -23,10 +23,11 @@ LEAST_GRANT = 500  # Expansions that a slot gets in a round, some 0.1 ms: with f
 IN_LINE = -1  # Slot of a request that no slot has taken yet.
 NO_TREE = -1
 
-# `key` names the tree that a request can share, `shares` whether it does; `width` is then that of the body that asked for the same tree first.
+# `key` names the tree that a request can share, `shares` whether it does; `width` is then that of the body that asked for the same tree first. `price` (m) is
+# what each of the portals `priced_...` costs besides its way; -1 is none, and those that are there come first.
 REQUEST = np.dtype([
     ("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygon", "i4"), ("x", "f8"), ("y", "f8"), ("width", "f8"), ("key", "i8"), ("tick", "i8"),
-    ("shares", "i8"),
+    ("shares", "i8"), ("price", "f8"), ("priced_0", "i4"), ("priced_1", "i4"), ("priced_2", "i4"), ("priced_3", "i4"),
 ])  # fmt: skip
 
 

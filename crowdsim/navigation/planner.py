@@ -21,6 +21,7 @@ from crowdsim.navigation.desk import REQUEST, Desk, Ended, pieces
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
+from crowdsim.navigation.search import MOST_PRICED
 from crowdsim.navigation.slot_searches import SEARCHES, MiddleSearches
 from crowdsim.threads import Team
 from crowdsim.tunable import param
@@ -75,6 +76,8 @@ class MeshPlanner:
     ----------
     widths : (k,) float64, m
         Every width at which what a body can pass changes, ascending.
+    prices : bool
+        Whether it heeds prices on portals.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class MeshPlanner:
         shared = int(min(SHARED_SLOTS, max(2, fitting - self._own))) if self.parameters.share_searches else 0
         count = self._own + shared
         self._searches = SEARCHES[kind](mesh, goals, count)
+        self.prices = isinstance(self._searches, MiddleSearches)
         if isinstance(self._searches, MiddleSearches):
             self._searches.price(costs, (aim or AimParameters()).pull)
         cells = max(1 << 14, mesh.edge_count)
@@ -117,6 +121,8 @@ class MeshPlanner:
         polygon: NDArray[np.int64],
         goal: NDArray[np.int32],
         radius: NDArray[np.float64],
+        priced: NDArray[np.int32] | None = None,
+        price: float = 0.0,
     ) -> None:
         """Ask for ways; whoever asks again withdraws what it asked before.
 
@@ -129,6 +135,9 @@ class MeshPlanner:
         polygon : (k,) int64
         goal : (k,) int32
         radius : (k,) float64, m
+        priced : (k, 4) int32, optional
+            Half-edges of portals that cost `price` besides, on either side; -1 is none, and comes last. Only planners that say so (`prices`) heed them.
+        price : float, m
         """
         self.drop(entity)
         fresh = np.zeros(len(entity), dtype=REQUEST)
@@ -137,8 +146,14 @@ class MeshPlanner:
         fresh["entity"], fresh["goal"], fresh["polygon"], fresh["tick"] = entity, goal, polygon, tick
         fresh["x"], fresh["y"], fresh["width"] = position[:, 0], position[:, 1], 2.0 * radius
         fresh["key"] = (np.asarray(goal, dtype=np.int64) << 42) | (self._searches.radius_step(radius) << 32) | self.width_class(radius)
-        if self.parameters.share_searches:
-            self._note(fresh)
+        for place in range(MOST_PRICED):
+            fresh[f"priced_{place}"] = -1 if priced is None or not self.prices else priced[:, place]
+        fresh["price"] = price
+        shares = np.flatnonzero(fresh["priced_0"] < 0)
+        if self.parameters.share_searches and len(shares):
+            noted = fresh[shares]
+            self._note(noted)
+            fresh[shares] = noted
         self._desk.submit(fresh)
 
     def _note(self, fresh: NDArray[Any]) -> None:

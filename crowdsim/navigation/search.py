@@ -32,8 +32,10 @@ PENDING, FOUND, UNREACHABLE, OUT_OF_NODES = 1, 2, 6, 7
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, COSTS = range(10)
 HEADER_SIZE = 10
 # Real numbers of a slot.
-START_X, START_Y, WIDTH, BEST_TOTAL, FASTEST, PULL = range(6)
-MEASURE_SIZE = 6
+START_X, START_Y, WIDTH, BEST_TOTAL, FASTEST, PULL, PRICE = range(7)
+MEASURE_SIZE = 7
+
+MOST_PRICED = 4  # Portals on which a request can put a price: an agent that found one shut after the other remembers the last ones.
 
 NOT_IN_HEAP = -1
 
@@ -45,8 +47,8 @@ class SearchSlots(NamedTuple):
     ----------
     header : (s, 10) int64
         STATUS .. COSTS above. BEST_NODE is a half-edge of the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon.
-    measure : (s, 6) float64
-        START_X .. PULL above; the last is the weight of the straight-line heuristic, 0 for none.
+    measure : (s, 7) float64
+        START_X .. PRICE above; PULL is the weight of the straight-line heuristic, 0 for none, and PRICE what each of the priced portals costs besides (m).
     cost : (s, ne) float64, m
     parent : (s, ne) int32
         Next portal towards the goal, or ``-2 - piece`` at the goal.
@@ -58,6 +60,8 @@ class SearchSlots(NamedTuple):
         Where a node is in the heap; NOT_IN_HEAP once it was expanded.
     bound : (s, ne) float64, m
         Key of an open node.
+    priced : (s, 4) int32
+        Half-edges of portals with a price, on either side; -1 is none.
     """
 
     header: NDArray[np.int64]
@@ -68,6 +72,7 @@ class SearchSlots(NamedTuple):
     heap: NDArray[np.int32]
     place: NDArray[np.int32]
     bound: NDArray[np.float64]
+    priced: NDArray[np.int32]
 
 
 def make_slots(slots: int, edges: int, costs: int = PLAN_LENGTH, fastest: float = 1.0) -> SearchSlots:
@@ -81,6 +86,7 @@ def make_slots(slots: int, edges: int, costs: int = PLAN_LENGTH, fastest: float 
         np.zeros((slots, edges), dtype=np.int32),
         np.zeros((slots, edges), dtype=np.int32),
         np.zeros((slots, edges)),
+        np.full((slots, MOST_PRICED), -1, dtype=np.int32),
     )
     made.header[:, COSTS], made.measure[:, FASTEST], made.measure[:, PULL] = costs, fastest, 1.0
     return made
@@ -170,10 +176,29 @@ def _reach(slots, slot, mesh, node, cost, parent):
 
 
 @inlined_kernel
+def _price_of(slots, slot, edge, twin):
+    """Return what going over a portal costs besides its way (m)."""
+    for place in range(MOST_PRICED):
+        priced = slots.priced[slot, place]
+        if priced >= 0 and (priced == edge or priced == twin):
+            return slots.measure[slot, PRICE]
+    return 0.0
+
+
+@lean_kernel
+def set_prices(slots, slot, request):
+    """Put the prices of a request on portals, for the search that is about to begin in a slot; shared searches know of none."""
+    slots.priced[slot, 0], slots.priced[slot, 1] = request["priced_0"], request["priced_1"]
+    slots.priced[slot, 2], slots.priced[slot, 3] = request["priced_2"], request["priced_3"]
+    slots.measure[slot, PRICE] = request["price"]
+
+
+@inlined_kernel
 def _seed(slots, slot, mesh, goals):
     """Start from all pieces of the goal in which the body fits."""
     goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
     costs, fastest = slots.header[slot, COSTS], slots.measure[slot, FASTEST]
+    has_prices = slots.priced[slot, 0] >= 0
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         if 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
             continue
@@ -185,7 +210,8 @@ def _seed(slots, slot, mesh, goals):
                 continue
             mx, my = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
             tx, ty = nearest_in_piece(goals, piece, mx, my)
-            _reach(slots, slot, mesh, twin, step_cost(mesh, costs, fastest, polygon, tx - mx, ty - my), -2 - piece)
+            cost = step_cost(mesh, costs, fastest, polygon, tx - mx, ty - my)
+            _reach(slots, slot, mesh, twin, cost + _price_of(slots, slot, edge, twin) if has_prices else cost, -2 - piece)
 
 
 @lean_kernel
@@ -293,6 +319,7 @@ def advance_search(slots, slot, mesh, grant):
     """
     header, measure = slots.header, slots.measure
     width, costs, fastest = measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
+    has_prices = slots.priced[slot, 0] >= 0
     used = 0
     while header[slot, STATUS] == PENDING:
         best = measure[slot, BEST_TOTAL]
@@ -315,6 +342,8 @@ def advance_search(slots, slot, mesh, grant):
             if twin < 0 or edge == node or mesh.edge_width[edge] < width or mesh.pair_width[pairs + (edge - first) * (last - first)] < width:
                 continue
             step = step_cost(mesh, costs, fastest, polygon, mx - mesh.portal_point[edge, 0], my - mesh.portal_point[edge, 1])
+            if has_prices:
+                step += _price_of(slots, slot, edge, twin)
             _reach(slots, slot, mesh, twin, slots.cost[slot, node] + step, node)
         if polygon == header[slot, START_POLYGON]:
             _consider(slots, slot, mesh, node)

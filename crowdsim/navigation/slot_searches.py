@@ -31,6 +31,7 @@ from crowdsim.navigation.search import (
     copy_corridor,
     corridor_size,
     make_slots,
+    set_prices,
 )
 from crowdsim.navigation.slopes import SURFACE_LENGTH, TRAVEL_TIME
 from crowdsim.threads import Team
@@ -124,6 +125,7 @@ def serve_slots(
             if is_active[slot] == 0:
                 request = requests[job]
                 is_shared = 1 if slot >= own_slots else 0
+                set_prices(slots, slot, request)
                 begin_search(
                     slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
                 )

@@ -1,4 +1,4 @@
-"""The picture of a scenario before it runs: ground, terrain, goals and starts, and on demand mesh, portals, widths, points of visibility and ways."""
+"""The picture of a scenario before it runs: ground, terrain, doors, what moves, goals and starts, and what --show names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.pictures.moving import draw_doors, draw_obstacles
 from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
 from crowdsim.pictures.visibility import draw_visibility
 
@@ -61,6 +62,8 @@ def draw_plan(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), rad
     for number, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
         _draw_areas(axes, built, number)
+        draw_doors(axes, geometry.areas, [area.available for area in geometry.areas])
+        draw_obstacles(axes, scenario.obstacles, scenario.stop.ticks, number if geometry.floors else -1)
         draw_goals(axes, [goal if goal.layer in (-1, number) else None for goal in scenario.goals], {})
         edges = np.flatnonzero(mesh.polygon_layer[mesh.edge_polygon] == number)
         if "mesh" in layers:

@@ -1,4 +1,4 @@
-"""The picture of a run: the plan with everybody's trail, the exits with their counts, and who was stuck where."""
+"""The picture of a run: the plan with everybody's trail, doors, what moved, the exits with their counts, and who was stuck where."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import shapely
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.pictures.moving import draw_doors, draw_obstacles
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
@@ -21,7 +22,7 @@ GROUND, WALL, EXIT, STUCK, START = "#f7f7f5", "#333333", "#2a9d5c", "#d62828", "
 
 
 def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: int = 130) -> None:
-    """Draw a recording and write it as a picture.
+    """Draw a recording and write it as a picture; obstacles that a program sent elsewhere are not on it.
 
     Parameters
     ----------
@@ -45,10 +46,16 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     arrivals = _arrivals(recording)
     rows = _trail_rows(recording, has_floors=bool(geometry.floors))
+    events = recording.events()
+    sent = set(events.loc[events["kind"] == "OBSTACLE_SENT", "value"].tolist())  # by a program: where they were is not said by their timetables
+    moving = [obstacle for number, obstacle in enumerate(scenario.obstacles) if number not in sent]
+    open_at_the_end = _open_areas(recording, [area.available for area in geometry.areas])
     stuck = 0
     for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
+        draw_doors(axes, geometry.areas, open_at_the_end)
+        draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
         _draw_trails(axes, recording, rows if "layer" not in rows else rows[rows["layer"] == layer], named=layer == 0)
         stuck += _draw_stuck(axes, recording, layer if geometry.floors else None)
         if geometry.floors:
@@ -143,6 +150,14 @@ def _arrivals(recording: Recording) -> dict[int, int]:
     events = recording.events()
     counts = events.loc[events["kind"] == "ARRIVAL", "value"].value_counts()
     return dict(zip(counts.index.astype(int).tolist(), counts.tolist(), strict=True))
+
+
+def _open_areas(recording: Recording, available: list[bool]) -> list[bool]:
+    """Return which areas were open at the end."""
+    events = recording.events()
+    for kind, area in events.loc[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]].itertuples(index=False):
+        available[int(area)] = kind == "AREA_OPENED"
+    return available
 
 
 def _trail_rows(recording: Recording, *, has_floors: bool) -> Any:

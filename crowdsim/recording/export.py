@@ -123,21 +123,22 @@ def _make_tables(base: sqlite3.Connection) -> None:
 
 def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:
     """Yield the rows of each frame with the direction in which everybody looks."""
-    has_velocity = any(column.name == "velocity" for column in recording.layout.columns)
+    recorded = {column.name for column in recording.layout.columns}
+    known_by = "heading" if "heading" in recorded else "velocity" if "velocity" in recorded else ""
     starts = recording.frame_starts()
     known = np.zeros(0, dtype=np.int64)
     looks = np.zeros((0, 2))
     for start, stop in itertools.pairwise(starts):
-        arrays = recording.rows(int(start), int(stop), ["x", "y", *(["velocity"] if has_velocity else [])])
+        arrays = recording.rows(int(start), int(stop), ["x", "y", *([known_by] if known_by else [])])
         entity = arrays["id"]
         if not np.isin(entity, known, assume_unique=True).all():
             known, looks = _with_newcomers(known, looks, entity)
         at = np.searchsorted(known, entity)
-        if has_velocity:
-            velocity = np.column_stack((arrays["velocity_x"], arrays["velocity_y"])).astype(np.float64)
-            speed = np.hypot(velocity[:, 0], velocity[:, 1])
-            moves = speed > _STANDING_M_S
-            looks[at[moves]] = velocity[moves] / speed[moves, None]
+        if known_by:  # a heading is a unit vector but for its rounding; who does not move keeps looking where it went
+            looked = np.column_stack((arrays[f"{known_by}_x"], arrays[f"{known_by}_y"])).astype(np.float64)
+            length = np.hypot(looked[:, 0], looked[:, 1])
+            tells = length > _STANDING_M_S
+            looks[at[tells]] = looked[tells] / length[tells, None]
         yield zip(*(array.tolist() for array in (arrays["frame"], entity, arrays["x"], arrays["y"], looks[at, 0], looks[at, 1])), strict=True)
 
 

@@ -129,11 +129,14 @@ class RecordedCount:
 VELOCITY_RESOLUTION_M_S = 2.0**-14
 # 1 mm: a corner is looked at, never computed with. A float32 knows that up to 8 km from the origin (`fitted`); at map coordinates of 5e6 m, half metres.
 CORNER_RESOLUTION_M = 2.0**-10
+HEADING_RESOLUTION = 2.0**-8  # A quarter of a degree: finer than anybody sees.
 
 STANDARD_COLUMNS = (
     RecordedColumn("velocity", "float32", "m/s", "velocity of the last step", width=2, exact="float64", resolution=VELOCITY_RESOLUTION_M_S),
     RecordedColumn("preferred_velocity", "float32", "m/s", "what the agent would do alone", width=2, exact="float64", resolution=VELOCITY_RESOLUTION_M_S),
     RecordedColumn("next_corner", "float64", "m", "point that the agent steers at", width=2, exact="float64", resolution=CORNER_RESOLUTION_M),
+    RecordedColumn("heading", "float32", "", "unit vector that the agent faces", width=2, exact="float64", resolution=HEADING_RESOLUTION),
+    RecordedColumn("gait", "uint8", "", "Gait: whether it goes somewhere by itself"),
     RecordedColumn("activity", "uint8", "", "AgentState"),
     RecordedColumn("path_status", "uint8", "", "PathStatus of the last request"),
     RecordedColumn("path_tick", "int32", "tick", "when that status was set; -1 is never"),

@@ -10,7 +10,8 @@ import shapely
 
 from crowdsim.scenario import schema
 from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, ToggledArea, cleaned
-from crowdsim.scenario.model import Event
+from crowdsim.scenario.model import Event, Group
+from crowdsim.scenario.recorded import check_agents
 from crowdsim.scenario.ticks import ticks_in
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
@@ -39,7 +40,9 @@ def resolve_areas(shape: schema.GeometryShape, geometry: Geometry, reader: AreaR
     return replace(geometry, areas=tuple(found[name] for name in sorted(found)))
 
 
-def resolve_events(shapes: Sequence[schema.EventShape], areas: Sequence[ToggledArea], tick: float | None, problems: Problems) -> tuple[Event, ...]:
+def resolve_events(
+    shapes: Sequence[schema.EventShape], areas: Sequence[ToggledArea], groups: Sequence[Group], tick: float | None, problems: Problems
+) -> tuple[Event, ...]:
     """Return the events of a scenario; what is wrong with them is added to the problems."""
     names = [area.name for area in areas]
     found = []
@@ -56,6 +59,10 @@ def resolve_events(shapes: Sequence[schema.EventShape], areas: Sequence[ToggledA
         event = Event(names.index(name), shape.open is not None)
         if shape.at is not None:
             found.append(replace(event, at=float(shape.at), tick=int(ticks_in(shape.at, tick)) + 1 if tick is not None else -1))
+        elif isinstance(shape.when, schema.MetShape):
+            check_agents((*path, "when", "met"), shape.when.met, groups, problems)
+            who, whom = shape.when.met
+            found.append(replace(event, met=(who, whom), within=float(shape.when.within), count=shape.when.count))
         elif shape.when is not None:
             (ax, ay), (bx, by) = shape.when.crossed
             if ax == bx and ay == by:

@@ -22,7 +22,7 @@ from crowdsim.navigation.build import MeshBuild, MeshParameters, MeshPart, build
 from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
-from crowdsim.navigation.grid.parameters import CellParameters, GridParameters
+from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, WayParameters
 from crowdsim.navigation.mesh import NavMesh, locate_many
 from crowdsim.navigation.planner import CostParameters, MeshPlanner, PlannerParameters
 from crowdsim.navigation.protocol import Planner
@@ -324,7 +324,7 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
         where = f"this geometry has {len(scenario.geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
         raise ScenarioError(_about_navigation(scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"))
     radius = built.agents.radius[agents_of(built, chosen)]
-    widest = float(radius.max()) if len(radius) else 0.0
+    widest = chosen.parameters(WayParameters).agent_radius or (float(radius.max()) if len(radius) else 0.0)
     cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
     # What is closed at the begin can be opened: it is no wall for good.

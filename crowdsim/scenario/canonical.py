@@ -54,7 +54,7 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
     if scenario.events:
         data["events"] = [_event(event, scenario) for event in scenario.events]
     if scenario.obstacles:
-        data["obstacles"] = [obstacle_data(obstacle) for obstacle in scenario.obstacles]
+        data["obstacles"] = [obstacle_data(obstacle, scenario.geometry.floor_names) for obstacle in scenario.obstacles]
     for section in SECTIONS:
         chosen = scenario.sections[section.name]
         data[section.name] = {**({section.selector: chosen.name} if section.selector else {}), **chosen.values}
@@ -72,7 +72,11 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
 
 
 def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
-    when = {"crossed": [list(point) for point in event.line], "count": event.count} if event.line is not None else None
+    when: dict[str, Any] | None = None
+    if event.line is not None:
+        when = {"crossed": [list(point) for point in event.line], "count": event.count}
+    elif event.met is not None:
+        when = {"met": list(event.met), "within": event.within, "count": event.count}
     return _without_none({"at": event.at, "when": when, "open" if event.opens else "close": scenario.geometry.areas[event.area].name})
 
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from crowdsim.geometry.steps import Steps
+import shapely
+
+from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.build import MeshBuild
 from crowdsim.navigation.goals import GoalPieces, cut_goals
 from crowdsim.navigation.tile_build import TileMesh
 from crowdsim.navigation.tile_rebuild import TileRebuilder
 from crowdsim.scenario.areas import ground_without
 from crowdsim.scenario.build import Built, goal_shape, mesh_of, mesh_steps
+from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
 
 MOST_KEPT = 64  # Grounds that are kept: a door that opens and closes again and again is built twice. Some 0.3 MB each for a plan of a thousand corners.
 
+JOIN_GAP_M = 0.01  # What comes nearer to the line along which two floors meet is not cut out of them.
 MOST_LOOKED_AT = 40_000  # Ticks, of all obstacles together, that are looked through for grounds to build before the first tick: half a second.
 
 
@@ -102,6 +107,78 @@ class Grounds:
         return found
 
 
+class FloorGrounds:
+    """Builds grounds of several floors, from which something is cut out, and keeps the last ones.
+
+    Parameters
+    ----------
+    built : Built
+
+    Notes
+    -----
+    What is cut out has no ground inside. Where it touches the foot or the head of a stair, that floor stays as it is: people go round it on their own.
+    """
+
+    def __init__(self, built: Built) -> None:
+        self._built = built
+        self._goals = [goal_shape(goal) for goal in built.scenario.goals]
+        self._lines = [(layer, shapely.LineString(join.line)) for join in joins_of(built.scenario.geometry.floors) for layer in join.floors]
+        self._own = BuiltGround(built.mesh_build, built.world.goals)
+        self._kept: dict[tuple[tuple[int, bytes], ...], BuiltGround] = {}
+        self._rests: dict[tuple[tuple[int, bytes], ...], int] = {}
+
+    def is_foreseen(self, closed: Sequence[tuple[int, Any]]) -> bool:
+        """Return whether a ground was built before the first tick: only the scenario's own is."""
+        return not self._cut(closed)
+
+    def steps(self, closed: Sequence[tuple[int, Any]]) -> Steps[BuiltGround]:
+        """Build a ground as `with_closed` does, resting in between."""
+        cut = self._cut(closed)
+        if cut:
+            yield from _resting(self._kept, self._rests, _key_on_floors(cut), self._made(cut))
+        return self.with_closed(closed)
+
+    work_of = staticmethod(Grounds.work_of)
+
+    def with_closed(self, closed: Sequence[tuple[int, Any]]) -> BuiltGround:
+        """Return the ground without some places.
+
+        Parameters
+        ----------
+        closed : sequence of (int, shapely Polygon or MultiPolygon)
+            Number of the floor, and what is cut out of it (m).
+
+        Raises
+        ------
+        ScenarioError
+            If it cannot be meshed.
+        """
+        cut = self._cut(closed)
+        if not cut:
+            return self._own
+        key = _key_on_floors(cut)
+        if key not in self._kept:
+            self._kept[key] = at_once(self._made(cut))
+        found = self._kept[key] = self._kept.pop(key)
+        while len(self._kept) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
+
+    def _cut(self, closed: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
+        """Return what is cut out of which floor: all but what touches a line along which two floors meet."""
+        return [(layer, area) for layer, area in closed if all(each != layer or line.distance(area) > JOIN_GAP_M for each, line in self._lines)]
+
+    def _made(self, cut: Sequence[tuple[int, Any]]) -> Steps[BuiltGround]:
+        scenario, left = self._built.scenario, []
+        for number, floor in enumerate(scenario.geometry.floors):
+            mine = [area for layer, area in cut if layer == number]
+            left.append(replace(floor, ground=ground_without(floor.ground, mine, None)[0]) if mine else floor)
+        yield "ground"
+        build = mesh_of(replace(scenario, geometry=replace(scenario.geometry, floors=tuple(left))), self._built.agents)
+        yield "mesh"
+        return BuiltGround(build, cut_goals(build.mesh, self._goals))
+
+
 class TiledGrounds:
     """Builds the tiles of grounds, each only where it is another than before, and keeps the last ones.
 
@@ -169,7 +246,7 @@ class TiledGrounds:
         return found
 
 
-def _resting(kept: dict[tuple[bytes, ...], Any], rests: dict[tuple[bytes, ...], int], key: tuple[bytes, ...], steps: Steps[Any]) -> Steps[None]:
+def _resting(kept: dict[Any, Any], rests: dict[Any, int], key: Hashable, steps: Steps[Any]) -> Steps[None]:
     """Keep under a key what steps come to; where that is known, rest as often as it was done, and do nothing."""
     if key not in kept:
         rests.pop(key, None)
@@ -186,6 +263,10 @@ def _resting(kept: dict[tuple[bytes, ...], Any], rests: dict[tuple[bytes, ...], 
             return
         count += 1
         yield "made"
+
+
+def _key_on_floors(cut: Sequence[tuple[int, Any]]) -> tuple[tuple[int, bytes], ...]:
+    return tuple((layer, area.wkb) for layer, area in cut)
 
 
 def _key(closed: Sequence[Any]) -> tuple[bytes, ...]:

@@ -146,10 +146,10 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     groups = resolver.finished(goals)
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
-        events = resolve_events(values["events"], geometry.areas, tick, problems)
+        events = resolve_events(values["events"], geometry.areas, groups, tick, problems)
     obstacles: tuple[Obstacle, ...] = ()
     if "obstacles" in values and geometry is not None:
-        obstacles = resolve_obstacles(values["obstacles"], geometry, tick, [area.name for area in geometry.areas], problems)
+        obstacles = resolve_obstacles(values["obstacles"], geometry, table.floors, tick, [area.name for area in geometry.areas], problems)
     record = None
     if "record" in values and tick is not None:
         record = resolve_record(values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems)

@@ -51,7 +51,11 @@ class Event:
     tick : int
         The same in ticks: the first that begins then or later; -1 for events without a time.
     line : ((x, y), (x, y)), m, or None
-        For events without a time: the line that agents have to go over.
+        For some events without a time: the line that agents have to go over.
+    met : (int or str, int or str), or None
+        For the others: who has to come up to whom, ids or names of groups.
+    within : float, m
+        How near.
     count : int
         How many of them.
     """
@@ -61,6 +65,8 @@ class Event:
     at: float | None = None
     tick: int = -1
     line: tuple[tuple[float, float], tuple[float, float]] | None = None
+    met: tuple[int | str, int | str] | None = None
+    within: float = 0.0
     count: int = 0
 
 

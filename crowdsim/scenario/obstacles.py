@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -17,6 +17,10 @@ from crowdsim.scenario.schema_obstacles import DiscShape, ObstacleShape, Waypoin
 from crowdsim.scenario.ticks import ticks_in
 from crowdsim.scenario.timetable import Timetable
 from crowdsim.scenario.tree import Path, Problems, number_text
+from crowdsim.scenario.turning import AS_DRAWN, Turning
+
+if TYPE_CHECKING:
+    from crowdsim.scenario.resolve import FloorNames
 
 OUTLINE_CORNERS = 24  # Of a disc as a polygon, inside of it by at most 0.9 % of the radius: people who touch it do not stand in its wall.
 _MOST_SPEED = 50.0  # m/s, as for agents
@@ -38,11 +42,14 @@ class Obstacle:
     radius : (d,) float64, m
         Discs that cover it, round the point that moves: what people meet.
     timetable : Timetable
+    turning : Turning
     appears : float, s
     vanishes : float, s, or None
     stands_after : float, s
         For how long it must have stood to be closed ground.
     tick : float, s
+    layer : int
+        Number of the floor on which it moves; -1 where there is one level floor.
     first_tick, last_tick : int
         Ticks in which it is there; a last tick of -1 is none.
     """
@@ -53,12 +60,14 @@ class Obstacle:
     centre: NDArray[np.float64]
     radius: NDArray[np.float64]
     timetable: Timetable
+    turning: Turning
     appears: float
     vanishes: float | None
     stands_after: float
     tick: float
     first_tick: int
     last_tick: int
+    layer: int = -1
 
     def is_there(self, tick: int) -> bool:
         """Return whether it is there in a tick."""
@@ -68,9 +77,18 @@ class Obstacle:
         """Return where it is at the end of a tick, m."""
         return self.timetable.place(tick * self.tick)
 
+    def direction(self, tick: int) -> tuple[float, float]:
+        """Return where its x axis points at the end of a tick, a unit vector; (1, 0) is as it was drawn."""
+        return self.turning.direction(tick * self.tick)
+
+    def discs(self, tick: int) -> NDArray[np.float64]:
+        """Return where the discs that cover it are at the end of a tick, (d, 2) m."""
+        return np.array(self.place(tick)) + _turned(self.centre, self.direction(tick))
+
     def is_closed(self, tick: int) -> bool:
-        """Return whether ways are looked for round it in a tick: it stands, and has stood for long enough."""
-        return self.is_there(tick) and self.timetable.stands((tick - 1) * self.tick, tick * self.tick, self.appears, self.stands_after)
+        """Return whether ways are looked for round it in a tick: it stands, does not turn, and has stood for long enough."""
+        begin, end = (tick - 1) * self.tick, tick * self.tick
+        return self.turning.speed == 0.0 and self.is_there(tick) and self.timetable.stands(begin, end, self.appears, self.stands_after)
 
     def will_open(self, tick: int) -> bool:
         """Return whether it stands in a tick and will go on or vanish."""
@@ -78,15 +96,24 @@ class Obstacle:
 
     def outline(self, tick: int) -> Any:
         """Return the ground that it covers in the middle of a tick, a shapely Polygon in metres: wherever in a stand that is, the same to the last bit."""
-        return shapely.Polygon(self.corners + np.array(self.timetable.place((tick - 0.5) * self.tick)))
+        time = (tick - 0.5) * self.tick
+        return shapely.Polygon(_turned(self.corners, self.turning.direction(time)) + np.array(self.timetable.place(time)))
+
+
+def _turned(points: NDArray[np.float64], direction: tuple[float, float]) -> NDArray[np.float64]:
+    """Return points round the origin turned so that the x axis points in a direction; written out, since a matrix product may differ between processors."""
+    if direction == AS_DRAWN:
+        return points
+    x, y = points[:, 0], points[:, 1]
+    return np.column_stack([direction[0] * x - direction[1] * y, direction[1] * x + direction[0] * y])
 
 
 def resolve_obstacles(
-    shapes: Sequence[ObstacleShape], geometry: Geometry, tick: float | None, area_names: Sequence[str], problems: Problems
+    shapes: Sequence[ObstacleShape], geometry: Geometry, floors: FloorNames, tick: float | None, area_names: Sequence[str], problems: Problems
 ) -> tuple[Obstacle, ...]:
     """Return the obstacles of a scenario in the order of their names; what is wrong with them is added to the problems."""
-    if shapes and geometry.floors:
-        problems.add(("obstacles",), "obstacles can move on one level floor only, and this geometry has several floors", key=True)
+    if shapes and geometry.patches:
+        problems.add(("obstacles",), "obstacles move on level ground, and this geometry is a surface with slopes", "Describe it by storeys.", key=True)
         return ()
     found: dict[str, Obstacle] = {}
     for index, shape in enumerate(shapes):
@@ -102,11 +129,16 @@ def resolve_obstacles(
         if shape.vanishes is not None and shape.vanishes <= shape.appears:
             problems.add((*path, "vanishes"), f"it vanishes at {shape.vanishes:g} s, but appears at {shape.appears:g} s only", "Let it vanish later.")
             continue
-        _check_path(timetable, geometry, path, problems)
+        layer = floors.layer(shape, path, shapely.Point(timetable.points[0]))
+        if layer >= 0 and geometry.floors[layer].flight is not None:
+            at = "storey" if shape.storey is not None else "height"
+            problems.add((*path, at), f'"{geometry.floor_names[layer]}" leads up, and obstacles move on level ground', "Name a storey.", key=True)
+        _check_path(timetable, geometry.floors[layer].ground if layer >= 0 else geometry.walkable, path, problems)
+        turning = _turning(shape, timetable, parts[1], parts[2], path, problems)
         first, last = int(ticks_in(shape.appears, tick)) + 1, -1 if shape.vanishes is None else int(ticks_in(shape.vanishes, tick))
         found[shape.name] = Obstacle(
-            shape.name, float(shape.shape.disc) if isinstance(shape.shape, DiscShape) else 0.0, *parts, timetable, float(shape.appears),
-            None if shape.vanishes is None else float(shape.vanishes), float(shape.stands_after), float(tick), first, last,
+            shape.name, float(shape.shape.disc) if isinstance(shape.shape, DiscShape) else 0.0, *parts, timetable, turning, float(shape.appears),
+            None if shape.vanishes is None else float(shape.vanishes), float(shape.stands_after), float(tick), first, last, layer,
         )  # fmt: skip
     return tuple(found[name] for name in sorted(found))
 
@@ -136,6 +168,29 @@ def _parts(shape: ObstacleShape, path: Path, problems: Problems) -> tuple[NDArra
         problems.add(at, message, "Make it smaller, or a disc.")
         return None
     return corners, centre, radius_of
+
+
+def _turning(
+    shape: ObstacleShape, timetable: Timetable, centre: NDArray[np.float64], radius: NDArray[np.float64], path: Path, problems: Problems
+) -> Turning:
+    """Return how an obstacle turns."""
+    if shape.turns is None:
+        return Turning(timetable)
+    if isinstance(shape.shape, DiscShape):
+        problems.add((*path, "turns"), "a disc looks the same however it turns", "Leave turns out, or give a polygon.", key=True)
+    elif shape.turns == "path":
+        if len(np.unique(timetable.points, axis=0)) < 2:
+            problems.add((*path, "turns"), "the path has one point, and leads nowhere", "Give another point, or a speed of turning.", key=True)
+        return Turning(timetable, along_path=True, turn_time=float(shape.turn_time))
+    elif shape.turns == 0.0:
+        problems.add((*path, "turns"), "a speed of 0 rad/s turns nothing", "Leave turns out.", key=True)
+    else:
+        speed = float(shape.turns)
+        rim = abs(speed) * float((np.hypot(centre[:, 0], centre[:, 1]) + radius).max())
+        if rim > _MOST_SPEED:
+            problems.add((*path, "turns"), f"its rim would move at {rim:.4g} m/s, but at most {_MOST_SPEED:g} are possible", "Let it turn more slowly.")
+        return Turning(timetable, speed, float(shape.appears))
+    return Turning(timetable)
 
 
 def _timetable(shape: ObstacleShape, path: Path, problems: Problems) -> Timetable | None:
@@ -193,11 +248,11 @@ def _timetable_of_times(
     return None
 
 
-def _check_path(timetable: Timetable, geometry: Geometry, path: Path, problems: Problems) -> None:
-    """Report a path that leaves the ground."""
+def _check_path(timetable: Timetable, ground: Any, path: Path, problems: Problems) -> None:
+    """Report a path that leaves the ground, a shapely geometry in metres."""
     points = timetable.points
     line = shapely.Point(points[0]) if len(np.unique(points, axis=0)) == 1 else shapely.LineString(points)
-    off = shapely.difference(line, shapely.buffer(geometry.walkable, _TOLERANCE_M))
+    off = shapely.difference(line, shapely.buffer(ground, _TOLERANCE_M))
     if off.is_empty:
         return
     x, y = shapely.get_coordinates(off)[0].tolist()
@@ -227,14 +282,20 @@ def grounds_of_obstacles(obstacles: Sequence[Obstacle], most_ticks: int) -> list
     return sorted(found)
 
 
-def obstacle_data(obstacle: Obstacle) -> dict[str, Any]:
-    """Return an obstacle as a scenario file has it, with every default written out."""
+def obstacle_data(obstacle: Obstacle, floors: Sequence[str] = ()) -> dict[str, Any]:
+    """Return an obstacle as a scenario file has it, with every default written out; `floors` are the names of several floors."""
     data: dict[str, Any] = {
         "name": obstacle.name, "shape": {"disc": obstacle.disc} if obstacle.disc > 0.0 else {"polygon": obstacle.corners.tolist()},
         "path": obstacle.timetable.points.tolist(), "times": obstacle.timetable.times.tolist(), "appears": obstacle.appears,
     }  # fmt: skip
+    if obstacle.layer >= 0:
+        data["storey"] = floors[obstacle.layer]
     if obstacle.vanishes is not None:
         data["vanishes"] = obstacle.vanishes
+    if obstacle.turning.along_path:
+        data |= {"turns": "path", "turn_time": obstacle.turning.turn_time}
+    elif obstacle.turning.speed != 0.0:
+        data["turns"] = obstacle.turning.speed
     return {**data, "loop": obstacle.timetable.loops, "stands_after": obstacle.stands_after}
 
 

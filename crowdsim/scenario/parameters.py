@@ -21,6 +21,9 @@ Owner = type | tuple[type, ...]  # a dataclass of tunables, or several whose tun
 Parameters = TypeVar("Parameters")
 
 
+GRIDS = ("grid", "s2-grid")  # kinds of navigation whose ways lead over cells: with our defaults, and with those of S2
+
+
 @dataclass(frozen=True)
 class Section:
     """One section of a scenario.
@@ -69,6 +72,11 @@ class Chosen:
     name: str
     values: Mapping[str, Any]
 
+    @property
+    def is_grid(self) -> bool:
+        """Whether this is a way of finding ways over cells."""
+        return self.name in GRIDS
+
     def parameters(self, owner: type[Parameters]) -> Parameters:
         """Return an instance of the dataclass `owner` with the values that it declares."""
         return owner(**{tunable.name: self.values[tunable.name] for tunable in tunables(owner)})
@@ -114,20 +122,27 @@ def _mesh() -> Owner:
 
 
 def _navigation() -> Mapping[str, Owner]:
-    mesh = _mesh()
+    mesh: Any = _mesh()
     waiting = _imported("crowdsim.navigation.guess", "WaitParameters")
     in_slots = (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters"), waiting)
-    grid = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", "Way", "Walk"))
+
+    def grid(ways: str) -> Owner:
+        return (mesh, *(_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk")))
+
     return {
         **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
         "mesh": (*in_slots, _imported("crowdsim.navigation.planner", "CostParameters"), _imported("crowdsim.navigation.aim", "AimParameters")),
         "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting),
-        "grid": (mesh, *grid),
+        "grid": grid("Way"),
+        "s2-grid": grid("DocumentWay"),
     }
 
 
 def _bodies() -> Mapping[str, Owner]:
-    own = (("integrate", "Body"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("replan", "Replan"))
+    own = (
+        ("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("replan", "Replan"),
+        ("priority", "Priority"),
+    )  # fmt: skip
     found = tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)
     return {"bodies": (*found, _imported("crowdsim.avoidance.local_grids", "LocalGridParameters"))}
 

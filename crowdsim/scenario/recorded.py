@@ -13,7 +13,7 @@ from crowdsim.scenario.geometry import AreaReader
 from crowdsim.scenario.limits import MAX_RECORDING_BYTES
 from crowdsim.scenario.model import Group, Record, Stop
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.scenario.tree import Problems, listed, suggestion
+from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
 USUAL_RATE = 10.0  # frames a second where the scenario does not say: enough for speeds and flows, a tenth of the bytes of every tick at 0.01 s
 RATE_TOLERANCE = 1e-5  # relative; so that the six digits of a rate in our own messages are accepted
@@ -100,10 +100,16 @@ def _columns(wanted: str | list[str], problems: Problems) -> tuple[str, ...]:
 
 
 def _agents(key: str, wanted: Sequence[int | str], groups: Sequence[Group], problems: Problems) -> tuple[int | str, ...]:
+    check_agents(("record", key), wanted, groups, problems)
+    return tuple(sorted(set(wanted), key=lambda item: (isinstance(item, str), item)))
+
+
+def check_agents(above: Path, wanted: Sequence[int | str], groups: Sequence[Group], problems: Problems) -> None:
+    """Add a problem for each of some names of groups and ids of agents that nobody has; `above` is the path of their list."""
     names = [group.name for group in groups]
     ids = {agent.id for group in groups for agent in group.listed if agent.id is not None}
     for index, item in enumerate(wanted):
-        path = ("record", key, index)
+        path = (*above, index)
         if isinstance(item, str) and item not in names:
             problems.add(path, f'there is no group "{item}"', f"{suggestion(item, names)} Known are {listed(names)}.".strip() if names else "")
         elif isinstance(item, int) and item not in ids:
@@ -112,7 +118,6 @@ def _agents(key: str, wanted: Sequence[int | str], groups: Sequence[Group], prob
                 f"no agent has the id {item}",
                 f"Known are {listed(map(str, sorted(ids)))}." if ids else "No agent of this scenario has an id; name groups instead.",
             )
-    return tuple(sorted(set(wanted), key=lambda item: (isinstance(item, str), item)))
 
 
 def _agents_in(chosen: str | Sequence[int | str], groups: Sequence[Group]) -> int:

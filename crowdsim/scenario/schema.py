@@ -272,6 +272,12 @@ class StopShape(Shape):
     )
 
 
+RecordedAgent = Annotated[
+    Annotated[int, Field(ge=0, le=LARGEST_ID), Tag("~id")] | Annotated[Name, Tag("~name")],
+    by_form(lambda value: "~name" if isinstance(value, str) else "~id" if is_number(value) else None, "an agent's id or the name of a group"),
+]
+
+
 class CrossedShape(Shape):
     """When so many agents have gone over a line."""
 
@@ -279,11 +285,27 @@ class CrossedShape(Shape):
     count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(default=1, description="Number of agents.")
 
 
+class MetShape(Shape):
+    """When so many of some agents have come up to one of some others."""
+
+    met: Annotated[list[RecordedAgent], Field(min_length=2, max_length=2), Expects("two groups or ids [visitors, 7]")] = Field(
+        description="Who comes, and to whom: each the name of a group or an agent's id."
+    )
+    within: Length = Field(default=1.35, description="How near their centres have to be, m; people who talk stand about so far apart.")
+    count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(default=1, description="Number of those who come; each counts once.")
+
+
+When = Annotated[
+    Annotated[CrossedShape, Tag("~crossed")] | Annotated[MetShape, Tag("~met")],
+    by_form(lambda value: key_form(value, "crossed", "met"), "what has to happen {crossed: [[x, y], [x, y]], count: k} or {met: [who, whom], within: m}"),
+]
+
+
 class EventShape(Shape):
     """Something that happens once: exactly one of `at` and `when` says when, exactly one of `open` and `close` what."""
 
     at: Seconds | None = Field(default=None, description="Simulated time, s.")
-    when: CrossedShape | None = Field(default=None, description="What has to happen first: {crossed: [[x, y], [x, y]], count: k}.")
+    when: When | None = Field(default=None, description="What has to happen first: {crossed: [[x, y], [x, y]], count: k} or {met: [who, whom], within: m}.")
     open: Name | None = Field(default=None, description="Name of an area of the geometry that becomes available.")
     close: Name | None = Field(default=None, description="Name of an area of the geometry that becomes a wall.")
 
@@ -294,10 +316,6 @@ class EveryShape(Shape):
     every: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(description="Every k-th agent in the order of identity.")
 
 
-RecordedAgent = Annotated[
-    Annotated[int, Field(ge=0, le=LARGEST_ID), Tag("~id")] | Annotated[Name, Tag("~name")],
-    by_form(lambda value: "~name" if isinstance(value, str) else "~id" if is_number(value) else None, "an agent's id or the name of a group"),
-]
 RecordedAgents = Annotated[
     Annotated[Literal["all"], Tag("~all")] | Annotated[list[RecordedAgent], Tag("~list")] | Annotated[EveryShape, Tag("~every")],
     by_form(

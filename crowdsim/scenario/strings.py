@@ -64,7 +64,7 @@ def lines_of(built: Built, most: int) -> list[Line]:
         mine = rows[agents_of(built, chosen)[rows]]
         goal = np.array([goals[row][0] for row in mine.tolist()], dtype=np.int32)
         if len(mine):
-            lines += (_over_cells if chosen.name == "grid" else _over_mesh)(built, chosen, mine, goal)
+            lines += (_over_cells if chosen.is_grid else _over_mesh)(built, chosen, mine, goal)
     return lines
 
 

@@ -88,8 +88,8 @@ class WayFinder:
     def __init__(self, built: Built) -> None:
         self.built = built
         self._whose = {number: agents_of(built, chosen) for number, chosen in enumerate(built.scenario.navigations)}
-        self._planners = [None if chosen.name == "grid" else make_planner(built.scenario, built.world, chosen) for chosen in built.scenario.navigations]
-        self.grids: list[Grid | None] = [grid_of(built, chosen) if chosen.name == "grid" else None for chosen in built.scenario.navigations]
+        self._planners = [None if chosen.is_grid else make_planner(built.scenario, built.world, chosen) for chosen in built.scenario.navigations]
+        self.grids: list[Grid | None] = [grid_of(built, chosen) if chosen.is_grid else None for chosen in built.scenario.navigations]
 
     def grid_under(self, row: int) -> tuple[Chosen, Grid] | None:
         """Return the navigation and the cells of an agent by place in the order of identity; None where it finds corridors."""

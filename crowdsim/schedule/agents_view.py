@@ -66,7 +66,7 @@ class AgentsView:
         agents = self
         table: dict[str, Any] = {"agent": self.label}
         units = {"agent": ""}
-        for name in ("position", "velocity", "preferred_velocity", "next_corner"):
+        for name in ("position", "velocity", "heading", "preferred_velocity", "next_corner"):
             for axis, suffix in enumerate("xy"):
                 table[f"{name}_{suffix}"] = getattr(agents, name)[:, axis].copy()
                 units[f"{name}_{suffix}"] = self._columns.columns[name].unit

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.scenario.canonical import canonical_data
+from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.tree import suggestion
+from crowdsim.schedule.asked import as_scenario
 
 
 def rows_of(entity: ArrayLike, present: NDArray[np.int64], labels: Sequence[str]) -> NDArray[np.intp]:
@@ -67,3 +72,18 @@ def velocities_of(velocity: ArrayLike, count: int) -> NDArray[np.float64]:
         pairs = "a pair of finite numbers in m/s" + (f", or {count:,} such pairs" if count != 1 else "")
         raise CrowdsimError(f"a preferred velocity is {pairs}, not {velocity!r:.80}.")
     return np.broadcast_to(given, (count, 2))
+
+
+def obstacle_of(scenario: Scenario, values: Mapping[str, Any]) -> Obstacle:
+    """Return an obstacle that a program describes with the keys of a scenario file.
+
+    Raises
+    ------
+    CrowdsimError
+        With everything that is wrong with it on the ground of the scenario.
+    """
+    data = {key: value for key, value in canonical_data(scenario).items() if key not in ("events", "obstacles")}
+    try:
+        return as_scenario({**data, "groups": [], "record": {}, "obstacles": [values]}).obstacles[0]
+    except ScenarioError as error:
+        raise CrowdsimError("; ".join(f"{problem.item.replace('obstacles[0]', 'the obstacle', 1)}: {problem.message}" for problem in error.problems)) from None

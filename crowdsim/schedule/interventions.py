@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.obstacles import Obstacle, obstacle_data
 from crowdsim.scenario.tree import listed, suggestion
-from crowdsim.schedule.given import rows_of, velocities_of
+from crowdsim.schedule.given import obstacle_of, rows_of, velocities_of
 from crowdsim.schedule.resize import set_radii
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.wayfinding import Planning
+from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.replan import wish_to_replan
 from crowdsim.systems.tile_changes import change_tiles
@@ -33,6 +36,7 @@ class Interventions:
     ledger: Ledger
     _plan: Planning
     _gates: Gates
+    _drive: Drive
     _verdict: Verdict | None
 
     @property
@@ -147,6 +151,88 @@ class Interventions:
             known = f"{suggestion(name, names)} Known are {listed(names)}." if names else "The scenario has none; list them under geometry.areas."
             raise CrowdsimError(f"there is no area {name!r}. {known}".replace(".  ", ". "))
         self._gates.ask(names.index(name), bool(available))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def put_obstacle(self, name: str, shape: Mapping[str, Any], position: ArrayLike, **more: Any) -> None:
+        """Let an obstacle appear in the next tick and stand there; whoever is in its place is put beside it.
+
+        Parameters
+        ----------
+        name : str
+            A new one, or that of an obstacle which is not there now.
+        shape : mapping
+            ``{"disc": radius}`` or ``{"polygon": [[x, y], ...]}`` round the position, m.
+        position : (2,) float, m
+        **more
+            Further keys of an obstacle in a scenario file: ``stands_after``, ``turns``, ``storey`` ...
+
+        Raises
+        ------
+        CrowdsimError
+            If an obstacle of this name is there, or something is wrong with it on this ground.
+        """
+        self._refuse_if_finished("put obstacles in")
+        number = self._drive.number_of(name)
+        if number >= 0 and self._drive.is_there(number):
+            raise CrowdsimError(f'the obstacle "{name}" is there already. Send it elsewhere with move_obstacle, or choose another name.')
+        if number < 0 and any(area.name == name for area in self.scenario.geometry.areas):
+            raise CrowdsimError(f'"{name}" is the name of an area. Choose another one for the obstacle.')
+        place = np.asarray(position, dtype=np.float64).tolist()
+        self._send({"name": name, "shape": dict(shape), "path": [place], "appears": self.time, **more})
+
+    def move_obstacle(self, name: str, path: ArrayLike, speed: float, *, loop: bool = False) -> None:
+        """Send an obstacle along a path from where it is; it begins in the next tick and stands at the end of the path.
+
+        Parameters
+        ----------
+        name : str
+        path : (2,) or (k, 2) float, m
+            Points that it goes through, the last of which is its end.
+        speed : float, m/s
+        loop : bool
+            Whether it goes on from the last point to where it is now, and round again.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such obstacle now, or its path leaves the ground.
+        """
+        self._refuse_if_finished("move obstacles")
+        here = self._obstacle(name)
+        tick, turning = self.world.tick, here.turning
+        points = [list(here.place(tick)), *np.asarray(path, dtype=np.float64).reshape(-1, 2).tolist()]
+        values = {**obstacle_data(here, self.scenario.geometry.floor_names), "path": points, "speed": speed, "appears": self.time, "loop": loop}
+        sent = obstacle_of(self.scenario, {key: value for key, value in values.items() if key not in ("times", "vanishes", "turns", "turn_time")})
+        self._drive.send(replace(sent, turning=replace(turning, timetable=sent.timetable, before=here.direction(tick))))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def remove_obstacle(self, name: str) -> None:
+        """Let an obstacle vanish in the next tick.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such obstacle now.
+        """
+        self._refuse_if_finished("take obstacles away")
+        self._drive.send(replace(self._obstacle(name), vanishes=self.time, last_tick=self.world.tick))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def _obstacle(self, name: str) -> Obstacle:
+        drive = self._drive
+        number = drive.number_of(name)
+        if number < 0 or not drive.is_there(number):
+            there = [each.name for place, each in enumerate(drive.obstacles) if drive.is_there(place)]
+            known = f"{suggestion(name, there)} There are {listed(there)}.".strip() if there else "None is there now; put_obstacle puts one in."
+            raise CrowdsimError(f'there is no obstacle "{name}" now. {known}')
+        return drive.obstacles[number]
+
+    def _send(self, values: Mapping[str, Any]) -> None:
+        self._drive.send(obstacle_of(self.scenario, values))
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def remove_tile(self, column: int, row: int) -> None:

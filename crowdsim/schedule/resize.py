@@ -98,7 +98,8 @@ def _checked(built: Built, plan: Planning, rows: NDArray[np.intp], radius: Array
     for part in _parts(plan):
         whose: Any = part.groups
         mine = np.ones(len(rows), dtype=np.bool_) if whose is None else whose[agents.group[rows]]
-        if isinstance(part, PlanWays) and mine.any() and float(wanted[mine].max()) > part.planner.grid.widest_body:
+        has_own = isinstance(part, PlanWays) and part.planner.parameters.agent_radius == 0.0
+        if isinstance(part, PlanWays) and has_own and mine.any() and float(wanted[mine].max()) > part.planner.grid.widest_body:
             place = int(np.flatnonzero(mine)[np.argmax(wanted[mine])])
             raise CrowdsimError(
                 f"{built.population.label[int(agents.entity[rows[place]]) - 1]} finds its way on a grid, which knows distances for radii up to "

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.local_grids import LocalGridParameters
 from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
+from crowdsim.bodies.priority import PriorityParameters
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.bodies.separate import SeparationParameters
+from crowdsim.bodies.turn import TurnParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.recording.checkpoint import write_checkpoint
@@ -24,7 +26,7 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
-from crowdsim.scenario.grounds import Grounds, TiledGrounds, grounds_by_the_clock
+from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.scenario.model import Scenario
 from crowdsim.schedule.agents_view import AgentsView
 from crowdsim.schedule.asked import as_scenario
@@ -43,6 +45,7 @@ from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.notice import Notice
 from crowdsim.systems.nudge import Nudge
@@ -52,6 +55,8 @@ from crowdsim.systems.replan import Replan
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
+from crowdsim.systems.triggers import Triggers
+from crowdsim.systems.turn import Turn
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState
@@ -148,7 +153,7 @@ class Simulation(Interventions):
         """Make a system; those that need more than the world get it here."""
         world, scenario = self.world, self.scenario
         if kind is Drive:
-            self._drive = Drive(world, scenario.obstacles, scenario.geometry.walkable)
+            self._drive = Drive(world, scenario.obstacles, scenario.geometry.grounds)
             return self._drive
         if kind is Gates:
             return self._make_gates()
@@ -166,8 +171,10 @@ class Simulation(Interventions):
             return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
         if kind is Separate:
             return Separate(world, scenario.bodies.parameters(SeparationParameters))
-        if kind in (Notice, Replan, Nudge, GoRound):
+        if kind in (Notice, Replan, Nudge, GiveWay, GoRound):
             return self._make_of_bodies(kind)
+        if kind is Turn:
+            return Turn(world, scenario.bodies.parameters(TurnParameters))
         if kind is Watch:
             return Watch(world, scenario.tick)
         if kind is Record:
@@ -179,14 +186,20 @@ class Simulation(Interventions):
     def _make_gates(self) -> Gates:
         """Make what opens and closes areas; grounds that the clock asks for are built before the first tick."""
         scenario, areas = self.scenario, self.scenario.geometry.areas
-        grounds: Grounds | TiledGrounds
-        if self.world.tiles is not None:
-            grounds = TiledGrounds(self.built)
+        grounds: Grounds | FloorGrounds | TiledGrounds
+        if scenario.geometry.floors:
+            grounds = FloorGrounds(self.built)
         else:
-            grounds = Grounds(self.built, [area.area for area in areas if not area.available])
-        for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
-            grounds.foresee(closed)
-        self._gates = Gates(self.world, areas, scenario.events, grounds, self.budget, self._drive.closed if scenario.obstacles else None)
+            grounds = TiledGrounds(self.built) if self.world.tiles is not None else Grounds(self.built, [area.area for area in areas if not area.available])
+            for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
+                grounds.foresee(closed)
+
+        def chosen(who: int | str) -> NDArray[np.bool_]:
+            return chosen_rows(scenario, self.built.agents, (who,))
+
+        meetings = [None if event.met is None else (chosen(event.met[0]), chosen(event.met[1])) for event in scenario.events]
+        triggers = Triggers(self.world, scenario.events, meetings)
+        self._gates = Gates(self.world, areas, scenario.events, grounds, self.budget, self._drive.closed, triggers)
         self._drive.also_closed = self._gates.closed_areas
         return self._gates
 
@@ -197,12 +210,14 @@ class Simulation(Interventions):
         replans = scenario.bodies.parameters(ReplanParameters)
         if kind is GoRound:
             return GoRound(world, scenario.bodies.parameters(LocalGridParameters), replans.replanning)
+        if kind is GiveWay:
+            return GiveWay(world, scenario.bodies.parameters(PriorityParameters), held.held_share)
         if kind is Notice:
             return Notice(world, held, nudges.nudging or replans.replanning)
         if kind is Nudge:
             return Nudge(world, nudges, held.held_time, scenario.tick)
-        on_grid = np.array([scenario.navigation_of(group).name == "grid" for group in scenario.groups], dtype=np.bool_)
-        shares = [chosen.parameters(WayParameters).obstacle_radius_share for chosen in scenario.navigations if chosen.name == "grid"]
+        on_grid = np.array([scenario.navigation_of(group).is_grid for group in scenario.groups], dtype=np.bool_)
+        shares = [chosen.parameters(WayParameters).obstacle_radius_share for chosen in scenario.navigations if chosen.is_grid]
         return Replan(world, replans, held.held_time, max(shares, default=WayParameters().obstacle_radius_share), on_grid, scenario.tick)
 
     def _explained(self) -> NDArray[np.bool_] | None:

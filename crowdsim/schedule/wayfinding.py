@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.avoidance.local_grids import LocalGridParameters
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.targets import targets_of
@@ -40,7 +41,7 @@ def plan_and_follow(built: Built, budget: Budget) -> tuple[Planning, Following]:
     """
     scenario, world = built.scenario, built.world
     kinds = scenario.navigations
-    on_grid = np.array([scenario.navigation_of(group).name == "grid" for group in scenario.groups], dtype=np.bool_)
+    on_grid = np.array([scenario.navigation_of(group).is_grid for group in scenario.groups], dtype=np.bool_)
     world.corridor_groups = ~on_grid if on_grid.any() else None
     if len(kinds) == 1:
         return _one(built, kinds[0], budget, None, "searches")
@@ -54,12 +55,14 @@ def plan_and_follow(built: Built, budget: Budget) -> tuple[Planning, Following]:
 def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> tuple[Plan | PlanWays, Follow | FollowWays]:
     """Return the systems of one way of finding a way, for some groups."""
     world, scenario = built.world, built.scenario
-    if chosen.name != "grid":
+    if not chosen.is_grid:
         def make(world: World) -> Planner:
             return make_planner(scenario, world, chosen)
 
+        bodies = scenario.bodies
+        price = bodies.parameters(LocalGridParameters).local_grid_price if bodies.values["local_grid"] and bodies.values["replanning"] else 0.0
         waiting = chosen.parameters(WaitParameters).while_waiting
-        plan = Plan(world, make(world), budget, groups, name, make, waiting == "previous")
+        plan = Plan(world, make(world), budget, groups, name, make, waiting == "previous", price)
         if chosen.name == "visibility" and waiting != "stay":
             plan.corner_guesses = CornerGuesses(world, lambda: cast("VisibilityPlanner", plan.planner).terrain)
         return plan, Follow(world, groups, waiting, plan.corner_guesses)

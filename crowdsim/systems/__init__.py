@@ -10,6 +10,7 @@ from crowdsim.systems.depart import Depart
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.index import Index
 from crowdsim.systems.integrate import Integrate
@@ -22,6 +23,7 @@ from crowdsim.systems.retire import Retire
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry
+from crowdsim.systems.turn import Turn
 from crowdsim.systems.walk import Walk
 from crowdsim.systems.watch import Watch
 
@@ -37,11 +39,13 @@ TICK_ORDER: tuple[type[System], ...] = (
     GoRound,  # a local way round those who stand, where that is asked for
     SlowDown,  # in a crowd, where a law of speed and density is asked for
     Nudge,  # who stands in the way steps aside
+    GiveWay,  # who has waited longer goes first, where that is asked for
     BreakSymmetry,  # whom a symmetry holds is turned a little
     Avoid,  # safe velocities
     Integrate,  # tentative positions
     Separate,  # overlapping bodies apart
     Walk,  # onto the mesh, clear of walls
+    Turn,  # which way everybody faces
     Arrive,  # next goal, or arrived
     Watch,  # who is stuck
     Record,  # digests, and a frame if it is time

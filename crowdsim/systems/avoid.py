@@ -71,7 +71,8 @@ class Avoid(System):
         if len(self.models) == 1:
             self._ask(self.models[0], view, tick, choice)
         else:
-            whose = self._model_of_group[agents.group]
+            whose = np.full(len(agents), -1, dtype=np.int64)  # obstacles have no model
+            whose[~is_obstacle] = self._model_of_group[agents.group[~is_obstacle]]
             for number, model in enumerate(self.models):
                 own = whose == number
                 part = empty_choice(len(agents))

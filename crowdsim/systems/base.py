@@ -71,9 +71,8 @@ class System(esper.Processor):
             raise ValueError(f"{type(self).__name__} keeps no state, but was given {', '.join(state)}")
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Return (n,) bool: which agents belong to groups, given as (groups,) bool; None is everybody."""
-        agents = self.world.agents
-        return np.ones(len(agents), dtype=np.bool_) if groups is None else groups[agents.group]
+        """Return (n,) bool: which agents belong to groups, given as (groups,) bool; None is everybody. Obstacles belong to none of given groups."""
+        return self.world.of_groups(groups)
 
     def shares_in_plan(self, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2), as a share of its speed on level ground; shape (n,)."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.scenario.areas import parted_ground
+from crowdsim.scenario.obstacle_state import arrays_of, obstacle_from
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, polygons_of, put_out
@@ -30,8 +31,8 @@ class Drive(System):
     ----------
     world : World
     obstacles : sequence of Obstacle
-    ground : shapely Polygon or MultiPolygon, m
-        On which people can be put who are where something appears.
+    grounds : sequence of shapely Polygon or MultiPolygon, m
+        On which people can be put who are where something appears, floor by floor.
 
     Attributes
     ----------
@@ -50,9 +51,11 @@ class Drive(System):
     )  # fmt: skip
     counts = ("obstacles", "standing_obstacles")
 
-    def __init__(self, world: World, obstacles: Sequence[Obstacle], ground: Any) -> None:
+    def __init__(self, world: World, obstacles: Sequence[Obstacle], grounds: Sequence[Any]) -> None:
         super().__init__(world)
-        self.obstacles, self._ground = tuple(obstacles), ground
+        self._given = tuple(obstacles)
+        self.obstacles, self._grounds = list(obstacles), tuple(grounds)
+        self._sent: set[int] = set()  # numbers of those that a program has put in or sent elsewhere
         self.also_closed: Callable[[], Sequence[Closed]] = tuple
         self.entity = np.full(len(obstacles), ABSENT, dtype=np.int64)  # of the first disc of each; those of the others follow
         self.is_closed = np.zeros(len(obstacles), dtype=np.bool_)
@@ -63,10 +66,30 @@ class Drive(System):
         """Whether something that stands will go on or vanish."""
         return any(self.obstacles[number].will_open(self.world.tick) for number in np.flatnonzero(self.is_closed).tolist())
 
+    def number_of(self, name: str) -> int:
+        """Return the number of an obstacle; -1 if there is none of this name."""
+        return next((number for number, each in enumerate(self.obstacles) if each.name == name), -1)
+
+    def is_there(self, number: int) -> bool:
+        """Return whether an obstacle is in the world now."""
+        return bool(self.entity[number] != ABSENT)
+
+    def send(self, obstacle: Obstacle) -> None:
+        """Take an obstacle in place of the one of its name, or as another one, from the next tick on."""
+        number = self.number_of(obstacle.name)
+        if number < 0:
+            number = len(self.obstacles)
+            self.entity, self.is_closed = np.append(self.entity, ABSENT), np.append(self.is_closed, False)
+            self.obstacles.append(obstacle)
+        self.obstacles[number] = obstacle
+        self._sent.add(number)
+        target = obstacle.timetable.points[-1].reshape(1, 2)
+        self.world.events.note(self.world.tick + 1, EventKind.OBSTACLE_SENT, np.zeros(1, dtype=np.int64), target, np.array([number]))
+
     def closed(self) -> tuple[Closed, ...]:
         """Return the obstacles that stand, where they do."""
         found = np.flatnonzero(self.is_closed).tolist()
-        return tuple(Closed(self.obstacles[number].name, self.obstacles[number].outline(self._tick)) for number in found)
+        return tuple(Closed(each.name, each.outline(self._tick), each.layer) for each in (self.obstacles[number] for number in found))
 
     def process(self, tick: Tick) -> None:
         """Let obstacles come and go, and say how fast they are."""
@@ -107,15 +130,15 @@ class Drive(System):
         for number in numbers.tolist():
             obstacle = self.obstacles[number]
             self._make_room(tick, obstacle)
-            place = np.array(obstacle.place(tick - 1)) + obstacle.centre
-            self.entity[number] = self.world.put_in_obstacle(place, obstacle.radius, self._polygon_under(place, obstacle.place(tick - 1)))
+            place = obstacle.discs(tick - 1)
+            self.entity[number] = self.world.put_in_obstacle(place, obstacle.radius, self._polygon_under(place, obstacle.place(tick - 1), obstacle.layer))
         self._note(tick, EventKind.OBSTACLE_APPEARED, numbers)
 
-    def _polygon_under(self, place: NDArray[np.float64], middle: tuple[float, float]) -> NDArray[np.int64]:
+    def _polygon_under(self, place: NDArray[np.float64], middle: tuple[float, float], layer: int) -> NDArray[np.int64]:
         """Return the polygons under the discs of an obstacle; discs that reach beyond the ground have that of its middle."""
         asked = np.vstack([place, middle])
         found = np.empty(len(asked), dtype=np.int64)
-        locate_many(0, len(asked), self.world.mesh, asked, np.zeros(len(asked), dtype=np.int32), found)
+        locate_many(0, len(asked), self.world.mesh, asked, np.full(len(asked), max(0, layer), dtype=np.int32), found)
         return np.where(found[:-1] >= 0, found[:-1], max(0, int(found[-1])))
 
     def _make_room(self, tick: int, obstacle: Obstacle) -> None:
@@ -123,26 +146,36 @@ class Drive(System):
         world, agents = self.world, self.world.agents
         outline = obstacle.outline(tick)
         people = np.arange(world.people_count)
+        people = people[agents.layer[people] == max(0, obstacle.layer)]
         rows = people[shapely.distance(shapely.points(agents.position[people]), outline) < agents.radius[people]]
         if len(rows):
-            ground, _ = parted_ground(self._ground, [*polygons_of(self.also_closed()), *polygons_of(self.closed())])
+            others = [each for each in (*self.also_closed(), *self.closed()) if each.layer == obstacle.layer]
+            ground, _ = parted_ground(self._grounds[max(0, obstacle.layer)], polygons_of(others))
             put_out(world, tick, rows, nearest_free(ground, outline, agents.position[rows], agents.radius[rows]))
 
     def _steer(self, tick: Tick, number: int) -> None:
         """Set the velocity with which an obstacle is where it has to be at the end of the tick."""
         agents, rows, obstacle = self.world.agents, self.rows_of(number), self.obstacles[number]
-        target = np.array(obstacle.place(tick.number)) + obstacle.centre
-        agents.velocity[rows] = (target - agents.position[rows]) / tick.length
+        agents.velocity[rows] = (obstacle.discs(tick.number) - agents.position[rows]) / tick.length
 
     def _note(self, tick: int, kind: EventKind, numbers: NDArray[np.int64]) -> None:
         places = np.array([self.obstacles[number].place(tick - 1) for number in numbers.tolist()]).reshape(-1, 2)
         self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), places, numbers)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return which rows are whose, and what is closed."""
-        return {"entity": self.entity.copy(), "is_closed": self.is_closed.copy()}
+        """Return which rows are whose, what is closed, and the obstacles that are others than in the scenario."""
+        sent = {f"sent/{number}/{name}": array for number in sorted(self._sent) for name, array in arrays_of(self.obstacles[number]).items()}
+        return {"entity": self.entity.copy(), "is_closed": self.is_closed.copy(), **sent}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
         self.entity, self.is_closed = state["entity"].copy(), state["is_closed"].copy()
+        sent: dict[int, dict[str, NDArray[Any]]] = {}
+        for name, array in state.items():
+            if name.startswith("sent/"):
+                _, text, part = name.split("/")
+                sent.setdefault(int(text), {})[part] = array
+        self.obstacles, self._sent = list(self._given), set(sent)
+        for number in sorted(sent):  # those that a program put in follow those of the scenario
+            self.obstacles[number : number + 1] = [obstacle_from(sent[number])]
         self._tick = self.world.tick

@@ -9,15 +9,15 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.sides import crosses_line
 from crowdsim.scenario.geometry import ToggledArea
-from crowdsim.scenario.grounds import Grounds, TiledGrounds
+from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
 from crowdsim.systems.rebuild import Order, Rebuild, packed, unpacked
 from crowdsim.systems.slices import Budget
 from crowdsim.systems.tile_changes import change_ground_of_tiles
+from crowdsim.systems.triggers import Triggers
 from crowdsim.threads import Team
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -35,23 +35,25 @@ class Gates(System):
     world : World
     areas : sequence of ToggledArea
     events : sequence of Event
-    grounds : Grounds or TiledGrounds
+    grounds : Grounds, FloorGrounds or TiledGrounds
     budget : Budget
         What builds ground is a task of its slicer, see `Rebuild`; a ground that was foreseen is put in at once.
     standing : callable, optional
         Returns the obstacles that are closed ground in this tick, see `Drive`; by default there are none.
+    triggers : Triggers, optional
+        Needed where events wait for agents that come up to others.
     """
 
     reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
     writes = (
         "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
-        "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish",
+        "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish", "priced_portal",
     )  # fmt: skip
     counts = ("closed_areas", "ground_work", "ground_wait_ticks")
 
     def __init__(
-        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds | TiledGrounds, budget: Budget,
-        standing: Callable[[], tuple[Closed, ...]] | None = None,
+        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds | FloorGrounds | TiledGrounds, budget: Budget,
+        standing: Callable[[], tuple[Closed, ...]] | None = None, triggers: Triggers | None = None,
     ) -> None:  # fmt: skip
         super().__init__(world)
         self._standing = standing
@@ -61,13 +63,10 @@ class Gates(System):
         self.available = np.array([area.available for area in areas], dtype=np.bool_)
         self._wanted = self.available.copy()  # as it is to be, once there is ground for it
         self._tick = 0
-        self._rebuild = Rebuild(grounds, budget, self._polygons_of, self._put_in)
+        self._rebuild = Rebuild(grounds, budget, self._cut_out_by, self._put_in)
         self._is_over = np.zeros(len(events), dtype=np.bool_)
-        self._lines = [number for number, event in enumerate(events) if event.line is not None]
-        self._crossed: dict[int, NDArray[np.int64]] = {number: np.zeros(0, dtype=np.int64) for number in self._lines}
+        self._triggers = triggers or Triggers(world, events)
         self._asked = np.full(len(areas), -1, dtype=np.int64)  # by a program: 1 open, 0 close, -1 nothing
-        self._entity = np.zeros(0, dtype=np.int64)
-        self._place = np.zeros((0, 2))
 
     def tell(self, told: Told, team: Team) -> None:
         """Let somebody who keeps searches or grids of the ground know of its changes, after the world stands on another one.
@@ -93,18 +92,18 @@ class Gates(System):
         """Let happen what is due."""
         wanted = self._wanted.copy()
         self._tick = tick.number
-        self._count_crossings()
+        self._triggers.look(self._is_over)
         for number, event in enumerate(self.events):
             if self._is_over[number]:
                 continue
-            is_due = tick.number >= event.tick if event.tick >= 0 else len(self._crossed[number]) >= event.count
+            is_due = tick.number >= event.tick if event.tick >= 0 else self._triggers.is_due(number)
             if is_due:
                 self._is_over[number] = True
                 wanted[event.area] = event.opens
         self._wanted = np.where(self._asked >= 0, self._asked == 1, wanted)
         self._asked[:] = -1
         self._change(tick.number, self._standing() if self._standing is not None else ())
-        self._remember()
+        self._triggers.remember(self._is_over)
         order = self._rebuild.order
         tick.counts["closed_areas"] = self.count_of(~self.available)
         tick.counts["ground_work"] = self._rebuild.work
@@ -122,11 +121,13 @@ class Gates(System):
             if rebuild.order is not None:
                 return
 
-    def _polygons_of(self, order: Order | None) -> list[Any]:
-        """Return the polygons that an order closes; of None, those that are closed now."""
-        if order is None:
-            return polygons_of(self.closed())
-        return [area.area for area, is_open in zip(self.areas, order.available.tolist(), strict=True) if not is_open] + polygons_of(order.obstacles)
+    def _cut_out_by(self, order: Order | None) -> list[Any]:
+        """Return what an order closes, as the grounds take it; of None, what is closed now."""
+        return self._cut_out(self.closed() if order is None else (*self._areas_closed(order.available), *order.obstacles))
+
+    def _cut_out(self, closed: Sequence[Closed]) -> list[Any]:
+        """Return closed things as the grounds take them: as polygons, on floors with the number of the floor."""
+        return [(each.layer, each.area) for each in closed] if isinstance(self.grounds, FloorGrounds) else polygons_of(closed)
 
     def _put_in(self, order: Order) -> None:
         """Put the world on the ground that was ordered."""
@@ -145,12 +146,15 @@ class Gates(System):
             tiles = self.grounds.with_closed(polygons_of(before)), self.grounds.with_closed(shut)
             change_ground_of_tiles(self.world, tick, *tiles, self.grounds.ground(shut), new)
         else:
-            change_ground(self.world, tick, self.grounds.with_closed(polygons_of(what)))
+            change_ground(self.world, tick, self.grounds.with_closed(self._cut_out(what)))
         self._tell_of(tick, GroundChange(what, bool(len(opened)) or has_moved))
 
     def closed_areas(self) -> tuple[Closed, ...]:
         """Return the areas that are closed now."""
-        return tuple(Closed(area.name, area.area) for area, is_open in zip(self.areas, self.available.tolist(), strict=True) if not is_open)
+        return self._areas_closed(self.available)
+
+    def _areas_closed(self, available: NDArray[np.bool_]) -> tuple[Closed, ...]:
+        return tuple(Closed(area.name, area.area) for area, is_open in zip(self.areas, available.tolist(), strict=True) if not is_open)
 
     def _tell_of(self, tick: int, change: GroundChange) -> None:
         if self._told is not None:
@@ -161,46 +165,24 @@ class Gates(System):
         """Return what is closed now: areas, and obstacles that stand."""
         return (*self.closed_areas(), *self._obstacles)
 
-    def _count_crossings(self) -> None:
-        """Note who has gone over the lines of events since the last tick."""
-        waiting = [number for number in self._lines if not self._is_over[number]]
-        if not waiting:
-            return
-        agents = self.world.agents
-        before = np.searchsorted(self._entity, agents.entity)
-        known = np.flatnonzero(np.isin(agents.entity, self._entity))
-        old, new = self._place[before[known]], agents.position[known]
-        for number in waiting:
-            line = self.events[number].line
-            assert line is not None
-            over = agents.entity[known[crosses_line(old, new, np.array(line))]]
-            self._crossed[number] = np.union1d(self._crossed[number], over)
-
-    def _remember(self) -> None:
-        if any(not self._is_over[number] for number in self._lines):
-            self._entity, self._place = self.world.agents.entity.copy(), self.world.agents.position.copy()
-
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is open, what is over, and who has crossed which line."""
-        lengths = np.array([len(self._crossed[number]) for number in self._lines], dtype=np.int64)
+        """Return what is open, what is over, what is being built, and who has done what events wait for."""
+        triggers = {f"triggers/{name}": array for name, array in self._triggers.state().items()}
         return {
-            "available": self.available.copy(), "is_over": self._is_over.copy(), "asked": self._asked.copy(), "entity": self._entity.copy(),
-            "place": self._place.copy(), "crossed_lengths": lengths, "wanted": self._wanted.copy(), **packed(self._obstacles), **self._rebuild.state(),
-            "crossed": np.concatenate([np.zeros(0, dtype=np.int64), *(self._crossed[number] for number in self._lines)]),
+            "available": self.available.copy(), "is_over": self._is_over.copy(), "asked": self._asked.copy(), "wanted": self._wanted.copy(),
+            **packed(self._obstacles), **self._rebuild.state(), **triggers,
         }  # fmt: skip
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave, and put the world on the ground that belongs to it."""
         self.available, self._is_over, self._asked = state["available"].copy(), state["is_over"].copy(), state["asked"].copy()
-        self._entity, self._place = state["entity"].copy(), state["place"].copy()
-        parts = np.split(state["crossed"], np.cumsum(state["crossed_lengths"])[:-1]) if len(self._lines) else []
-        self._crossed = {number: part.copy() for number, part in zip(self._lines, parts, strict=True)}
+        self._triggers.restore({name[9:]: array for name, array in state.items() if name.startswith("triggers/")})
         self._wanted, self._obstacles = state["wanted"].copy(), unpacked(state)
         self._rebuild.restore(state, self.world.tick + 1)
         if len(self.areas) or self._standing is not None:
             what = self.closed()
-            if isinstance(self.grounds, Grounds):  # tiles have been restored with the world
-                stand(self.world, self.grounds.with_closed(polygons_of(what)))
+            if not isinstance(self.grounds, TiledGrounds):  # tiles have been restored with the world
+                stand(self.world, self.grounds.with_closed(self._cut_out(what)))
             self._tell_of(self.world.tick, GroundChange(what, False, is_new=False))
 
 

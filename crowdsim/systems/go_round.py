@@ -9,8 +9,9 @@ from crowdsim.avoidance.local_grids import LocalGridParameters, find_local_ways
 from crowdsim.avoidance.local_way import LEADS_ROUND, NO_WAY, NOT_ASKED
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.systems.base import System, Tick
-from crowdsim.systems.notice import standing
+from crowdsim.systems.notice import standing, ticks_of
 from crowdsim.systems.replan import wish_to_replan
+from crowdsim.systems.shut_portals import forget_old, forget_open, remember_shut
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.world import World
 
@@ -32,8 +33,11 @@ class GoRound(System):
         Whether agents ask for new ways.
     """
 
-    reads = ("entity", "activity", "path_status", "is_driven", "is_yielding", "position", "radius", "next_corner", "preferred_velocity", "surface", "layer")
-    writes = ("preferred_velocity", "local_way", "replan_wish")
+    reads = (
+        "entity", "group", "activity", "path_status", "is_driven", "is_yielding", "position", "radius", "next_corner", "preferred_velocity", "surface", "layer",
+        "corridor_start", "corridor_length", "priced_portal", "priced_until",
+    )
+    writes = ("preferred_velocity", "local_way", "replan_wish", "priced_portal", "priced_until")
     counts = ("local_grids", "led_round", "no_local_way")
 
     def __init__(self, world: World, parameters: LocalGridParameters, replans: bool) -> None:
@@ -51,6 +55,8 @@ class GoRound(System):
         stands = np.flatnonzero(standing(agents) | (agents.activity == AgentState.OBSTACLE))
         walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & np.isin(agents.path_status, _HAS_WAY)
         asked = np.flatnonzero(walks)
+        if not len(stands):
+            agents.priced_portal[:] = -1  # nothing is shut where nobody stands
         if not len(stands) or not len(asked):
             return
         aim, outcome = self._ask(tick, asked, stands)
@@ -63,8 +69,19 @@ class GoRound(System):
         agents.preferred_velocity[rows] = way * (speed / far)[:, None]
         if self.replans:
             wish_to_replan(agents, asked[outcome == NO_WAY], ReplanCause.NO_LOCAL_WAY)
+            self._remember(tick, asked, aim, outcome)
         tick.counts["local_grids"] = float(len(asked))
         tick.counts["led_round"], tick.counts["no_local_way"] = self.count_of(outcome == LEADS_ROUND), self.count_of(outcome == NO_WAY)
+
+    def _remember(self, tick: Tick, asked: NDArray[np.int64], aim: NDArray[np.float64], outcome: NDArray[np.uint8]) -> None:
+        """Let those who follow corridors remember at which portals there is no way, for their next searches."""
+        agents, own = self.world.agents, self.parameters
+        follows = self.world.on_corridors()[asked] & (agents.path_status[asked] == PathStatus.FOUND) & (agents.corridor_length[asked] > 0)
+        shut = follows & (outcome == NO_WAY)
+        reach = 0.5 * own.local_grid_cells * own.local_grid_cell
+        forget_old(agents, asked, tick.number)
+        forget_open(self.world, asked[follows & ~shut], reach)
+        remember_shut(self.world, asked[shut], aim[shut], reach, tick.number + ticks_of(own.local_grid_memory, tick.length))
 
     def _ask(self, tick: Tick, asked: NDArray[np.int64], stands: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Return where the grids of agents lead, (k, 2) m, and what they say of the straight line, (k,)."""

@@ -33,10 +33,13 @@ class Closed:
     ----------
     name : str
     area : shapely Polygon or MultiPolygon, m
+    layer : int
+        Number of its floor; -1 where there is one level floor.
     """
 
     name: str
     area: Any
+    layer: int = -1
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     agents.wall_distance[:] = 0.0
     agents.corner_post[:] = NOTHING_HELD
     agents.guessed[:] = -1
+    agents.priced_portal[:] = -1
     world.events.note(tick, EventKind.PUT_OUT, agents.entity[is_put], agents.position[is_put], np.round(1e3 * moved[is_put]).astype(np.int64))
 
 
@@ -168,7 +172,8 @@ def _locate_the_lost(world: World, polygon: NDArray[np.int64]) -> None:
     locate_many(0, len(lost), mesh, agents.position[lost], agents.layer[lost], found)
     for i in np.flatnonzero(found < 0).tolist():
         x, y = agents.position[lost[i]].tolist()
-        found[i] = np.argmax([depth_in_polygon(mesh, each, x, y) for each in range(mesh.polygon_count)])
+        own = np.flatnonzero(mesh.polygon_layer == agents.layer[lost[i]])
+        found[i] = own[np.argmax([depth_in_polygon(mesh, each, x, y) for each in own.tolist()])]
     polygon[lost] = found
 
 

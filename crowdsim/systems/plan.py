@@ -12,6 +12,7 @@ from crowdsim.navigation.desk import pieces
 from crowdsim.navigation.guess import join_many, trail_along
 from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors, measure_ways
+from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.corner_guesses import CornerGuesses
@@ -48,11 +49,13 @@ class Plan(System):
         Makes a planner for a world whose mesh has changed.
     keeps_previous : bool
         Whether agents keep to their previous path until the next is found (S0, section 3.1), if they have one.
+    price : float, m
+        What a way costs besides through each portal that an agent remembers as shut.
     """
 
     reads = (
         "entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length",
-        "path_tick",
+        "path_tick", "priced_portal",
     )
     writes = (
         "activity", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed", "corner_post",
@@ -61,9 +64,10 @@ class Plan(System):
 
     def __init__(
         self, world: World, planner: Planner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches",
-        make_planner: Callable[[World], Planner] | None = None, keeps_previous: bool = False,
+        make_planner: Callable[[World], Planner] | None = None, keeps_previous: bool = False, price: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(world)
+        self.price = price
         self.keeps_previous = keeps_previous
         self._previous: dict[int, NDArray[np.int32]] = {}  # by entity: the path it keeps to, as it was when the search began
         self.planner, self.budget, self.groups, self._make_planner = planner, budget, groups, make_planner
@@ -98,7 +102,11 @@ class Plan(System):
         wants = np.flatnonzero(wants & self.of_groups(self.groups))
         if len(wants):
             polygon = world.polygons()[wants]
-            self.planner.submit(tick.number, agents.entity[wants], agents.position[wants], polygon, agents.goal[wants], agents.radius[wants])
+            request = agents.entity[wants], agents.position[wants], polygon, agents.goal[wants], agents.radius[wants]
+            if self.price > 0.0 and isinstance(self.planner, MeshPlanner) and np.any(agents.priced_portal[wants, 0] >= 0):
+                self.planner.submit(tick.number, *request, agents.priced_portal[wants], self.price)
+            else:
+                self.planner.submit(tick.number, *request)
             agents.path_status[wants] = PathStatus.PENDING
             agents.path_tick[wants] = tick.number
             if self.keeps_previous:

@@ -23,7 +23,7 @@ HEAD_START = 20  # Ticks, a second or two: so long the ground goes before search
 
 
 class AnyGrounds(Protocol):
-    """`crowdsim.scenario.grounds.Grounds` or `TiledGrounds`."""
+    """`crowdsim.scenario.grounds.Grounds`, `FloorGrounds` or `TiledGrounds`."""
 
     def is_foreseen(self, closed: Sequence[Any]) -> bool:
         """Return whether a ground was built before the first tick."""
@@ -64,8 +64,8 @@ class Rebuild:
     grounds : AnyGrounds
     budget : Budget
         Where a clock decides, each step is a slice. Where work decides, polygons are what is paid for.
-    polygons_of : callable
-        Returns what an order closes, as polygons; of None, what is closed now.
+    cut_out_by : callable
+        Returns what an order closes, as the grounds take it; of None, what is closed now.
     put_in : callable
         Called with an order whose ground is built.
 
@@ -77,17 +77,17 @@ class Rebuild:
         What was paid for in this tick, in expansions.
     """
 
-    def __init__(self, grounds: AnyGrounds, budget: Budget, polygons_of: Callable[[Order | None], list[Any]], put_in: Callable[[Order], None]) -> None:
+    def __init__(self, grounds: AnyGrounds, budget: Budget, cut_out_by: Callable[[Order | None], list[Any]], put_in: Callable[[Order], None]) -> None:
         self.order: Order | None = None
         self.work = 0
-        self._grounds, self._budget, self._polygons_of, self._put_in = grounds, budget, polygons_of, put_in
+        self._grounds, self._budget, self._cut_out_by, self._put_in = grounds, budget, cut_out_by, put_in
         self._steps: Steps[Any] | None = None
         self._done, self._owed = 0, -1  # steps; work that is left to be paid, -1 until the ground is built
         self._is_between_ticks = False
 
     def begin(self, order: Order, tick: int) -> None:
         """Begin to build a ground; there is none in the making."""
-        closed = self._polygons_of(order)
+        closed = self._cut_out_by(order)
         self.order, self._steps = order, self._grounds.steps(closed)
         self._done, self._owed = 0, 0 if self._grounds.is_foreseen(closed) else -1
         self._budget.tasks.add(TASK, self._slice, due=tick, head_start=HEAD_START)
@@ -129,7 +129,7 @@ class Rebuild:
         except StopIteration as end:
             self._owed = 0
             if not self._budget.counts_answers:
-                self._owed = self._grounds.work_of(end.value, self._grounds.with_closed(self._polygons_of(None)))
+                self._owed = self._grounds.work_of(end.value, self._grounds.with_closed(self._cut_out_by(None)))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what is being built, and how far that is, as named arrays."""
@@ -161,7 +161,8 @@ def packed(closed: Sequence[Closed]) -> dict[str, NDArray[Any]]:
     """Return closed things as named arrays."""
     names, shapes = [each.name.encode() for each in closed], [shapely.to_wkb(each.area) for each in closed]
     sizes = np.array([[len(name), len(shape)] for name, shape in zip(names, shapes, strict=True)], dtype=np.int64).reshape(-1, 2)
-    return {"sizes": sizes, "bytes": np.frombuffer(b"".join(names + shapes), dtype=np.uint8).copy()}
+    layers = np.array([each.layer for each in closed], dtype=np.int64)
+    return {"sizes": sizes, "layers": layers, "bytes": np.frombuffer(b"".join(names + shapes), dtype=np.uint8).copy()}
 
 
 def unpacked(state: Mapping[str, NDArray[Any]]) -> tuple[Closed, ...]:
@@ -170,4 +171,5 @@ def unpacked(state: Mapping[str, NDArray[Any]]) -> tuple[Closed, ...]:
     ends = np.cumsum(sizes.T.reshape(-1)).tolist()
     parts = [data[first:last] for first, last in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
     count = len(sizes)
-    return tuple(Closed(name.decode(), shapely.from_wkb(shape)) for name, shape in zip(parts[:count], parts[count:], strict=True))
+    layers = state["layers"].tolist()
+    return tuple(Closed(name.decode(), shapely.from_wkb(shape), layer) for name, shape, layer in zip(parts[:count], parts[count:], layers, strict=True))

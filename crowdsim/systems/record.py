@@ -15,7 +15,7 @@ from crowdsim.world.world import World
 # Columns that the digests cover: what later ticks depend on and what readers look at. What is left out follows from these or never changes.
 DIGEST_COLUMNS = (
     "entity", "position", "surface", "velocity", "preferred_velocity", "chosen_velocity", "next_corner", "activity", "goal", "path_status",
-    "corridor_length", "diagnosis", "blocker", "is_stuck",
+    "corridor_length", "diagnosis", "blocker", "is_stuck", "heading",
 )  # fmt: skip
 
 

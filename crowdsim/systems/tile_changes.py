@@ -91,6 +91,7 @@ def change_tiles(world: World, *, remove: list[int], add: Mapping[int, TileMesh 
     came_from = agents.guessed >= 0
     agents.guessed[came_from] = now.polygon[agents.guessed[came_from]]
     agents.corner_post[:] = NOTHING_HELD
+    agents.priced_portal[:] = -1
     agents.wall_distance[:] = 0.0
     if add:
         hopes = np.isin(agents.path_status, HOPELESS) & (agents.goal >= 0) & (agents.activity == AgentState.STANDING) & world.has_ground()

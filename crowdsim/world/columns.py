@@ -50,6 +50,13 @@ class ReplanCause(IntEnum):
     NO_LOCAL_WAY = 6  # its local grid knows no way to its next corner
 
 
+class Gait(IntEnum):
+    """Whether an agent goes somewhere by itself (S2 section 7)."""
+
+    STAND = 0
+    WALK = 1  # it wants to, also while others hold it
+
+
 class Diagnosis(IntEnum):
     """How an avoidance model came to its velocity."""
 
@@ -89,6 +96,8 @@ AGENT_COLUMNS = (
     Column("surface", "int64", "", "handle of the polygon under the centre: salt | tile | polygon; 0 is nowhere"),
     Column("layer", "int32", "", "floor of that polygon; agents on other floors are no neighbours"),
     Column("velocity", "float64", "m/s", "velocity of the last step", width=2),
+    Column("heading", "float64", "", "unit vector that it faces; +x when it comes into the world", width=2),
+    Column("gait", "uint8", "", "Gait"),
     Column("preferred_velocity", "float64", "m/s", "what the agent would do alone", width=2),
     Column("chosen_velocity", "float64", "m/s", "what avoidance chose", width=2),
     Column("tentative_position", "float64", "m", "where the step would end, before the walk on the surface", width=2),
@@ -122,6 +131,7 @@ AGENT_COLUMNS = (
     Column("trail", "float64", "m", "positions of the last ten seconds, one a second, as x, y pairs in a ring", width=20),
     Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside"),
     Column("held_ticks", "int32", "tick", "for how long somebody who stands has held it up"),
+    Column("waited_ticks", "int32", "tick", "for how long others have let it get on by little, less what it has got on since"),
     Column("is_yielding", "uint8", "", "1 while an agent that stands steps aside"),
     Column("yield_target", "float64", "m", "where that step ends", width=2),
     Column("yield_tick", "int64", "tick", "when it began; -1 is never", fill=-1),
@@ -132,6 +142,8 @@ AGENT_COLUMNS = (
     Column("asks_again", "uint8", "", "1 in a tick in which it asks for a new way to the goal that it has one to"),
     Column("replans", "int32", "", "how often it asked for a new way"),
     Column("local_way", "uint8", "", "what the local grid says of the line to the next corner: 0 not asked, 1 agrees, 2 leads round, 3 no way"),
+    Column("priced_portal", "int32", "", "half-edges of portals at which its local grid found no way; -1 is none, and comes last", width=4, fill=-1),
+    Column("priced_until", "int64", "tick", "until when it remembers each", width=4),
     Column("is_stuck", "uint8", "", "1 while the net displacement over the last 10 s is below 0.2 m, and the agent wants to walk"),
     Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1),
 )

@@ -31,6 +31,7 @@ _numbers = itertools.count(1)
 FIRST_SALT = handles.FIRST_SALT
 ONE_TILE = 0
 NO_GROUP = NO_ITINERARY = -1  # of obstacles
+FACING = (1.0, 0.0)  # whoever comes into the world
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,17 @@ class World:
 
     def on_corridors(self) -> NDArray[np.bool_]:
         """Return (n,) bool: which agents follow corridors on the mesh."""
-        return np.ones(len(self.agents), dtype=np.bool_) if self.corridor_groups is None else self.corridor_groups[self.agents.group]
+        return self.of_groups(self.corridor_groups)
+
+    def of_groups(self, groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Return (n,) bool: which agents belong to groups, given as (groups,) bool; None is everybody. Obstacles belong to none of given groups."""
+        if groups is None:
+            return np.ones(len(self.agents), dtype=np.bool_)
+        group = self.agents.group
+        found = np.zeros(len(group), dtype=np.bool_)
+        has_one = group != NO_GROUP
+        found[has_one] = groups[group[has_one]]
+        return found
 
     def take_tiles(self) -> None:
         """Stand on the tiles as they are now: their mesh, their walls, and the goals cut anew."""
@@ -239,6 +250,7 @@ class World:
             "symmetry_draw": population.symmetry_draw,
             "is_immovable": population.is_immovable,
             "counted_position": population.position,
+            "heading": FACING,
             "goal": goal,
             "trail": np.nan,
         }
@@ -268,6 +280,7 @@ class World:
             "entity": entity, "group": NO_GROUP, "itinerary": NO_ITINERARY, "activity": int(AgentState.OBSTACLE), "position": position,
             "tentative_position": position, "next_corner": position, "counted_position": position, "surface": self.handles_of(polygon),
             "layer": self.mesh.polygon_layer[polygon], "radius": radius, "maximum_speed": np.inf, "is_immovable": 1, "trail": np.nan,
+            "heading": FACING,
         }  # fmt: skip
         self.agents.append(len(entity), columns)
         return int(entity[0])

@@ -1,6 +1,6 @@
 """Twin of walking along waypoints (S2 section 7), one agent at a time, with angles.
 
-Kernels: direction_at, follow_waypoints, find_standing, find_cut.
+Kernels: follow_waypoints, find_standing, find_cut.
 """
 
 import math
@@ -10,12 +10,11 @@ from itertools import pairwise
 class Walker:
     """One agent."""
 
-    def __init__(self, position, waypoints, heading=(1.0, 0.0)):
+    def __init__(self, position, waypoints):
         self.waypoints, self.before = list(waypoints), position
         self.target = waypoints[-1] if waypoints else position
-        self.heading = heading
 
-    def tick(self, position, speed, tick, reached, turn):
+    def tick(self, position, speed, tick, reached):
         """Return (velocity, whether it arrived, whether it walks)."""
         arrived = False
         while self.waypoints:
@@ -33,10 +32,6 @@ class Walker:
             return (0.0, 0.0), arrived, False
         pace = min(speed, distance / tick) if len(self.waypoints) <= 1 else speed
         towards = math.atan2(aim[1] - position[1], aim[0] - position[0])
-        facing = math.atan2(self.heading[1], self.heading[0])
-        difference = (towards - facing + math.pi) % (2.0 * math.pi) - math.pi
-        facing = towards if abs(difference) <= turn else facing + math.copysign(turn, difference)
-        self.heading = (math.cos(facing), math.sin(facing))
         return (pace * math.cos(towards), pace * math.sin(towards)), arrived, True
 
     def is_standing(self, position, reached):

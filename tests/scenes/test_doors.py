@@ -1,5 +1,7 @@
 """Areas that are opened and closed while people walk (SYSTEMS G3; NIST TN 1822, test 4.1), on the mesh and on the grid alike."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -294,3 +296,57 @@ def test_a_door_in_tiles_that_is_shut_at_first_opens_and_a_saved_run_goes_on():
         for digest in expected:
             other.step()
             assert other.digest == digest
+
+
+MEETING = {"name": "clerk", "agents": [{"id": 7, "position": [3, 7]}]}
+VISITORS = {"name": "visitors", "positions": [[1, 1], [1, 3], [5, 1]], "goals": [{"point": [3, 6.4], "arrive_within": 0.4}], "leave_on_arrival": False}
+
+
+@pytest.mark.parametrize(("count", "within"), [(1, 1.35), (2, 1.35), (1, 3.0)])
+def test_a_door_opens_when_visitors_have_come_up_to_the_clerk(count, within):
+    event = {"when": {"met": ["visitors", 7], "count": count, **({} if within == 1.35 else {"within": within})}, "open": "south"}
+    with simulation(with_events(event, groups=[VISITORS, MEETING])) as run:
+        near = set()
+        while not run.why_over():
+            clerk = run.agents.entity.tolist().index(next(e for e, label in zip(run.agents.entity.tolist(), run.agents.label, strict=True) if label == "#7"))
+            away = np.hypot(*(run.agents.position - run.agents.position[clerk]).T)
+            near |= {e for e, far in zip(run.agents.entity.tolist(), away.tolist(), strict=True) if 0.0 < far <= within}
+            if of_kind(run.step(), EventKind.AREA_OPENED):
+                break
+        assert len(near) == count
+
+
+def test_nobody_meets_himself_and_nobody_meets_on_the_way_back_to_a_saved_state():
+    event = {"when": {"met": ["visitors", "visitors"], "within": 1.0, "count": 2}, "open": "south"}
+    document = with_events(event, groups=[VISITORS, MEETING])
+    with simulation(document) as run, simulation(document) as other:
+        opened, expected, states = [], [], []
+        for tick in range(100):
+            if tick % 9 == 0:
+                states.append((tick, run.state()))
+            opened += [event.tick for event in of_kind(run.step(), EventKind.AREA_OPENED)]
+            expected.append(run.digest)
+        assert len(opened) == 1 and opened[0] > 10
+        for tick, state in states[::-1]:
+            other.restore(state)
+            assert digests(other, min(5, 100 - tick)) == expected[tick : tick + 5]
+
+
+@pytest.mark.parametrize(
+    ("when", "message"),
+    [
+        ({"met": ["visitors", "clark"]}, 'there is no group "clark"'),
+        ({"met": ["visitors", 8]}, "no agent has the id 8"),
+        ({"met": ["visitors"]}, "two groups or ids"),
+        ({"met": ["visitors", 7], "within": 0}, "within"),
+        ({"meet": ["visitors", 7]}, "met: \\[who, whom\\]"),
+    ],
+)
+def test_mistakes_about_meetings_are_named(when, message):
+    with pytest.raises(ScenarioError, match=message):
+        parse_scenario(json.dumps(with_events({"when": when, "open": "south"}, groups=[VISITORS, MEETING])), file="t.yaml")
+
+
+def test_a_meeting_is_kept_in_the_canonical_text():
+    text = parse_scenario(json.dumps(with_events({"when": {"met": ["visitors", 7]}, "open": "south"}, groups=[VISITORS, MEETING]))).canonical()
+    assert "within: 1.35" in text and parse_scenario(text).canonical() == text

@@ -94,3 +94,57 @@ def test_threads_a_saved_state_and_the_order_of_agents_change_nothing():
     with simulation(turned) as again:
         again.restore(state)
         assert digests(again, 40) == expected[47:87]
+
+
+TWO_DOORS = {"walkable": [{"box": [0, 0, 6, 8]}, {"box": [6, 1.5, 6.2, 2.5]}, {"box": [6, 6, 6.2, 7]}, {"box": [6.2, 0, 12, 8]}]}
+
+
+def shut_door(**bodies):
+    """Two doors, and somebody in the nearer one who never makes way; the way by the other is 4 m longer."""
+    agents = [{"id": 1, "position": [1, 3.5], "goals": [{"point": [11, 2]}]}, {"id": 2, "position": [6.1, 2.0], "immovable": True, "radius": 0.3}]
+    return {**room(agents, after=30.0), "geometry": TWO_DOORS, "bodies": {"local_grid": True, "replanning": True, **bodies}}
+
+
+@pytest.mark.parametrize(("price", "arrived"), [(20.0, 1), (2.0, 0), (0.0, 0)])
+def test_on_a_mesh_a_portal_that_was_found_shut_has_a_price_and_the_next_way_leads_by_the_other_door(price, arrived):
+    with simulation(shut_door(local_grid_price=price)) as run:
+        verdict = run.run()
+    assert verdict.arrived == arrived
+    assert verdict.replans["no local way"] <= 3 if arrived else verdict.replans["no local way"] > 30  # the same way again, once in a cooldown
+
+
+def test_what_was_found_shut_is_forgotten_after_a_while():
+    with simulation(shut_door(local_grid_memory=1.0)) as run:
+        remembered = []
+        for _ in range(300):
+            run.step()
+            remembered.append(bool((run.world.agents.priced_portal[0] >= 0).any()))
+    spans = np.flatnonzero(np.diff(np.array([False, *remembered, False], dtype=int)))
+    assert any(remembered) and not all(remembered[remembered.index(True) :]) and (np.diff(spans)[::2] >= 20).all()
+
+
+def test_a_run_with_prices_is_the_same_on_threads_and_from_a_saved_state():
+    document = shut_door()
+    document["groups"][0]["agents"] += [{"id": i, "position": [1, 0.5 * i], "goals": [{"point": [11, 2]}]} for i in range(8, 13)]
+    with simulation(document) as one, simulation(document, threads=3) as three, simulation(document) as other:
+        states, expected = {}, []
+        for tick in range(150):
+            if tick in (60, 90, 120):
+                states[tick] = one.state()
+            one.step()
+            expected.append(one.digest)
+        assert digests(three, 150) == expected
+        for tick, state in states.items():
+            other.restore(state)
+            assert digests(other, 20) == expected[tick : tick + 20]
+
+
+def test_what_stands_no_longer_in_a_door_has_no_price_any_more():
+    """Somebody else opens the door while the walker still stands before it: its grid says so, and it goes straight on."""
+    with simulation(shut_door(local_grid_price=2.0)) as run:
+        while not (run.world.agents.priced_portal[0] >= 0).any():
+            run.step()
+        run.set_preferred_velocity(2, (0.0, 0.0))  # steered from outside it stands no more, as searches and grids see it
+        run.step()
+        run.step()
+        assert (run.world.agents.priced_portal[0] == -1).all()

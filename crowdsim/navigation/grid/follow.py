@@ -1,4 +1,4 @@
-"""Walking along waypoints (S2 section 7): where an agent goes, which way it faces, whether it stands, and when it has arrived."""
+"""Walking along waypoints (S2 section 7): where an agent goes, whether it stands, and when it has arrived."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.ground import NO_GROUND
 from crowdsim.navigation.grid.search import GENERATION, GENERATION_SHIFT, NEED, TAKEN, GridSlots, make_slots
@@ -29,8 +29,6 @@ class Walks(NamedTuple):
         Where the agent wants to stand once it has no waypoints.
     requested : (n, 2) float64, m
         The target that was asked for last; ways may end elsewhere. NaN if none was.
-    heading : (n, 2) float64
-        Unit vector that the agent faces.
     is_walking : (n,) uint8
         1 in the state WALK, 0 in the state STAND.
     """
@@ -42,51 +40,7 @@ class Walks(NamedTuple):
     leg: NDArray[np.float64]
     target: NDArray[np.float64]
     requested: NDArray[np.float64]
-    heading: NDArray[np.float64]
     is_walking: NDArray[np.uint8]
-
-
-@kernel
-def direction_at(angle):
-    """Return the unit vector at an angle from +x, by own arithmetic: the same on every processor.
-
-    Parameters
-    ----------
-    angle : float, rad, 0..pi
-
-    Returns
-    -------
-    x, y : float
-        To 1e-15.
-
-    Notes
-    -----
-    Twin: `tests/reference/grid_follow.py`.
-    """
-    # The series of sine and cosine at an eighth of the angle, below 0.4, are cut off at 1e-18; three doublings lead back.
-    part = angle / 8.0
-    square = part * part
-    sine = cosine = 0.0
-    for k in range(8, -1, -1):
-        sine = 1.0 - square / ((2.0 * k + 2.0) * (2.0 * k + 3.0)) * sine
-        cosine = 1.0 - square / ((2.0 * k + 1.0) * (2.0 * k + 2.0)) * cosine
-    sine *= part
-    for _ in range(3):
-        sine, cosine = 2.0 * sine * cosine, cosine * cosine - sine * sine
-    return cosine, sine
-
-
-@inlined_kernel
-def _turned(hx, hy, ux, uy, cosine, sine):
-    """Return a heading turned towards a direction, by at most the angle that cosine and sine are of; to the left if the direction is behind."""
-    along, aside = hx * ux + hy * uy, hx * uy - hy * ux
-    if along >= cosine:
-        return ux, uy
-    if aside < 0.0:
-        sine = -sine
-    x, y = hx * cosine - hy * sine, hx * sine + hy * cosine
-    length = np.hypot(x, y)
-    return x / length, y / length
 
 
 @inlined_kernel
@@ -103,22 +57,20 @@ def _is_passed(walks, row, place, x, y, reached):
 
 
 @lean_kernel
-def follow_waypoints(first, last, walks, position, speed, tick, reached, turn_x, turn_y, velocity, has_arrived):
+def follow_waypoints(first, last, walks, position, speed, tick, reached, velocity, has_arrived):
     """Lead agents first..last - 1 along their waypoints.
 
     Parameters
     ----------
     first, last : int
     walks : Walks
-        `total`, `current`, `leg`, `heading` and `is_walking` of the agents are moved on.
+        `total`, `current`, `leg` and `is_walking` of the agents are moved on.
     position : (n, 2) float64, m
     speed : (n,) float64, m/s
         Walk speed.
     tick : float, s
     reached : float, m
         A waypoint, or a target, nearer than this is reached.
-    turn_x, turn_y : float
-        Unit vector at the angle that a heading can turn in a tick (`direction_at`).
     velocity : (n, 2) float64, m/s
         Receives the way that each agent would like to go: at walk speed to the current waypoint, slower only where it would go past the last.
     has_arrived : (n,) uint8
@@ -153,7 +105,6 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, turn_x,
             is_last = walks.current[row] >= walks.total[row] - 1
             pace = min(speed[row], distance / tick) if is_last else speed[row]
             velocity[row, 0], velocity[row, 1] = ux * pace, uy * pace
-            walks.heading[row, 0], walks.heading[row, 1] = _turned(walks.heading[row, 0], walks.heading[row, 1], ux, uy, turn_x, turn_y)
             walks.is_walking[row] = 1
         else:
             velocity[row, 0] = velocity[row, 1] = 0.0

@@ -1,4 +1,4 @@
-"""The numbers of the grid world, with the defaults of S2 section 10."""
+"""The numbers of the grid world, with the defaults of S2 section 10; where ours are others, `DocumentWayParameters` has those of S2."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ class WayParameters(AimParameters):
         "is Dijkstra's search, which looks everywhere; ways are as short with each",
     )
 
+    agent_radius: float = param(
+        0.0, "m", low=0.0, source="S2 section 1 (0.45 m, the default of s2-grid)",
+        why="half the width that ways are looked for with, whatever the body; 0 is each body's own, so that nobody is sent where it does not fit or round gaps "
+        "that it fits through; larger keeps everybody farther from walls and shuts doors",
+    )  # fmt: skip
     snap_distance: float = param(
         8.0, "m", low=0.0, source="S2 section 3", why="how far off the ground a start or a goal may lie; larger accepts points farther out",
     )
@@ -72,6 +77,20 @@ class WayParameters(AimParameters):
 
 
 @dataclass(frozen=True)
+class DocumentWayParameters(WayParameters):
+    """How S2 itself looks for ways: for one width of body, and with sampled lines of sight."""
+
+    agent_radius: float = param(
+        0.45, "m", low=0.0, source="S2 section 1",
+        why="half the width that ways are looked for with, whatever the body; larger keeps everybody farther from walls and shuts doors, 0 is each body's own",
+    )
+    sight: str = param(
+        "sampled", "", choices=("exact", "sampled"), source="S2 section 4",
+        why="how a line of sight is checked: sampled looks under points of it only, so that it may graze a corner, exact takes every cell it crosses",
+    )
+
+
+@dataclass(frozen=True)
 class WalkParameters:
     """How waypoints are followed."""
 
@@ -82,7 +101,4 @@ class WalkParameters:
     same_target: float = param(
         0.25, "m", low=0.0, source="S2 section 10 (TARGET_REPLAN_THRESHOLD)",
         why="a new target this near to the last one asked for is no new request; larger saves searches and stops farther off",
-    )
-    rotation_speed: float = param(
-        6.283185307179586, "rad/s", low=0.0, source="S2 section 7 (named there without a number)", why="one turn a second; larger faces the way sooner",
     )

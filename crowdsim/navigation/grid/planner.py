@@ -230,12 +230,15 @@ class GridPlanner:
         goal : (k,) int32
             Rows of `target`.
         radius : (k,) float64, m
+            Of the bodies; where `agent_radius` is above 0, ways are looked for with that.
 
         Raises
         ------
         NavigationError
             If a body is wider than the grid knows distances for.
         """
+        if self.parameters.agent_radius > 0.0:
+            radius = np.full(len(radius), self.parameters.agent_radius)
         for each in np.unique(radius).tolist():
             self.grid.need(each)
         self.drop(entity)

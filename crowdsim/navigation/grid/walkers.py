@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.grid.follow import Walks, direction_at, find_cut, find_standing, follow_waypoints, marked_cells
+from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.threads import Team
-
-HALF_TURN_RAD = 3.141592653589793  # A heading that can turn so far in a tick faces any way at once.
 
 
 class Walkers:
@@ -22,7 +20,7 @@ class Walkers:
     Parameters
     ----------
     position : (n, 2) float64, m
-        Where the agents are; they stand there, with no target, and face +x.
+        Where the agents are; they stand there, with no target.
     parameters : WalkParameters, optional
 
     Attributes
@@ -33,11 +31,9 @@ class Walkers:
     def __init__(self, position: NDArray[np.float64], parameters: WalkParameters | None = None) -> None:
         self.parameters = parameters or WalkParameters()
         count = len(position)
-        heading = np.zeros((count, 2))
-        heading[:, 0] = 1.0
         start, total, current = (np.zeros(count, dtype=np.int64) for _ in range(3))
         nothing = np.full((count, 2), np.nan)
-        self.walks = Walks(np.zeros((0, 2)), start, total, current, position.copy(), position.copy(), nothing, heading, np.zeros(count, dtype=np.uint8))
+        self.walks = Walks(np.zeros((0, 2)), start, total, current, position.copy(), position.copy(), nothing, np.zeros(count, dtype=np.uint8))
 
     def ask(self, rows: NDArray[np.int64], target: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Give agents new targets.
@@ -184,10 +180,8 @@ class Walkers:
             Who reached its last waypoint in this tick.
         """
         velocity, arrived = np.empty((len(position), 2)), np.empty(len(position), dtype=np.uint8)
-        turn_x, turn_y = direction_at(min(HALF_TURN_RAD, self.parameters.rotation_speed * tick))
         team.run(
-            follow_waypoints, len(position), self.walks, position, speed, float(tick), float(self.parameters.waypoint_reached), turn_x, turn_y,
-            velocity, arrived,
+            follow_waypoints, len(position), self.walks, position, speed, float(tick), float(self.parameters.waypoint_reached), velocity, arrived,
         )  # fmt: skip
         return velocity, arrived.view(np.bool_)
 

@@ -1,0 +1,56 @@
+"""Which way a body faces: it turns to where it goes, and no faster than bodies turn (S2, section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdsim.geometry.directions import turned
+from crowdsim.kernels import lean_kernel
+from crowdsim.tunable import param
+
+HALF_TURN_RAD = 3.141592653589793  # Who can turn so far in a tick faces any way at once.
+LEAST_SPEED_M_S = 0.05  # Slower steps, a hand's breadth in two seconds, are shuffling: where they go is chance, and nobody turns to it.
+
+
+@dataclass(frozen=True)
+class TurnParameters:
+    """How bodies turn."""
+
+    rotation_speed: float = param(
+        6.283185307179586, "rad/s", low=0.0, source="S2 section 7 (rotationSpeed, named there without a number)",
+        why="how fast people turn to where they go: one turn a second; larger faces the way sooner, 0 never turns. It changes no steps, only headings",
+    )  # fmt: skip
+
+
+@lean_kernel
+def turn_headings(start, stop, velocity, walks, heading, turn_x, turn_y, out):
+    """Turn the bodies first..last - 1 to where they go.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of agents.
+    velocity : (n, 2) float64, m/s
+        Of the last step.
+    walks : (n,) uint8
+        1 for those who go by themselves; the others keep their headings.
+    heading : (n, 2) float64
+        Unit vectors.
+    turn_x, turn_y : float
+        Unit vector at the angle, up to half a turn, that a body can turn in the tick (`direction_at`).
+    out : (n, 2) float64
+        Receives the new headings.
+
+    Notes
+    -----
+    Somebody who goes straight back turns to the left. Source: S2 section 7. Twin: `tests/reference/turn.py`.
+    """
+    for row in range(start, stop):
+        vx, vy = velocity[row, 0], velocity[row, 1]
+        speed = np.sqrt(vx * vx + vy * vy)
+        if walks[row] == 1 and speed >= LEAST_SPEED_M_S:
+            out[row, 0], out[row, 1] = turned(heading[row, 0], heading[row, 1], vx / speed, vy / speed, turn_x, turn_y)
+        else:
+            out[row, 0], out[row, 1] = heading[row, 0], heading[row, 1]

@@ -1,0 +1,64 @@
+"""GiveWay: where people are in each other's way, those who have waited longer go first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.bodies.priority import PriorityParameters, count_waiting, make_room, who_gives_way
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.notice import ticks_of
+from crowdsim.world.columns import AgentState
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+
+class GiveWay(System):
+    """Let those who have waited less make room for those who come their way and have waited longer, where that is asked for.
+
+    Parameters
+    ----------
+    world : World
+    parameters : PriorityParameters
+    held_share : float
+        Of its speed, along its way, below which somebody waits.
+    """
+
+    reads = ("entity", "activity", "is_driven", "position", "radius", "velocity", "preferred_velocity", "desired_speed", "surface", "layer", "waited_ticks")
+    writes = ("preferred_velocity", "waited_ticks")
+    counts = ("giving_way",)
+
+    def __init__(self, world: World, parameters: PriorityParameters, held_share: float) -> None:
+        super().__init__(world)
+        self.parameters, self.held_share = parameters, held_share
+        self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # who made room in the last tick: an event is noted when that begins
+
+    def process(self, tick: Tick) -> None:
+        """Count who waits, and let the others make room."""
+        tick.counts["giving_way"] = 0.0
+        if self.parameters.priority != "waiting":
+            return
+        agents, own = self.world.agents, self.parameters
+        walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
+        agents.waited_ticks[:] = count_waiting(agents.preferred_velocity, agents.velocity, walks, self.held_share, agents.waited_ticks)
+        part, _ = self.world.ground_of(agents.position)
+        to = who_gives_way(
+            agents.position, agents.radius, agents.preferred_velocity, part, agents.waited_ticks, agents.entity, walks,
+            ticks_of(own.priority_after, tick.length), ticks_of(own.priority_margin, tick.length), own.priority_reach,
+        )  # fmt: skip
+        rows = np.flatnonzero(to >= 0)
+        agents.preferred_velocity[rows] = make_room(agents.position, agents.preferred_velocity.copy(), agents.desired_speed, rows, to[rows])
+        begins = rows[~np.isin(agents.entity[rows], self._last)]
+        self.world.events.note(tick.number, EventKind.GAVE_WAY, agents.entity[begins], agents.position[begins], agents.entity[to[begins]])
+        self._last = agents.entity[rows].copy()
+        tick.counts["giving_way"] = float(len(rows))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return who made room in the last tick."""
+        return {"last": self._last.copy()}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave."""
+        self._last = state["last"].copy()

@@ -1,0 +1,41 @@
+"""Turn: everybody faces where it goes, and stands or walks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.bodies.turn import HALF_TURN_RAD, TurnParameters, turn_headings
+from crowdsim.geometry.directions import direction_at
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.notice import on_their_way
+from crowdsim.world.columns import Gait
+from crowdsim.world.world import World
+
+
+class Turn(System):
+    """Turn headings to where people go, and say who stands and who walks (SYSTEMS G8).
+
+    Nothing else depends on it: it is what pictures and people who look at a run want to know.
+
+    Parameters
+    ----------
+    world : World
+    parameters : TurnParameters
+    """
+
+    reads = ("activity", "is_yielding", "is_driven", "velocity", "preferred_velocity", "heading")
+    writes = ("heading", "gait")
+
+    def __init__(self, world: World, parameters: TurnParameters) -> None:
+        super().__init__(world)
+        self.parameters = parameters
+
+    def process(self, tick: Tick) -> None:
+        """Who wants to go somewhere walks, also where others hold it; who walks turns."""
+        agents = self.world.agents
+        wants = (agents.preferred_velocity[:, 0] != 0.0) | (agents.preferred_velocity[:, 1] != 0.0)
+        agents.gait[:] = np.where(wants & (on_their_way(agents) | (agents.is_driven == 1)), np.uint8(Gait.WALK), np.uint8(Gait.STAND))
+        turn_x, turn_y = direction_at(min(HALF_TURN_RAD, float(self.parameters.rotation_speed) * tick.length))
+        heading = np.empty((len(agents), 2))
+        tick.team.run(turn_headings, len(agents), agents.velocity, agents.gait, agents.heading, turn_x, turn_y, heading)
+        agents.heading[:] = heading
