@@ -17,6 +17,7 @@ from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.triangulation import is_open, triangulation_steps
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import kernel
+from crowdsim.navigation.beside import vertex_rooms
 from crowdsim.navigation.bins import Bins, make_bins
 from crowdsim.navigation.mesh import KERB, NavMesh
 from crowdsim.navigation.terrain import convex_pieces, speeds_on
@@ -351,9 +352,9 @@ def mesh_of_arrays(
         points[edge_vertex[polygon_start[:-1]], 2] if heights is None else np.array(heights, dtype=np.float64),
         _slopes(points, polygon_start, edge_vertex) if slopes is None else np.array(slopes, dtype=np.float64),
         np.ones((len(sizes), 2)) if paces is None else np.array(paces, dtype=np.float64),
-        _parts(edge_polygon, edge_twin, len(sizes)), STEP_OF_CLEARANCE * clearance,
+        _parts(edge_polygon, edge_twin, len(sizes)), STEP_OF_CLEARANCE * clearance, np.zeros(0),
     )
-    return mesh, walls
+    return mesh._replace(vertex_room=vertex_rooms(mesh)), walls
 
 
 def _open_edges(

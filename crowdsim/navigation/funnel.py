@@ -17,16 +17,20 @@ import numpy as np
 
 from crowdsim.geometry.plane import angle_between, orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.beside import MOST_ROUNDS, add_posts_beside, straighten_corridor
 from crowdsim.navigation.goals import target_in_piece
+from crowdsim.navigation.mesh import KERB
 from crowdsim.navigation.posts import (
     BESIDE_M,
     BRUSH,
     EITHER,
     FLAGS,
+    KERB_M,
     VERTEX,
     add_bystanders,
     bits_of,
     choose_sides,
+    lay_out_posts,
     move_to_front,
     post_disc,
     posts_beside,
@@ -35,6 +39,7 @@ from crowdsim.navigation.posts import (
 )
 
 NO_POST = -(1 << 40)
+MOST_AIMS = 4  # Times that a string is led to a nearer place in its region: to the side of one it is there after the first.
 TOUCH_M = 1e-9  # How far a line may reach into a disc and still count as touching it: rounding at coordinates of 1e6 m.
 
 
@@ -140,6 +145,15 @@ def _disc_at(mesh, posts, i, bends, found, x, y, tx, ty, radius):
 
 
 @inlined_kernel
+def _gives_way(mesh, post, radius):
+    """Return whether a body may pass a post on either side: in free ground, and on a kerb where a wall is so near that the body cannot be there."""
+    vertex = bits_of(post) >> VERTEX
+    if mesh.vertex_room.size == 0 or mesh.is_wall_vertex[vertex] == 1:
+        return False
+    return mesh.vertex_room[vertex] < (radius + min(radius, KERB_M) if mesh.is_wall_vertex[vertex] == KERB else np.inf)
+
+
+@inlined_kernel
 def _deepest_post(mesh, posts, count, begin, end, ax, ay, a_side, bx, by, b_side, apex, stop, radius):
     """Find the post that presses deepest into the straight line from disc a to disc b; -1 if none does.
 
@@ -155,7 +169,7 @@ def _deepest_post(mesh, posts, count, begin, end, ax, ay, a_side, bx, by, b_side
             continue
         cx, cy, side = post_disc(mesh, post, radius)
         along = (cx - sx) * ux + (cy - sy) * uy
-        if along < 0.0 or along > reach:
+        if along < 0.0 or along > reach or _gives_way(mesh, post, radius):
             continue
         aside = ux * (cy - sy) - uy * (cx - sx)
         depth = side - aside if post >= 0 else aside - side
@@ -220,7 +234,9 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end, parts):
             turn = ux * vy - uy * vx
             if posts[bends[i]] < 0:
                 turn = -turn
-            if turn < -1e-12 and ux * vx + uy * vy > 0.0:
+            is_slack = turn < -1e-12 and ux * vx + uy * vy > 0.0
+            is_inside = np.hypot(bx - ax, by - ay) < abs(a_side) or np.hypot(bx - cx, by - cy) < abs(c_side)
+            if is_slack or (is_inside and _gives_way(mesh, posts[bends[i]], radius)):
                 for k in range(i, found - 1):
                     bends[k] = bends[k + 1]
                 found -= 1
@@ -233,13 +249,48 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end, parts):
 
 
 @lean_kernel
-def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, flood):
+def pull_straight(mesh, goals, cells, start, length, posts, count, polygon, piece, x, y, radius, bends, flood):
+    """Pull the string of a point, and lead its corridor round free vertices until the string bends at none of them; see `straighten_corridor`.
+
+    Takes what `find_bends` takes; the posts are those of the straightened corridor afterwards.
+
+    Returns
+    -------
+    found, tx, ty
+        See `pull_string`.
+    count : int
+        Number of posts.
+    begin, size : int
+        The new corridor is ``bends[begin:begin + size]``; begin is -1 if it is the old one.
+    """
+    found, tx, ty = pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, bends.size, flood)
+    begin, size = -1, 0
+    if mesh.vertex_room.size == 0:
+        return found, tx, ty, count, begin, size
+    room = bends.size // 3
+    for turn in range(MOST_ROUNDS):
+        at = room * (1 + turn % 2)  # the other two thirds of the bends take turns in holding the corridor
+        portals = straighten_corridor(mesh, cells, start, length, polygon, posts, bends, found, 2.0 * radius, bends[: at + room], at)
+        if portals < 0:
+            break
+        begin, size = at, portals
+        cells, start, length = bends, begin, size
+        count, _ = lay_out_posts(mesh, cells, start, length, polygon, 0, length + 1, posts, 0)
+        found, tx, ty = pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, room, flood)
+    return found, tx, ty, count, begin, size
+
+
+@lean_kernel
+def find_bends(mesh, goals, cells, start, length, posts, count, polygon, piece, x, y, radius, bends, flood):
     """Find all bends of the shortest way past a row of posts.
 
     Parameters
     ----------
     mesh : NavMesh
     goals : GoalPieces
+    cells : (m,) int32
+    start, length : int
+        The corridor, see `lay_out_posts`.
     posts : (k,) int32
         See `lay_out_posts`; the whole corridor. Those beside the corridor that matter where the way begins and ends are added, as far as there is room.
     count : int
@@ -262,7 +313,9 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, f
     tx, ty : float, m
         Where the way ends.
     """
-    found, tx, ty = pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, bends.size, flood)
+    found, tx, ty, count, begin, size = pull_straight(mesh, goals, cells, start, length, posts, count, polygon, piece, x, y, radius, bends, flood)
+    if begin >= 0:
+        cells, start, length = bends, begin, size
     if radius <= 0.0:
         return found, tx, ty
     ax, ay = x, y
@@ -273,6 +326,9 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, f
         bx, by, _ = post_disc(mesh, posts[bends[0]], 0.0)
     settle_first_sides(mesh, posts, count, x, y, bx, by)
     settle_last_sides(mesh, posts, count, ax, ay, tx, ty)
+    if mesh.vertex_room.size > 0:
+        count = add_posts_beside(mesh, cells, start, length, polygon, posts, count, x, y, tx, ty, 2.0 * radius + BESIDE_M, bends, found, found + 1, flood)
+        return _swell_to_goal(mesh, goals, posts, count, piece, x, y, tx, ty, radius, bends, found, flood)
     beside = 2.0 * radius + BESIDE_M
     known, first, last = count, 0, count
     if count > 0 and found > 0:
@@ -286,7 +342,29 @@ def find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, f
     moved = move_to_front(posts, known, count)
     for i in range(found):
         bends[i] += moved
-    return swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, NO_POST, bends.size), tx, ty
+    return _swell_to_goal(mesh, goals, posts, count, piece, x, y, tx, ty, radius, bends, found, flood)
+
+
+@lean_kernel
+def _swell_to_goal(mesh, goals, posts, count, piece, x, y, tx, ty, radius, bends, found, flood):
+    """Turn the string of a point into that of a body, and let it end in a region where that is nearest from where it leaves its last bend.
+
+    Returns what `find_bends` returns.
+    """
+    found = swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, NO_POST, bends.size)
+    if goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1:
+        return found, tx, ty
+    for _ in range(MOST_AIMS):
+        ax, ay, side = _disc_at(mesh, posts, found - 1, bends, found, x, y, tx, ty, radius)
+        ux, uy, reach = tangent(ax, ay, side, tx, ty, 0.0)
+        if reach <= 0.0:
+            break
+        nx, ny = target_in_piece(mesh, goals, piece, ax + side * uy, ay - side * ux, radius, flood)
+        if np.hypot(nx - tx, ny - ty) <= TOUCH_M:
+            break
+        tx, ty = nx, ny
+        found = swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, NO_POST, bends.size)
+    return found, tx, ty
 
 
 @lean_kernel

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment, orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh, is_in_sight, locate, make_flood, wall_distance
+from crowdsim.navigation.ends import TOUCH_M, next_clear_stretch
+from crowdsim.navigation.mesh import NavMesh, is_in_sight, locate, make_flood, parting_width, wall_distance
 
 SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: a hundredth of a millimetre squared holds nobody.
 
@@ -190,20 +191,54 @@ def nearest_in_piece(goals, piece, x, y):
     return bx, by
 
 
+@lean_kernel
+def _nearest_clear(mesh, goals, piece, x, y, radius, flood):
+    """Return whether a body from outside can have its centre on the rim of a piece, and the nearest such point, as (whether, x, y)."""
+    first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
+    polygon = np.int64(goals.piece_polygon[piece])
+    px, py = goals.pole[piece, 0], goals.pole[piece, 1]
+    least, bx, by = np.inf, x, y
+    for i in range(first, last):
+        j = i + 1 if i + 1 < last else first
+        ax, ay, cx, cy = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
+        if orientation(ax, ay, cx, cy, x, y) >= 0.0:
+            continue  # The way would come from inside.
+        length = np.hypot(cx - ax, cy - ay)
+        dx, dy = (cx - ax) / length, (cy - ay) / length
+        foot, at = dx * (x - ax) + dy * (y - ay), 0.0
+        while at < length:
+            low, high = next_clear_stretch(mesh, polygon, ax, ay, cx, cy, at, radius + TOUCH_M, flood)
+            if low > length:
+                break
+            to = min(high, max(low, foot))
+            qx, qy = ax + to * dx, ay + to * dy
+            apart = np.hypot(qx - x, qy - y)
+            if apart < least and parting_width(mesh, polygon, qx, qy, px, py) >= 2.0 * radius:
+                least, bx, by = apart, qx, qy
+            at = high
+    return least < np.inf, bx, by
+
+
 @inlined_kernel
 def target_in_piece(mesh, goals, piece, x, y, radius, flood):
     """Return the point of a piece that a body at (x, y) heads for, as (x, y).
 
-    The nearest point of the piece where the body's centre can be: from the nearest point at all, along the line to the piece's pole, until the
-    walls are `radius` away (found by halving; the pole itself if that is not enough).
+    The nearest point of the piece where the body's centre can be: the nearest at all, or else the nearest of its rim that walls are `radius` away from, on the
+    side of the pole of each gap that is too narrow. Where there is none, or the body is inside already: from the nearest point along the line to the
+    pole until walls are `radius` away (found by halving; the pole itself if that is not enough).
     """
     tx, ty = nearest_in_piece(goals, piece, x, y)
     px, py = goals.pole[piece, 0], goals.pole[piece, 1]
     if goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1:
         return tx, ty
     polygon = goals.piece_polygon[piece]
-    if wall_distance(mesh, polygon, tx, ty, radius, flood) >= radius:
+    is_parted = parting_width(mesh, polygon, tx, ty, px, py) < 2.0 * radius
+    if not is_parted and wall_distance(mesh, polygon, tx, ty, radius, flood) >= radius:
         return tx, ty
+    if tx != x or ty != y:
+        has_place, rx, ry = _nearest_clear(mesh, goals, piece, x, y, radius, flood)
+        if has_place:
+            return rx, ry
     low, high = 0.0, 1.0
     for _ in range(12):
         middle = 0.5 * (low + high)

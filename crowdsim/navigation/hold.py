@@ -54,7 +54,7 @@ def slack_of(mesh, posts, count, bend, stop, sx, sy, ux, uy, reach, radius):
 
     `bend` is the place of the corner's post, `count` at the goal; `stop` the post itself. The line begins at (sx, sy) and is `reach` long.
     """
-    slack = MOST_SLACK_M
+    slack = min(MOST_SLACK_M, radius) if mesh.vertex_room.size > 0 and radius > 0.0 else MOST_SLACK_M  # farther away not all walls are known there
     first, last = posts_beside(mesh, posts, count, 0, bend, sx, sy, sx + reach * ux, sy + reach * uy, radius + MOST_SLACK_M)
     for place in range(first, last):
         post = posts[place]

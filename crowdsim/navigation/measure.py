@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.funnel import find_bends, lay_string
+from crowdsim.navigation.funnel import find_bends, lay_string, pull_straight
 from crowdsim.navigation.mesh import MOST_CROSSINGS, find_exit, make_flood
 from crowdsim.navigation.posts import lay_out_posts
 from crowdsim.navigation.slopes import SURFACE_LENGTH, TRAVEL_TIME, step_cost
@@ -37,6 +37,46 @@ def measure_corridors(mesh, goals, cells, block, ahead, polygon, piece, position
         mesh, goals, cells, block, ahead, polygon, piece, position, radius, False, out, out, np.empty(MOST_POSTS, dtype=np.int32),
         np.empty(MOST_POSTS, dtype=np.int32), np.empty((2 * MOST_POSTS + 2, 2)), make_flood(mesh.polygon_start.size - 1),
     )
+
+
+@kernel
+def straighten_many(mesh, goals, cells, block, ahead, capacity, polygon, piece, position, radius):
+    """Lead corridors past free vertices on the side on which their strings are straight, where blocks have room for them.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    cells : (m,) int32
+        Corridor store; written.
+    block : (n,) int64
+    ahead : (n,) int32
+        Written.
+    capacity : (n,) int32
+    polygon : (n,) int64
+    piece : (n,) int32
+        -1 for no way.
+    position : (n, 2) float64, m
+    radius : (n,) float64, m
+
+    Notes
+    -----
+    Who follows a corridor looks for its next corner only in it: see `straighten_corridor`, whose twin is `tests/reference/funnel.py`.
+    """
+    posts, bends, flood = np.empty(MOST_POSTS, dtype=np.int32), np.empty(MOST_POSTS, dtype=np.int32), make_flood(mesh.polygon_start.size - 1)
+    for row in range(block.size):
+        if piece[row] < 0:
+            continue
+        count, laid = lay_out_posts(mesh, cells, block[row], ahead[row], polygon[row], 0, ahead[row] + 1, posts, 0)
+        if laid <= ahead[row]:
+            continue
+        x, y = position[row, 0], position[row, 1]
+        begin, size = pull_straight(
+            mesh, goals, cells, block[row], ahead[row], posts, count, polygon[row], piece[row], x, y, radius[row], bends, flood
+        )[4:]
+        if begin >= 0 and size <= capacity[row]:
+            cells[block[row] : block[row] + size] = bends[begin : begin + size]
+            ahead[row] = size
 
 
 @kernel
@@ -81,7 +121,7 @@ def _measure_rows(mesh, goals, cells, block, ahead, polygon, piece, position, ra
         if laid <= ahead[row]:
             continue
         x, y = position[row, 0], position[row, 1]
-        found, tx, ty = find_bends(mesh, goals, posts, count, polygon[row], piece[row], x, y, radius[row], bends, flood)
+        found, tx, ty = find_bends(mesh, goals, cells, block[row], ahead[row], posts, count, polygon[row], piece[row], x, y, radius[row], bends, flood)
         out[row] = lay_string(mesh, posts, bends, found, x, y, tx, ty, radius[row], points)
         if is_uneven:
             out[row], effort[row] = _follow_string(mesh, polygon[row], points, found, out[row])

@@ -20,6 +20,9 @@ MOST_CROSSINGS = 4096  # Polygons that one straight way may cross; a path of tha
 KERB = 2  # Mark of a vertex where kinds of ground meet.
 
 
+MOST_ROOM_M = 20.0  # How far walls are looked for round vertices in free ground: bodies have at most this radius.
+
+
 class NavMesh(NamedTuple):
     """A mesh as kernels see it. Built by `crowdsim.navigation.build.build_mesh`.
 
@@ -64,6 +67,8 @@ class NavMesh(NamedTuple):
         Number of the connected part of the mesh that the polygon belongs to, by the lowest polygon.
     step : float, m
         Ground that is this much higher or lower is other ground (docs/floors.md).
+    vertex_room : (nv,) or (0,) float64, m
+        Distance from each vertex to the nearest wall, at most `MOST_ROOM_M`; inf where the ground ends without a wall. Empty where walls end at all vertices.
     """
 
     vertex: NDArray[np.float64]
@@ -89,6 +94,7 @@ class NavMesh(NamedTuple):
     polygon_pace: NDArray[np.float64]
     polygon_part: NDArray[np.int32]
     step: float
+    vertex_room: NDArray[np.float64]
 
     @property
     def is_level(self) -> bool:

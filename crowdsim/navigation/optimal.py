@@ -21,6 +21,7 @@ from crowdsim.navigation.mesh import separating_width
 from crowdsim.navigation.optimal_cones import (
     aim,
     aside,
+    disc_radius,
     least_way_through,
     least_way_to_edge,
     limit_on_edge,
@@ -86,7 +87,7 @@ def _total(slots, slot, mesh, node):
     x, y, side = slots.real[row, ROOT_X], slots.real[row, ROOT_Y], slots.real[row, SIDE]
     in_x, in_y = slots.real[row, IN_X], slots.real[row, IN_Y]
     tx, ty = slots.measure[slot, START_X], slots.measure[slot, START_Y]
-    radius = 0.5 * slots.measure[slot, WIDTH]
+    radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     lx, ly, rx, ry = slots.real[row, LEFT_X], slots.real[row, LEFT_Y], slots.real[row, RIGHT_X], slots.real[row, RIGHT_Y]
     if radius > 0.0:
         way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, tx, ty, 0.0)
@@ -167,7 +168,7 @@ def _consider_known(slots, slot, mesh, polygon):
 def _add(slots, slot, mesh, edge, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post):
     """Add a cone that enters a polygon over its half-edge `edge`, and let it wait."""
     header, measure = slots.header, slots.measure
-    radius = 0.5 * measure[slot, WIDTH]
+    radius = disc_radius(mesh, measure[slot, WIDTH])
     qx, qy = limit_on_edge(mesh, edge, left_post, True, root, x, y, side, in_x, in_y, lx, ly, radius)
     sx, sy = limit_on_edge(mesh, edge, right_post, False, root, x, y, side, in_x, in_y, rx, ry, radius)
     polygon = mesh.edge_polygon[edge]
@@ -222,7 +223,7 @@ def _spread(
 ):
     """Carry a cone through a polygon to all edges that it reaches, from right to left; `entry` is -1 and (mx, my) a point of the piece at the goal."""
     width = slots.measure[slot, WIDTH]
-    radius = 0.5 * width
+    radius = disc_radius(mesh, width)
     first, last = np.int64(mesh.polygon_start[polygon]), np.int64(mesh.polygon_start[polygon + 1])
     steps = last - first
     edge, pairs = first, 0
@@ -281,7 +282,7 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     For points only where the portal lies in one line with the root, and the way bends behind its nearer end. Not where that end is one of the entry as
     well: the way has bent there already, as a limit of the cone.
     """
-    radius = 0.5 * slots.measure[slot, WIDTH]
+    radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     left, right = np.int64(mesh.edge_vertex[twin]), np.int64(mesh.edge_end[twin])
     lx, ly, rx, ry = mesh.vertex[left, 0], mesh.vertex[left, 1], mesh.vertex[right, 0], mesh.vertex[right, 1]
     l_side, r_side = post_side(mesh, left, True, radius), post_side(mesh, right, False, radius)
@@ -318,7 +319,7 @@ def _expand(slots, slot, mesh, goals, node):
             return
         if cost > slots.root_cost[slot, root] + abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1]):
             return
-    radius = 0.5 * slots.measure[slot, WIDTH]
+    radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     polygon = np.int64(mesh.edge_polygon[edge])
     # The cone itself first, then what bends round the left end of the edge, then what bends round the right one.
     part_root, part_cost, px, py, p_side, ux, uy = root, cost, x, y, side, in_x, in_y

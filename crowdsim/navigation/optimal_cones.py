@@ -16,6 +16,16 @@ from crowdsim.navigation.optimal_slots import STRAIGHT, WAVE_ROOT
 
 
 @inlined_kernel
+def disc_radius(mesh, width):
+    """Return the radius (m) at which ways of a body of some width are rounded while they are looked for.
+
+    Where there are vertices in free ground, not every wall that a body bends round is an end of a portal that its way crosses (`crowdsim.navigation.beside`).
+    Ways are looked for there as those of a point through what the body can pass, and rounded by the funnel.
+    """
+    return 0.5 * width if mesh.vertex_room.size == 0 else 0.0
+
+
+@inlined_kernel
 def post_side(mesh, vertex, is_left, radius):
     """Return the signed radius of a vertex as a post on the left or on the right."""
     if mesh.is_wall_vertex[vertex] == 0:

@@ -101,7 +101,7 @@ def post_disc(mesh, post, radius):
 
 
 @inlined_kernel
-def _group_start(posts, place):
+def group_start(posts, place):
     """Return where the group of a post begins."""
     while place > 0 and bits_of(posts[place]) & FIRST == 0:
         place -= 1
@@ -109,7 +109,7 @@ def _group_start(posts, place):
 
 
 @inlined_kernel
-def _group_end(posts, place, count):
+def group_end(posts, place, count):
     """Return where the group of a post ends."""
     place += 1
     while place < count and bits_of(posts[place]) & FIRST == 0:
@@ -124,11 +124,11 @@ def posts_beside(mesh, posts, count, begin, end, px, py, qx, qy, within):
     It touches the discs of the posts at `begin` and `end`. Their groups and those between belong to it, and on either side those that a disc on the part
     reaches into over their portals: a body comes past the posts in another order than their portals when it bends round one at the far end of a portal.
     """
-    first, last = _group_start(posts, min(begin, end)), _group_end(posts, min(max(begin, end), count - 1), count)
+    first, last = group_start(posts, min(begin, end)), group_end(posts, min(max(begin, end), count - 1), count)
     while first > 1 and _is_portal_beside(mesh, posts, first, px, py, qx, qy, within):
-        first = _group_start(posts, first - 1)
+        first = group_start(posts, first - 1)
     while last < count and _is_portal_beside(mesh, posts, last, px, py, qx, qy, within):
-        last = _group_end(posts, last, count)
+        last = group_end(posts, last, count)
     return first, last
 
 
@@ -146,7 +146,7 @@ def _is_portal_beside(mesh, posts, place, px, py, qx, qy, within):
 def settle_first_sides(mesh, posts, count, x, y, bx, by):
     """Settle on which side of the string, which begins as the line from (x, y) to b, the posts of the first polygon stand."""
     if count > 0:
-        choose_sides(mesh, posts, 0, _group_end(posts, 0, count), x, y, bx, by)
+        choose_sides(mesh, posts, 0, group_end(posts, 0, count), x, y, bx, by)
 
 
 @inlined_kernel
@@ -167,7 +167,7 @@ def choose_sides(mesh, posts, first, last, ax, ay, bx, by):
 
 
 @inlined_kernel
-def _holds(posts, first, last, vertex):
+def holds(posts, first, last, vertex):
     """Return whether ``posts[first:last]`` has a vertex."""
     for place in range(first, last):
         if bits_of(posts[place]) >> VERTEX == vertex:
@@ -196,7 +196,7 @@ def add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, first, last, co
             px, py = mesh.vertex[a, 0], mesh.vertex[a, 1]
             is_free = current != polygon and mesh.is_wall_vertex[a] == 1 and count < posts.size
             is_free = is_free and distance_to_segment(px, py, ax, ay, bx, by) < 2.0 * radius
-            if is_free and not (_holds(posts, first, last, a) or _holds(posts, known, count, a)):
+            if is_free and not (holds(posts, first, last, a) or holds(posts, known, count, a)):
                 posts[count] = 8 * a + BRUSH + EITHER + (FIRST if count == known else 0)
                 count += 1
             twin = mesh.edge_twin[edge]

@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.navigation.beside import add_posts_beside
 from crowdsim.navigation.funnel import NO_POST, pull_string, swell, tangent
 from crowdsim.navigation.goals import target_in_piece
 from crowdsim.navigation.hold import BACK_M, GOAL_HELD, NOTHING_HELD, REACH, SLACK, UX, UY, VX, VY, distance_aside, hold, slack_of
 from crowdsim.navigation.mesh import make_flood
-from crowdsim.navigation.posts import FLAGS, lay_out_posts, post_disc, settle_first_sides, settle_last_sides
+from crowdsim.navigation.posts import BESIDE_M, FLAGS, lay_out_posts, post_disc, settle_first_sides, settle_last_sides
 
 LOOKAHEAD = 8  # Portals that are laid out at first; doubled until two bends are found. Most corners are nearer, and each portal costs some 10 ns.
 MOST_POSTS = 4096  # Posts that a corner can depend on; a straight stretch over more than some 1,500 portals is followed piece by piece.
@@ -58,7 +59,7 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
     """
     count, laid, is_whole, found, tx, ty = _look_ahead(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, posts, bends, flood)
     held.post[row] = NOTHING_HELD
-    pulled, second = found, bends[1]
+    pulled = found
     ends_at_goal = is_whole and pulled < 2
     is_known = True
     if not ends_at_goal and pulled < 2:
@@ -73,6 +74,10 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
         settle_first_sides(mesh, posts, count, x, y, bx, by)
         if ends_at_goal:
             settle_last_sides(mesh, posts, count, bx if found > 0 else x, by if found > 0 else y, tx, ty)
+        if mesh.vertex_room.size > 0:
+            within = 3.0 * radius + BESIDE_M  # as far as the body may stray while it holds the corner, see `slack_of`
+            count = add_posts_beside(mesh, cells, block, ahead, polygon, posts, count, x, y, tx, ty, within, bends, pulled, 1, flood)
+        second = bends[1]
         # With two bends, the second is the end of the string: what is behind it does not move the first.
         found = swell(mesh, posts, count, x, y, tx, ty, radius, bends, min(pulled, 1), NO_POST if pulled < 2 else posts[second], 2)
         if found == 0 and pulled == 2:

@@ -99,12 +99,20 @@ class FileAccess:
     allowed: Sequence[Path] = field(default=())
 
     def read(self, name: str) -> str:
-        """Return the text of the file that a scenario names.
+        """Return the text of the file that a scenario names; see `_permitted`."""
+        return read_text(self._permitted(name))
+
+    def read_bytes(self, name: str) -> bytes:
+        """Return the bytes of the file that a scenario names; see `_permitted`."""
+        return _read_bytes(self._permitted(name))
+
+    def _permitted(self, name: str) -> Path:
+        """Return the path of the file that a scenario names.
 
         Raises
         ------
         FileRefused
-            If it lies outside the permitted folders (symbolic links are followed first), or cannot be read.
+            If it lies outside the permitted folders (symbolic links are followed first).
         """
         if self.folder is None:
             raise FileRefused("a scenario without a folder of its own cannot name files", "Put the geometry into the scenario.")
@@ -118,4 +126,4 @@ class FileAccess:
         if not inside:
             message = f"{clipped(str(target), PATH_SHOWN)} lies outside the scenario's folder {clipped(str(self.folder.resolve()), PATH_SHOWN)}"
             raise FileRefused(message, f"Move it there, or permit its folder with --allow-dir {target.parent}")
-        return read_text(target)
+        return target

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
 from crowdsim.geometry.surface import Patch
 from crowdsim.scenario import schema
+from crowdsim.scenario.dxf import drawing_of, pieces_of_dxf
 from crowdsim.scenario.files import FileAccess, FileRefused
 from crowdsim.scenario.floor import Floor
 from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, grid_map_of, pieces_of_geojson, pieces_of_wkt
@@ -140,6 +141,7 @@ class AreaReader:
         self.characters = 0  # of geometry as text that was read
         self._maps: dict[str, GridMap] = {}
         self._files: dict[tuple[str, str], list[Piece]] = {}
+        self._drawings: dict[str, Any] = {}
 
     def pieces(self, areas: Any, path: Path, *, obstacles: bool = False) -> list[Piece]:
         """Return the valid polygons of one or several areas.
@@ -196,7 +198,7 @@ class AreaReader:
 
     @staticmethod
     def _file_named(area: Any) -> str:
-        return next((value for key in ("wkt_file", "geojson_file", "s2_file") if isinstance(value := getattr(area, key, None), str)), "")
+        return next((value for key in ("wkt_file", "geojson_file", "s2_file", "dxf_file") if isinstance(value := getattr(area, key, None), str)), "")
 
     def _found(self, area: Any, obstacles: bool) -> list[Piece]:
         if isinstance(area, list):
@@ -218,6 +220,8 @@ class AreaReader:
             return self._from_file(area.wkt_file, "wkt", pieces_of_wkt)
         if isinstance(area, schema.GeoJsonFileArea):
             return self._from_file(area.geojson_file, "geojson", pieces_of_geojson)
+        if isinstance(area, schema.DxfFileArea):
+            return self._from_drawing(area)
         if area.s2_file not in self._maps:
             self._maps[area.s2_file] = grid_map_of(self._counted(self.access.read(area.s2_file)))
         return self._maps[area.s2_file].obstacles if obstacles else self._maps[area.s2_file].areas
@@ -227,11 +231,21 @@ class AreaReader:
             self._files[kind, name] = read(self._counted(self.access.read(name)))
         return self._files[kind, name]
 
+    def _from_drawing(self, area: schema.DxfFileArea) -> list[Piece]:
+        if area.dxf_file not in self._drawings:
+            data = self.access.read_bytes(area.dxf_file)
+            self._count(len(data))
+            self._drawings[area.dxf_file] = drawing_of(data)
+        return pieces_of_dxf(self._drawings[area.dxf_file], area.layers, area.unit, area.wall)
+
     def _counted(self, text: str) -> str:
-        self.characters += len(text)
+        self._count(len(text))
+        return text
+
+    def _count(self, characters: int) -> None:
+        self.characters += characters
         if self.characters > MAX_GEOMETRY_CHARACTERS:
             raise GeometryRefused(f"with this text the scenario has more than {MAX_GEOMETRY_CHARACTERS:,} characters of geometry", "Simplify the geometry.")
-        return text
 
     def _complaint(self, piece: Piece) -> tuple[str, str] | None:
         """Return what is wrong with a polygon and the way out, or None."""

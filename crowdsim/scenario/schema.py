@@ -22,6 +22,7 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
     Circle,
     CircleArea,
     ConnectionShape,
+    DxfFileArea,
     Expects,
     FileName,
     GeoJsonFileArea,

@@ -128,8 +128,24 @@ class S2FileArea(Named):
     s2_file: FileName = Field(description="File, relative to the scenario's folder. Its x, z become x, y; areas with `available: false` are left out.")
 
 
-AREA_KEYS = ("polygon", "box", "circle", "wkt", "wkt_file", "geojson_file", "s2_file")
-_AREA_FORMS = "a polygon [[x, y], ...] or one of {polygon: ...}, {box: ...}, {circle: ...}, {wkt: ...}, {wkt_file: ...}, {geojson_file: ...}, {s2_file: ...}"
+class DxfFileArea(Named):
+    """Closed outlines on layers of a DXF drawing, and lines as thin walls; needs the extra `dxf`."""
+
+    dxf_file: FileName = Field(description="File, relative to the scenario's folder.")
+    layers: Annotated[list[Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH)]], Field(min_length=1, max_length=MAX_AREAS)] = Field(
+        description="Names of the layers whose outlines are meant."
+    )
+    unit: Literal["mm", "cm", "dm", "m", "km", "in", "ft", "yd"] | None = Field(
+        default=None, description="Unit of the drawing; by default what its header says ($INSUNITS)."
+    )
+    wall: Length | None = Field(default=None, description="How thick lines that enclose nothing are as walls, m. Without it they are an error.")
+
+
+AREA_KEYS = ("polygon", "box", "circle", "wkt", "wkt_file", "geojson_file", "s2_file", "dxf_file")
+_AREA_FORMS = (
+    "a polygon [[x, y], ...] or one of {polygon: ...}, {box: ...}, {circle: ...}, {wkt: ...}, {wkt_file: ...}, {geojson_file: ...}, {s2_file: ...}, "
+    "{dxf_file: ..., layers: [...]}"
+)
 
 
 def _area_form(value: Any) -> str | None:
@@ -153,7 +169,8 @@ Area = Annotated[
     | Annotated[WktArea, Tag("~wkt")]
     | Annotated[WktFileArea, Tag("~wkt_file")]
     | Annotated[GeoJsonFileArea, Tag("~geojson_file")]
-    | Annotated[S2FileArea, Tag("~s2_file")],
+    | Annotated[S2FileArea, Tag("~s2_file")]
+    | Annotated[DxfFileArea, Tag("~dxf_file")],
     by_form(_area_form, _AREA_FORMS),
 ]
 Areas = Annotated[
@@ -165,7 +182,8 @@ Areas = Annotated[
     | Annotated[WktArea, Tag("~wkt")]
     | Annotated[WktFileArea, Tag("~wkt_file")]
     | Annotated[GeoJsonFileArea, Tag("~geojson_file")]
-    | Annotated[S2FileArea, Tag("~s2_file")],
+    | Annotated[S2FileArea, Tag("~s2_file")]
+    | Annotated[DxfFileArea, Tag("~dxf_file")],
     by_form(_areas_form, _AREA_FORMS + ", or a list of them"),
 ]
 

@@ -97,7 +97,7 @@ def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDAr
         posts = np.zeros((length + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096, dtype=np.int32)
         count, _ = lay_out_posts(mesh, answers.cells, first, length, polygon, 0, length + 1, posts, 0)
         bends = np.zeros(len(posts), dtype=np.int32)
-        found, tx, ty = find_bends(mesh, goals, posts, count, polygon, int(answers.piece[place]), x, y, radius, bends, flood)
+        found, tx, ty = find_bends(mesh, goals, answers.cells, first, length, posts, count, polygon, int(answers.piece[place]), x, y, radius, bends, flood)
         points = np.zeros((2 * len(posts) + 2, 2))
         lay_string(mesh, posts, bends, found, x, y, tx, ty, radius, points)
         lines += _by_floor(built, row, points[: 2 * found + 2])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.desk import pieces
 from crowdsim.navigation.guess import join_many, trail_along
 from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.navigation.measure import measure_corridors, measure_ways
+from crowdsim.navigation.measure import measure_corridors, measure_ways, straighten_many
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.systems.base import System, Tick
@@ -173,6 +173,11 @@ class Plan(System):
             world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
             agents.position[rows],
         )  # fmt: skip
+        if world.mesh.vertex_room.size:
+            straighten_many(
+                world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, agents.corridor_capacity[rows], world.polygons()[rows],
+                answers.piece, agents.position[rows], agents.radius[rows],
+            )  # fmt: skip
         agents.corridor_length[rows] = ahead
         hopeless = rows[~found]
         agents.activity[hopeless] = AgentState.STANDING

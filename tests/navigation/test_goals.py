@@ -1,12 +1,14 @@
 """Goals of all shapes become convex pieces of the mesh, and bodies head for places in them where they can be."""
 
+import itertools
+
 import numpy as np
 import pytest
 import shapely
 
 from crowdsim.navigation.build import build_mesh, mesh_from_polygons
 from crowdsim.navigation.goals import GoalShape, arrived_many, arrived_piece, cut_goals, nearest_in_piece, target_in_piece
-from crowdsim.navigation.mesh import make_flood, wall_distance
+from crowdsim.navigation.mesh import make_flood, parting_width, wall_distance
 from crowdsim.navigation.search import FOUND, UNREACHABLE
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, located, outlines, random_ground, rooms
@@ -74,12 +76,16 @@ def test_bodies_head_for_a_place_in_the_piece_where_they_fit(radius):
             tx, ty = target_in_piece(mesh, goals, piece, x, y, radius, flood)
             assert twin.shape_of(goals, piece).distance(shapely.Point(tx, ty)) <= 1e-9
             assert ground.boundary.distance(shapely.Point(tx, ty)) >= radius - 1e-9
-            begin, pole = np.array(twin.nearest_in_piece(goals, piece, x, y)), goals.pole[piece]
-            share = np.hypot(tx - begin[0], ty - begin[1]) / max(1e-12, np.hypot(*(pole - begin)))
-            assert begin + share * (pole - begin) == pytest.approx((tx, ty), abs=1e-9)
-            if share > 0.0:  # no nearer on that line: a step of the halving back, the body would touch
-                assert ground.boundary.distance(shapely.Point(begin + (share - 2**-12) * (pole - begin))) < radius
-            checked += 1
+            # Of the sides that look towards the body no point is nearer where it fits, unless a gap that is too narrow parts that point from the pole.
+            for a, b in itertools.pairwise(shapely.get_coordinates(twin.shape_of(goals, piece).exterior)):
+                if (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) >= 0.0:
+                    continue
+                others = a + np.linspace(0.0, 1.0, 200)[:, None] * (b - a)
+                fits = shapely.distance(ground.boundary, shapely.points(others)) >= radius + 1e-6
+                is_nearer = np.hypot(*(others - (x, y)).T) < np.hypot(tx - x, ty - y) - 1e-6
+                for px, py in others[fits & is_nearer]:
+                    assert parting_width(mesh, goals.piece_polygon[piece], px, py, *goals.pole[piece]) < 2.0 * radius
+                checked += 1
     assert checked > 30
 
 

@@ -18,6 +18,7 @@ from crowdsim.navigation.grid.search import FOUND as GRID_FOUND
 from crowdsim.navigation.mesh import make_flood
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.tiles import build_tiles
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team
 from tests.navigation.worlds import free_points, located, pull_through, random_ground, rooms, simple_polygon, with_arcs
@@ -27,6 +28,7 @@ TIE_M = 1e-5  # Half a gap and a radius that are nearer to each other than this 
 RADII = (0.1, 0.2, 0.35, 0.5)
 KINDS = ("mesh", "optimal", "visibility")
 POINTS, REGIONS, STARTS = 3, 4, 6
+TILES = (1.3, 3.0, 4.7)  # m
 
 
 def planner_of(kind, mesh, goals):
@@ -55,8 +57,8 @@ def exists(ground, starts, shapes, radius):
     return found
 
 
-def check_world(kind, seed):
-    """Hold what one planner finds in a random world to the eroded ground; return how many ways it found."""
+def check_world(kind, seed, tile=0.0):
+    """Hold what one planner finds in a random world, in tiles of a size if that is given, to the eroded ground; return how many ways it found."""
     rng = np.random.default_rng(seed + 77)
     ground, radius = (random_ground, rooms, simple_polygon)[seed % 3](seed), RADII[seed % 4]
     shapes = regions_at_walls(ground, rng)
@@ -65,7 +67,8 @@ def check_world(kind, seed):
         return 0
     starts, shapes = points[:STARTS], [*shapely.points(points[STARTS:]), *shapes]
     narrow, wide = (exists(ground, starts, shapes, radius + tie).ravel() for tie in (TIE_M, -TIE_M))
-    mesh = build_mesh(ground, parameters=MeshParameters(cells=("polygons", "triangles")[seed % 2])).mesh
+    parameters = MeshParameters(cells=("polygons", "triangles")[seed % 2])
+    mesh = build_tiles(ground, tile, parameters=parameters)[0].mesh if tile else build_mesh(ground, parameters=parameters).mesh
     goals = cut_goals(mesh, [GoalShape(shape) for shape in shapes])
     planner, count = planner_of(kind, mesh, goals), STARTS * len(shapes)
     position, goal = np.repeat(starts, len(shapes), axis=0), np.tile(np.arange(len(shapes), dtype=np.int32), STARTS)
@@ -79,7 +82,7 @@ def check_world(kind, seed):
     assert (answers.status[~is_found] == UNREACHABLE).all()
     walls, flood = ground.boundary, make_flood(mesh.polygon_count)
     shapely.prepare(walls)
-    for row in np.flatnonzero(is_found & (goal < POINTS)).tolist():
+    for row in np.flatnonzero(is_found).tolist():
         cells = answers.cells[answers.start[row] : answers.start[row + 1]]
         bends, corner, _ = pull_through(mesh, goals, cells, int(answers.piece[row]), int(polygon[row]), position[row], radius, flood)
         assert shapely.distance(walls, shapely.LineString(with_arcs(bends, corner, mesh))) >= radius - 1e-4, (seed, row)
@@ -92,6 +95,19 @@ def check_world(kind, seed):
 ], ids=KINDS)  # fmt: skip
 def test_a_way_is_found_exactly_if_there_is_one(kind, seeds):
     assert sum(check_world(kind, seed) for seed in seeds) > 125
+
+
+@pytest.mark.parametrize("kind", ["mesh", "optimal"])
+def test_a_way_is_found_on_tiles_exactly_if_there_is_one_and_keeps_clear(kind):
+    assert sum(check_world(kind, seed, TILES[seed % 3]) for seed in range(12)) > 100
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["mesh", "optimal"])
+@pytest.mark.parametrize("block", range(40))
+def test_ways_are_found_on_tiles_exactly_if_they_exist_in_thousands_of_worlds(kind, block):
+    for seed in range(50 * block, 50 * block + 50):
+        check_world(kind, seed, TILES[seed % 3])
 
 
 @pytest.mark.full

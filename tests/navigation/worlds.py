@@ -163,7 +163,7 @@ def pull_through(mesh, goals, cells, piece, polygon, start, radius: float, flood
     posts = np.zeros(64 * (len(cells) + 2), dtype=np.int32)
     count, _ = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
     bends = np.zeros(len(posts), dtype=np.int32)
-    found, tx, ty = find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, flood)
+    found, tx, ty = find_bends(mesh, goals, cells, 0, len(cells), posts, count, polygon, piece, x, y, radius, bends, flood)
     points = np.zeros((2 * found + 2, 2))
     length = lay_string(mesh, posts, bends, found, x, y, tx, ty, radius, points)
     vertex = posts[bends[:found]]

@@ -1,6 +1,6 @@
 """Twins of the funnel: shortest ways by looking at every pair of corners that see each other.
 
-Kernels: lay_out_posts, bits_of, post_disc, posts_beside, settle_first_sides, settle_last_sides, choose_sides, add_bystanders, move_to_front, tangent,
+Kernels: pull_straight, straighten_corridor, straighten_many, add_posts_beside, group_start, group_end, holds, lay_out_posts, bits_of, post_disc, posts_beside, settle_first_sides, settle_last_sides, choose_sides, add_bystanders, move_to_front, tangent,
 pull_string, swell, find_bends, lay_string, measure_corridors. None is done step by step: what they make together is the shortest way, and that has a
 definition of its own.
 """

@@ -9,9 +9,8 @@ import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.ends import TOUCH_M
 from crowdsim.navigation.visibility.tangents import CLIP_M
-
-TOUCH_M = 1e-7  # How much nearer than its radius a body may come to a wall: it touches corners exactly, and a gap of its own width lets it through.
 
 IS_CORNER, IS_GIVEN = np.bool_(False), np.bool_(True)  # What an end of a straight part is; plain False and True would be types of their own to numba.
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.visibility.clear import TOUCH_M
+
+TOUCH_M = 1e-7  # How much nearer than its radius a body may come to a wall: it touches corners exactly, and a gap of its own width lets it through.
 
 
 @lean_kernel
