@@ -142,7 +142,7 @@ class CornerGuesses:
         posts = np.zeros((len(cells) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096, dtype=np.int32)
         count, _ = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
         bends = np.zeros(len(posts), dtype=np.int32)
-        found, tx, ty = find_bends(mesh, goals, posts, count, polygon, piece, x, y, radius, bends, flood)
+        found, tx, ty = find_bends(mesh, goals, cells, 0, len(cells), posts, count, polygon, piece, x, y, radius, bends, flood)
         post = posts[bends[:found]]
         corners = [self._corner_at.get(vertex, -1) for vertex in (np.where(post < 0, ~post, post) >> VERTEX).tolist()]
         return (np.array(corners, dtype=np.int32) if -1 not in corners else None), (float(tx), float(ty))
