@@ -70,20 +70,23 @@ def send_all(run: Simulation, goals: int, shift: int) -> None:
 
 
 class Timed:
-    """Notes when a function was called and when it was done, in ns, by standing in for it."""
+    """Notes when a function was called and when it was done, in ns, by standing in for it: by a clock, and by the wall outside of that."""
 
     def __init__(self, work: Callable[..., Any], clock: Callable[[], int]) -> None:
         self.work, self.clock, self.began, self.ended = work, clock, [], []
+        self.called, self.back = [], []  # by the wall
 
     def __call__(self, *arguments: Any) -> Any:
         """Call it."""
+        self.called.append(time.perf_counter_ns())
         self.began.append(self.clock())
         result = self.work(*arguments)
         self.ended.append(self.clock())
+        self.back.append(time.perf_counter_ns())
         return result
 
     def ms(self) -> np.ndarray:
-        """Return what each call took, in ms."""
+        """Return what each call took by the clock, in ms."""
         return (np.array(self.ended) - np.array(self.began)) / 1e6
 
 
@@ -101,21 +104,19 @@ def reading_ns(clock: Callable[[], int]) -> float:
 def slicer_share(slices: Timed, whole: Timed, clock: Callable[[], int]) -> float:
     """Return what the slicer takes of what its slices take: all that happens in it before, between and after them, as it usually is.
 
-    The readings for this table are taken off, and those of the slicer count as much as those of the clock that it has in a run. Medians, since the machine
-    now and then does something else in between.
+    Gaps are those of the wall, and medians: the machine now and then does something else in one. Readings of a clock that is dearer than that of a run are
+    taken off.
     """
-    began, ended = np.array(slices.began), np.array(slices.ended)
-    first = np.searchsorted(began, whole.began)
-    last = np.searchsorted(began, whole.ended)
+    called, back = np.array(slices.called), np.array(slices.back)
+    first, last = np.searchsorted(called, whole.called), np.searchsorted(called, whole.back)
     has = last > first
-    first, last = first[has], last[has]
-    around = began[first] - np.array(whole.began)[has] + np.array(whole.ended)[has] - ended[last - 1]
-    inner = np.ones(len(began), dtype=np.bool_)
-    inner[first] = False
-    between = began[inner] - np.roll(ended, 1)[inner]
+    around = called[first[has]] - np.array(whole.called)[has] + np.array(whole.back)[has] - back[last[has] - 1]
+    inner = np.ones(len(called), dtype=np.bool_)
+    inner[first[has]] = False
+    between = called[inner] - np.roll(back, 1)[inner]
     look, own = reading_ns(clock), reading_ns(time.perf_counter_ns)
-    cost = len(around) * (np.median(around) - 3 * look + own) + (len(between) * (np.median(between) - 2 * look + own) if len(between) else 0.0)
-    return float(cost / (ended - began).sum())
+    cost = len(around) * (np.median(around) - 3 * look + own) + (len(between) * (np.median(between) - look + own) if len(between) else 0.0)
+    return float(cost / 1e6 / slices.ms().sum())
 
 
 def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter_ns) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,14 +75,27 @@ def draw_budget(recording: Recording, out: Path, milliseconds: float | None = No
     above.set_ylabel("ms a tick" if len(shown) == len(costs) else f"ms, longest of {-(-len(costs) // len(shown))} ticks")
     above.legend(loc="upper right", fontsize=8, ncols=3)
     above.set_title(f"{recording.header.name}: {len(costs):,} ticks of {recording.header.tick_s:g} s, the longest {total.max():.1f} ms", fontsize=10)
-    time_s = ticks["tick"].to_numpy() * recording.header.tick_s
-    below.fill_between(time_s, ticks["requests_open"].to_numpy(), step="post", color="#4c78a8", alpha=0.5, linewidth=0)
-    below.set_ylabel("requests open", color="#35608f")
-    below.set_ylim(bottom=0.0)
-    below.set_xlabel("simulated time, s")
-    age = below.twinx()
-    age.step(time_s, ticks["oldest_request_ticks"].to_numpy() * recording.header.tick_s, where="post", color="#d6604d", linewidth=1.2)
-    age.set_ylabel("oldest, s", color="#b2452f")
-    age.set_ylim(bottom=0.0)
+    _draw_queue(below, ticks, recording.header.tick_s)
     figure.savefig(out, dpi=dpi)
     plt.close(figure)
+
+
+def _draw_queue(axes: Any, ticks: Any, tick_s: float) -> None:
+    """Draw the requests that were open and how long the oldest had waited; what was searched instead, where nobody waited at the end of a tick."""
+    time_s, open_requests = ticks["tick"].to_numpy() * tick_s, ticks["requests_open"].to_numpy()
+    waited_s, work = ticks["oldest_request_ticks"].to_numpy() * tick_s, ticks["expansions"].to_numpy()
+    has_queue = bool(open_requests.max(initial=0) > 0)
+    axes.fill_between(time_s, open_requests if has_queue else work, step="post", color="#4c78a8", alpha=0.5, linewidth=0)
+    axes.set_ylabel("requests open" if has_queue else "expansions", color="#35608f")
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel("simulated time, s")
+    done = f"{work.sum():,.0f} expansions in all, at most {work.max(initial=0):,.0f} a tick"
+    if not has_queue:
+        axes.set_title(f"nobody waited: every request was answered in its tick; {done}", fontsize=9)
+        return
+    waits = np.count_nonzero(open_requests)
+    axes.set_title(f"requests waited in {waits:,} ticks, {open_requests.max():,.0f} at most, {waited_s.max():g} s the longest; {done}", fontsize=9)
+    age = axes.twinx()
+    age.step(time_s, waited_s, where="post", color="#d6604d", linewidth=1.2)
+    age.set_ylabel("oldest, s", color="#b2452f")
+    age.set_ylim(bottom=0.0)

@@ -64,7 +64,9 @@ class Account(ABC):
 
     def spend(self, tick: int) -> Spent:
         """Let the tasks have the slices of this tick that are left; return all of them."""
-        meter, early = self._meter or self._meter_of(tick), self._early
+        meter, early = self._meter, self._early
+        if meter is None:
+            return self.tasks.run(tick, self._meter_of(tick))
         self._meter, self._early = None, NOTHING
         return _both(early, self.tasks.run(tick, meter))
 
@@ -128,15 +130,18 @@ class ClockBudget(Account):
         """What planning may take in the tick that comes, ns; below 0 where the others alone take longer than the frame."""
         return int(self.milliseconds * 1e6) - max(self._others, default=0)
 
+    def hurry(self, tick: int, name: str) -> None:
+        """Let a task have slices before planning begins, on its account."""
+        self._began = self._clock() - self._early_ns
+        super().hurry(tick, name)
+
     def _meter_of(self, tick: int) -> Meter:
-        return ClockMeter(self.share_ns, self._clock(), self._clock)
+        return ClockMeter(self.share_ns, self._began, self._clock)
 
     def spend(self, tick: int) -> Spent:
         """Let the tasks have the slices of this tick that are left: the time runs from where planning began, less what was spent before."""
-        meter = ClockMeter(self.share_ns - self._early_ns, self._began, self._clock)
-        if self._early.slices:
-            meter.note(0)
-        self._meter = meter
+        if self._meter is not None:
+            self._meter = ClockMeter(self.share_ns - self._early_ns, self._began, self._clock, has_run=self._early.slices > 0)
         return super().spend(tick)
 
     def note(self, readings: NDArray[np.int64]) -> None:

@@ -71,10 +71,12 @@ class ClockMeter:
         Reading of the clock at which the time began.
     clock : callable
         Returns nanoseconds that never go back.
+    has_run : bool
+        Whether there was a slice in this tick already.
     """
 
-    def __init__(self, limit_ns: int, began_ns: int, clock: Callable[[], int] = time.perf_counter_ns) -> None:
-        self._end, self._clock, self._has_run = began_ns + limit_ns, clock, False
+    def __init__(self, limit_ns: int, began_ns: int, clock: Callable[[], int] = time.perf_counter_ns, has_run: bool = False) -> None:
+        self._end, self._clock, self._has_run = began_ns + limit_ns, clock, has_run
 
     def is_spent(self) -> bool:
         """Look at the clock."""
@@ -208,11 +210,9 @@ class Slicer:
         try:
             while not is_spent():
                 if task is None:
-                    self._wake(now)
-                    task = self._take(only)
+                    task, is_alone = self._next(now, only)
                     if task is None:
                         break
-                    is_alone = self._first() is None
                 most = grant(size, is_alone)
                 did, task = self._slice(task, most, now)
                 note(did)
@@ -223,7 +223,11 @@ class Slicer:
             if task is not None:
                 self._put(task)
             self._is_running = False
-        return Spent(slices, granted, used, max(self.ages(now).values(), default=0))
+        oldest = 0
+        for each in self._tasks.values():
+            if each.due <= now and now - each.since > oldest:
+                oldest = now - each.since
+        return Spent(slices, granted, used, oldest)
 
     def ages(self, now: int) -> dict[str, int]:
         """Return for each task that is due how many ticks it has had no slice, by name."""
@@ -271,13 +275,21 @@ class Slicer:
             heapq.heappop(self._ready)
         return None
 
-    def _take(self, only: str | None) -> _Task | None:
-        """Return the task that is next and take it out of the queue; None if there is none, or it has another name than the only one that is asked for."""
-        task = self._first()
-        if task is None or (only is not None and task.name != only):
-            return None
+    def _next(self, now: int, only: str | None) -> tuple[_Task | None, bool]:
+        """Return the task that is next, taken out of the queue, and whether no other is due; None where there is none, or not the only one asked for."""
+        if len(self._tasks) == 1:  # as in most ticks: nothing has to be put in order, and at the beginning of a tick every line costs
+            (task,) = self._tasks.values()
+            if task.due > now or (only is not None and task.name != only):
+                return None, True
+            self._ready.clear()
+            self._later.clear()
+            return task, True
+        self._wake(now)
+        first = self._first()
+        if first is None or (only is not None and first.name != only):
+            return None, True
         heapq.heappop(self._ready)
-        return task
+        return first, self._first() is None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return where everybody is in the queue, as named arrays; what the tasks do is their owners' to keep."""
