@@ -176,6 +176,6 @@ class Drive(System):
                 _, text, part = name.split("/")
                 sent.setdefault(int(text), {})[part] = array
         self.obstacles, self._sent = list(self._given), set(sent)
-        for number in sorted(sent):  # those that a program put in follow those of the scenario
-            self.obstacles[number : number + 1] = [obstacle_from(sent[number])]
+        for place in sorted(sent):  # those that a program put in follow those of the scenario
+            self.obstacles[place : place + 1] = [obstacle_from(sent[place])]
         self._tick = self.world.tick
