@@ -235,8 +235,9 @@ def swell(mesh, posts, count, x, y, tx, ty, radius, bends, found, end, parts):
             if posts[bends[i]] < 0:
                 turn = -turn
             is_slack = turn < -1e-12 and ux * vx + uy * vy > 0.0
-            is_inside = np.hypot(bx - ax, by - ay) < abs(a_side) or np.hypot(bx - cx, by - cy) < abs(c_side)
-            if is_slack or (is_inside and _gives_way(mesh, posts[bends[i]], radius)):
+            if not is_slack and _gives_way(mesh, posts[bends[i]], radius):
+                is_slack = np.hypot(bx - ax, by - ay) < abs(a_side) or np.hypot(bx - cx, by - cy) < abs(c_side)
+            if is_slack:
                 for k in range(i, found - 1):
                     bends[k] = bends[k + 1]
                 found -= 1
@@ -265,9 +266,9 @@ def pull_straight(mesh, goals, cells, start, length, posts, count, polygon, piec
     """
     found, tx, ty = pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, bends.size, flood)
     begin, size = -1, 0
-    if mesh.vertex_room.size == 0:
-        return found, tx, ty, count, begin, size
     room = bends.size // 3
+    if mesh.vertex_room.size == 0 or found > room:
+        return found, tx, ty, count, begin, size
     for turn in range(MOST_ROUNDS):
         at = room * (1 + turn % 2)  # the other two thirds of the bends take turns in holding the corridor
         portals = straighten_corridor(mesh, cells, start, length, polygon, posts, bends, found, 2.0 * radius, bends[: at + room], at)
