@@ -101,8 +101,8 @@ def reading_ns(clock: Callable[[], int]) -> float:
     return min(times)
 
 
-def slicer_share(slices: Timed, whole: Timed, clock: Callable[[], int]) -> float:
-    """Return what the slicer takes of what its slices take: all that happens in it before, between and after them, as it usually is.
+def slicer_ms(slices: Timed, whole: Timed, clock: Callable[[], int]) -> float:
+    """Return what the slicer takes: all that happens in it before, between and after its slices, as it usually is (ms).
 
     Gaps are those of the wall, and medians: the machine now and then does something else in one. Readings of a clock that is dearer than that of a run are
     taken off.
@@ -116,7 +116,7 @@ def slicer_share(slices: Timed, whole: Timed, clock: Callable[[], int]) -> float
     between = called[inner] - np.roll(back, 1)[inner]
     look, own = reading_ns(clock), reading_ns(time.perf_counter_ns)
     cost = len(around) * (np.median(around) - 3 * look + own) + (len(between) * (np.median(between) - look + own) if len(between) else 0.0)
-    return float(cost / 1e6 / slices.ms().sum())
+    return float(cost / 1e6)
 
 
 def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter_ns) -> dict[str, float]:
@@ -139,7 +139,7 @@ def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter
     taken = slices.ms()
     return {
         "ticks": ticks, "slices": len(taken), "slice_ms": float(taken.mean()), "slice_p99_ms": float(np.percentile(taken, 99)),
-        "slicer_share": slicer_share(slices, whole, clock), "searching_ms": float(taken.sum()),
+        "slicer_ms": slicer_ms(slices, whole, clock), "slicer_share": slicer_ms(slices, whole, clock) / float(taken.sum()), "searching_ms": float(taken.sum()),
         "mean_overrun_ms": float(np.mean(over)) if over else float("nan"), "p99_overrun_ms": float(np.percentile(over, 99)) if over else float("nan"),
     }  # fmt: skip
 

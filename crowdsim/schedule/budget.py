@@ -72,9 +72,10 @@ class Account(ABC):
 
     def note(self, readings: NDArray[np.int64]) -> None:
         """Take the clock readings of a tick that is over, ns, shape (systems,), and put those of what hurried on the account of planning."""
-        readings[self._planning] += self._early_ns
-        readings[self._ground] -= self._early_ns
-        self._early_ns = 0
+        if self._early_ns:
+            readings[self._planning] += self._early_ns
+            readings[self._ground] -= self._early_ns
+            self._early_ns = 0
 
 
 def _both(early: Spent, late: Spent) -> Spent:

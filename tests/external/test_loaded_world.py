@@ -83,4 +83,9 @@ def test_planning_overruns_its_share_by_less_than_a_slice_and_half_of_one_on_ave
             found.append(until_answered(run, time.thread_time_ns))
         assert any(each["p99_overrun_ms"] <= each["slice_p99_ms"] for each in found), found
         assert any(each["mean_overrun_ms"] <= 0.75 * each["slice_ms"] for each in found), found
-        assert any(each["slicer_share"] < 0.02 for each in found), found
+        # What the slicer takes of it, in ticks with room for many slices, by a clock that costs nothing to look at.
+        run.budget.milliseconds, slicer = 300.0, []
+        for shift in (4, 5, 6):
+            send_all(run, goals, shift)
+            slicer.append(until_answered(run)["slicer_ms"])
+        assert min(slicer) < 0.02 * min(each["searching_ms"] for each in found), (slicer, found)
