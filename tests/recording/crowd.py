@@ -47,6 +47,8 @@ class Crowd:
             "velocity": velocity,
             "preferred_velocity": self.heading[here],
             "next_corner": np.round(position, -1),
+            "heading": velocity / np.hypot(*velocity.T)[:, None],
+            "gait": np.ones(count, dtype=np.uint8),
             "activity": np.ones(count, dtype=np.uint8),
             "path_status": (self.entity[here] % 3).astype(np.uint8),
             "path_tick": integers // 20 * 20,

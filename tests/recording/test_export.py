@@ -72,10 +72,12 @@ def test_sqlite_has_the_tables_of_jupedsim(run, tmp_path):
     assert export_sqlite(run, tmp_path / "run.sqlite") == run.commit.rows
     base = sqlite3.connect(tmp_path / "run.sqlite")
     rows = np.array(base.execute("SELECT frame, id, pos_x, pos_y, ori_x, ori_y FROM trajectory_data ORDER BY frame, id").fetchall())
-    expected = run.trajectories(columns=["x", "y", "velocity"])
+    expected = run.trajectories(columns=["x", "y", "velocity", "heading"])
     assert (rows[:, :4] == expected[["frame", "id", "x", "y"]].to_numpy()).all()
     velocity = expected[["velocity_x", "velocity_y"]].to_numpy().astype(float)
-    assert rows[:, 4:] == pytest.approx(velocity / np.hypot(*velocity.T)[:, None], abs=1e-12)
+    heading = expected[["heading_x", "heading_y"]].to_numpy().astype(float)
+    assert rows[:, 4:] == pytest.approx(heading / np.hypot(*heading.T)[:, None], abs=1e-12)
+    assert rows[:, 4:] == pytest.approx(velocity / np.hypot(*velocity.T)[:, None], abs=0.005)  # a heading is kept to a quarter of a degree
     facts = dict(base.execute("SELECT key, value FROM metadata"))
     assert facts["version"] == "2"
     assert float(facts["fps"]) == pytest.approx(10.0)

@@ -250,9 +250,9 @@ def test_mistakes_are_named_with_their_place(change, place, message):
     assert all(problem.line for problem in caught.value.problems)
 
 
-def test_two_of_one_name_and_floors_are_refused():
+def test_two_of_one_name_and_one_without_its_floor_are_refused():
     with pytest.raises(ScenarioError, match='there is an obstacle "cart" already'):
         parse_scenario(json.dumps(room([{"position": [5, 5]}]) | {"obstacles": [CART, CART]}))
     floors = {"storeys": [{"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 4, 4]}}, {"name": "high", "elevation": 3, "walkable": {"box": [0, 0, 4, 4]}}]}
-    with pytest.raises(ScenarioError, match="one level floor only"):
+    with pytest.raises(ScenarioError, match="says no storey, but the geometry has several"):
         parse_scenario(json.dumps(room([]) | {"geometry": floors, "groups": [], "obstacles": [CART]}))
