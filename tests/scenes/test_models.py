@@ -88,9 +88,11 @@ def stuck_agent_seconds(sets, seed):
     return stuck, verdict.last_arrival_s
 
 
-def test_fewer_are_stuck_than_with_the_plain_form():
+@pytest.mark.parametrize("seeds", [range(1, 5), pytest.param(range(1, 9), marks=pytest.mark.full)], ids=len)
+def test_fewer_are_stuck_than_with_the_plain_form(seeds):
+    """One crowd more or less that jams makes ten seconds: two seeds tell little."""
     plain = ["avoidance=clearpath", "avoidance.tip=butt", "avoidance.side_bias=0", "avoidance.boundary_choice=nearest"]
-    before = np.array([stuck_agent_seconds(plain, seed) for seed in (1, 2)])
-    now = np.array([stuck_agent_seconds(["avoidance=clearpath"], seed) for seed in (1, 2)])
-    assert now[:, 0].sum() <= 0.2 * before[:, 0].sum()  # measured: 0 and 45
-    assert now[:, 1].mean() < 0.8 * before[:, 1].mean()
+    before = np.array([stuck_agent_seconds(plain, seed) for seed in seeds])
+    now = np.array([stuck_agent_seconds(["avoidance=clearpath"], seed) for seed in seeds])
+    assert now[:, 0].sum() <= 0.2 * before[:, 0].sum()  # measured: 1 and 126
+    assert now[:, 1].mean() < 0.8 * before[:, 1].mean()  # 46.7 and 61.7 s; over eight seeds 44.9 and 70.2
