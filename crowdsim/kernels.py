@@ -159,8 +159,28 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, _nrt=False, forceinline=True)
 
 
+def _share_integers(dispatcher: Any) -> None:
+    """Let all kernels that call this one with one whole number or another share its code.
+
+    numba compiles a function anew for a constant, for 32 bits and for 64, and everything that it calls with it: a quarter of all code, for nothing, since
+    small functions are inlined with their constants anyway.
+    """
+    template = dispatcher.get_call_template
+
+    def shared(args: Any, kws: Any) -> Any:
+        return template(tuple(map(_wide, args)), {name: _wide(given) for name, given in dict(kws).items()})
+
+    dispatcher.get_call_template = shared
+
+
+def _wide(given: Any) -> Any:
+    return numba.int64 if given == numba.int32 or isinstance(given, numba.types.IntegerLiteral) else given
+
+
 def _compiled(function: Callable[..., Any], **options: bool) -> Any:
     dispatcher: Any = numba.njit(nogil=True, fastmath=False, error_model="numpy", **options)(function)
+    if not numba.config.DISABLE_JIT:
+        _share_integers(dispatcher)
     if not numba.config.DISABLE_JIT:
         file = Path(inspect.getfile(function))
         dispatcher._cache = _KernelCache(function, options) if file.is_file() and not edited_since_start(file.resolve()) else _NoCache(function)

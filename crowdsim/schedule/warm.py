@@ -13,6 +13,7 @@ import numpy as np
 
 from crowdsim.avoidance.registry import origin_of
 from crowdsim.bodies.separate import Separator
+from crowdsim.navigation.measure import straighten_many
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 
@@ -133,6 +134,12 @@ def _warm_up(setting: str, explaining: bool = False) -> None:
             avoid.explained = np.ones(scene.agent_count, dtype=np.bool_)
         for _ in range(_TICKS):
             simulation.step()
+        world, nobody = simulation.world, np.zeros(0, dtype=np.int64)
+        agents = world.agents  # Only some meshes have corners in free ground, which nobody knows before the mesh is built.
+        straighten_many(
+            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[nobody], agents.corridor_length[nobody], agents.corridor_capacity[nobody],
+            world.polygons()[nobody], agents.goal_piece[nobody], agents.position[nobody], agents.radius[nobody],
+        )  # fmt: skip
         position, count = np.array(_PILE), len(_PILE)
         numbers: dict[str, Any] = {name: np.zeros(count, dtype=name) for name in ("int32", "int64", "float32")}
         Separator().separate(

@@ -9,6 +9,7 @@ from crowdsim.navigation.grid.search import make_slots
 from tests.external.data import need
 
 
+@pytest.mark.full  # by the clock, so it needs a machine that does nothing else
 @pytest.mark.parametrize("name", ["open", "pillars", "a third blocked", "16room_000", "maze512-32-9"])
 def test_five_million_cells_a_second(name):
     if name in ("16room_000", "maze512-32-9"):
