@@ -46,7 +46,7 @@ def fork(
         before, scenario = parse_scenario(begun.scenario, file=str(checkpoint)), parse_scenario(begun.scenario, file=str(checkpoint), sets=set_ or [])
         start = Start(begun, str(checkpoint), are_models_new=require_same_shape(before, scenario, str(checkpoint)))
         progress.watch_compiler()
-        with stoppable(), Simulation(scenario, threads=threads, out=out, force=force, start=start) as simulation:
+        with stoppable() as asked, Simulation(scenario, threads=threads, out=out, force=force, start=start) as simulation:
             progress.start(simulation)
-            verdict = simulation.run(progress=progress.show, time_limit=time_limit, checkpoint_every=every)
+            verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every)
     return report(verdict, simulation, out, quiet=quiet, json=json)

@@ -60,9 +60,9 @@ def resume(
         progress.watch_compiler()
         target = out or run
         start = Start(checkpoint, str(where), recorded)
-        with stoppable(), Simulation(scenario, threads=threads, out=target, force=force or out is None, start=start) as simulation:
+        with stoppable() as asked, Simulation(scenario, threads=threads, out=target, force=force or out is None, start=start) as simulation:
             progress.start(simulation)
-            verdict = simulation.run(progress=progress.show, time_limit=time_limit, checkpoint_every=every)
+            verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every)
     if source != run and out is None:
         source.unlink(missing_ok=True)  # all of it that counts is in the new recording
     return report(verdict, simulation, target, quiet=quiet, json=json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,9 +62,9 @@ def run(
             complain(f"note: {problem}")
         target = None if no_record else out or _default_output(loaded.name)
         progress.watch_compiler()
-        with stoppable(), Simulation(loaded, threads=threads, out=target, force=force) as simulation:
+        with stoppable() as asked, Simulation(loaded, threads=threads, out=target, force=force) as simulation:
             progress.start(simulation)
-            verdict = simulation.run(progress=progress.show, time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
+            verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
     return report(verdict, simulation, target, quiet=quiet, json=json)
 
 
@@ -107,15 +107,36 @@ def _as_json(verdict: Verdict, simulation: Simulation, path: Path | None, code: 
     return {"ok": code == ExitCode.OK, **verdict.as_dict(), **extra}
 
 
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Let SIGTERM end a run like Ctrl-C, with a whole recording."""
+class Asked:
+    """Whether somebody has asked the run to stop."""
 
-    def stop(*_: object) -> None:
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def stop(self, *_: object) -> None:
+        """Stop what is going on."""
+        self.is_set = True
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    def before(self, show: Callable[[Simulation], None]) -> Callable[[Simulation], None]:
+        """Return a progress function that stops the run if it was asked to and has gone on: an exception in the midst of compiling a kernel is lost."""
+
+        def shown(simulation: Simulation) -> None:
+            if self.is_set:
+                raise KeyboardInterrupt
+            show(simulation)
+
+        return shown
+
+
+@contextmanager
+def stoppable() -> Iterator[Asked]:
+    """Let SIGTERM end a run like Ctrl-C, with a whole recording."""
+    asked = Asked()
+    heeded = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) is not signal.SIG_IGN]  # a shell's background job has no Ctrl-C
+    before = {number: signal.signal(number, asked.stop) for number in heeded}
     try:
-        yield
+        yield asked
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
