@@ -36,7 +36,7 @@ def resume(
     Exit codes: those of crowdsim run; 4 where there is no checkpoint to go on from.
     """
     from crowdsim.avoidance.plugins import require_recorded
-    from crowdsim.recording.files import partials_of
+    from crowdsim.recording.files import PARTIAL_SUFFIX, partials_of, writers_of
     from crowdsim.recording.reader import open_run
     from crowdsim.recording.schema import RunState
     from crowdsim.scenario.load import parse_scenario
@@ -47,8 +47,12 @@ def resume(
     every = seconds_between(checkpoint_every)
     if out is not None:
         new_output(out, RECORDING_SUFFIXES, "a recording", source=run)
+    elif run.name.endswith(PARTIAL_SUFFIX):
+        raise CrowdsimError(f"{run}: is the hidden file of a run that was cut off. Give the name that the run was to have, or say with --out where to record.")
     left = partials_of(run)
     source = run if run.exists() or not left else left[-1]
+    if writers := writers_of(source) if source.exists() else []:
+        raise CrowdsimError(f"{run}: this run is still going on (process {writers[0]}). Stop it first, or wait for its end.")
     with Progress(enabled=not (quiet or json)) as progress, open_run(source) as recorded:
         if recorded.state is RunState.FINISHED and at is None:
             raise CrowdsimError(f"{run}: this run came to its end; there is nothing left of it. To go back to a checkpoint, say which: --at SECONDS.")
@@ -60,11 +64,11 @@ def resume(
         progress.watch_compiler()
         target = out or run
         start = Start(checkpoint, str(where), recorded)
-        with stoppable() as asked, Simulation(scenario, threads=threads, out=target, force=force or out is None, start=start) as simulation:
+        with stoppable() as asked, Simulation(scenario, threads=threads, out=target, force=force or target == source, start=start) as simulation:
             progress.start(simulation)
             verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every)
     if source != run and out is None:
-        source.unlink(missing_ok=True)  # all of it that counts is in the new recording
+        source.unlink(missing_ok=True)  # nobody wrote to it, and all of it that counts is in the new recording
     return report(verdict, simulation, target, quiet=quiet, json=json)
 
 

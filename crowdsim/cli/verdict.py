@@ -151,4 +151,4 @@ def _standing_arrivals(result: Mapping[str, Any]) -> int:
 
 
 def _factor(result: Mapping[str, Any]) -> str:
-    return f"{result['simulated_s'] / result['wall_s']:.1f}" if result["wall_s"] > 0.0 else "-"
+    return f"{(result['simulated_s'] - result.get('begun_s', 0.0)) / result['wall_s']:.1f}" if result["wall_s"] > 0.0 else "-"

@@ -38,6 +38,17 @@ def partial_name(out: Path, run_id: str) -> Path:
     return out.with_name(f".{out.name}.{run_id}{PARTIAL_SUFFIX}")
 
 
+def writers_of(path: Path) -> list[int]:
+    """Return the processes that have a file open for writing, as far as the system tells: those of this user, on Linux."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError, ValueError):  # ended meanwhile, or somebody else's
+            flags = int((entry.parents[1] / "fdinfo" / entry.name).read_text().split("flags:")[1].split()[0], 8)
+            if flags & os.O_ACCMODE != os.O_RDONLY and entry.samefile(path):
+                found.append(int(entry.parts[2]))
+    return sorted(set(found))
+
+
 def partials_of(out: Path) -> list[Path]:
     """Return the files in the making that runs with the output path `out` have left, oldest first."""
     prefix = f".{out.name}."

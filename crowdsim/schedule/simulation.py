@@ -23,6 +23,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
+from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
@@ -118,13 +119,13 @@ class Simulation(Interventions):
         self.ledger = Ledger(self.built)
         self._listeners = Listeners()
         self._wall_s = 0.0
+        self._first_tick = start.first_tick if start is not None else 0
         self.counts: dict[str, float] = {}  # what was counted in the last tick, by name
         self._is_stepping = False
         self._verdict: Verdict | None = None  # the last word, once the run is finished
         try:
             if out is not None:
-                first = start.first_tick if start is not None else 0
-                self.recorder = Recorder(self.built, Path(out), names, counts, threads=self.team.threads, force=force, first_tick=first)
+                self.recorder = Recorder(self.built, Path(out), names, counts, threads=self.team.threads, force=force, first_tick=self._first_tick)
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())
             self._begin(start)
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
@@ -146,8 +147,16 @@ class Simulation(Interventions):
         self._listeners.take(events)
         if self.recorder is not None and start is not None and start.recording is not None:
             self.recorder.go_on(start.recording, self.world.tick)
+            self._take_times(start.recording)
         elif self.recorder is not None:
             self.recorder.begin(self.world.tick, self.world.agents, self.built, events)
+
+    def _take_times(self, recording: Recording) -> None:
+        """Count what the ticks before the checkpoint took, so that the verdict is one on the whole run."""
+        done = int(np.searchsorted(recording.table("ticks")["tick"], self.world.tick, side="right"))
+        readings = recording.table("timings", 0, done)
+        self.probes.take(readings)
+        self._wall_s = float(readings.sum()) / 1e9
 
     def _make(self, kind: type[System]) -> System:
         """Make a system; those that need more than the world get it here."""
@@ -382,7 +391,7 @@ class Simulation(Interventions):
         ms = dict(probes.slowest(len(probes.names)))
         return self.ledger.verdict(
             ended or self.why_over() or "not over", self.world.tick, self.world.agents,
-            wall_s=self._wall_s, ms_per_tick=ms, worst_tick_ms=probes.worst_tick_ns / 1e6, digest=self.digest,
+            wall_s=self._wall_s, ms_per_tick=ms, worst_tick_ms=probes.worst_tick_ns / 1e6, digest=self.digest, first_tick=self._first_tick,
         )  # fmt: skip
 
     def finish(self, ended: str = "") -> Verdict:

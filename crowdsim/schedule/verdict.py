@@ -63,6 +63,8 @@ class Verdict:
         The first of them, one by one.
     last_arrival_s : float or None
     simulated_s, wall_s : float
+    begun_s : float
+        Simulated time at which the run began: above 0 where it goes on from a checkpoint of another.
     ticks : int
     deepest_overlap_m : float
         Between two bodies, after they were pushed apart.
@@ -115,6 +117,7 @@ class Verdict:
     nudges: int = 0
     replans: dict[str, int] = field(default_factory=dict)
     most_requests_open: int = 0
+    begun_s: float = 0.0
 
     @property
     def exit_code(self) -> ExitCode:
@@ -180,7 +183,8 @@ class Ledger:
         self._numbers = dict(zip(self._numbers, (float(value) for value in state["numbers"]), strict=True))
 
     def verdict(
-        self, ended: str, tick: int, agents: AgentColumns, *, wall_s: float, ms_per_tick: dict[str, float], worst_tick_ms: float, digest: str
+        self, ended: str, tick: int, agents: AgentColumns, *, wall_s: float, ms_per_tick: dict[str, float], worst_tick_ms: float, digest: str,
+        first_tick: int,
     ) -> Verdict:
         """Return what the run came to."""
         scenario, numbers = self._built.scenario, self._numbers
@@ -204,6 +208,7 @@ class Ledger:
             last_arrival_s=self._seconds(numbers["last_arrival_tick"]) if self._arrivals.any() else None,
             simulated_s=self._seconds(tick),
             wall_s=wall_s,
+            begun_s=self._seconds(first_tick),
             ticks=tick,
             deepest_overlap_m=numbers["deepest_overlap_m"],
             overlap_pairs_ticks=int(numbers["overlap_pairs_ticks"]),

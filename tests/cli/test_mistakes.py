@@ -17,7 +17,7 @@ import pytest
 from crowdsim.cli import VERBS, main
 from crowdsim.errors import ExitCode
 from tests.cli.command import crowdsim, environment
-from tests.cli.test_run import SMALL
+from tests.cli.conftest import SMALL
 from tests.crowds import ROOT
 
 RECORDING_VERBS = ("info", "verify", "plot", "recover", "export")

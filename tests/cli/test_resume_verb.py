@@ -12,17 +12,10 @@ import crowdsim as library
 from crowdsim.recording.compare import first_difference
 from crowdsim.recording.files import partials_of
 from tests.cli.command import crowdsim, start
-from tests.cli.test_run import SMALL, wait_for_partial
+from tests.cli.test_run import wait_for_partial
 from tests.crowds import SCENARIOS
 
 SCENE = SCENARIOS / "bottleneck.yaml"
-
-
-@pytest.fixture
-def small(tmp_path):
-    path = tmp_path / "small.yaml"
-    path.write_text(SMALL)
-    return path
 
 
 def same(one, other):
@@ -51,12 +44,30 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
     limit = time.monotonic() + 60.0
     while len(list(tmp_path.glob("a.*.checkpoint"))) < 2 and time.monotonic() < limit:
         time.sleep(0.02)
+    refused = crowdsim(["resume", tmp_path / "a.h5"])
+    assert refused.returncode == 2 and f"this run is still going on (process {process.pid})" in refused.stderr
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert not (tmp_path / "a.h5").exists() and len(partials_of(tmp_path / "a.h5")) == 1
+    (hidden,) = partials_of(tmp_path / "a.h5")
+    assert not (tmp_path / "a.h5").exists()
+    refused = crowdsim(["resume", hidden])
+    assert refused.returncode == 2 and "is the hidden file of a run that was cut off" in refused.stderr and hidden.exists()
     done = crowdsim(["resume", tmp_path / "a.h5", "-q"])
     assert done.returncode in (0, 3), done.stderr
     assert same(tmp_path / "whole.h5", tmp_path / "a.h5") and partials_of(tmp_path / "a.h5") == []
+
+
+def test_what_is_left_of_a_killed_run_replaces_no_other_recording(small, tmp_path):
+    """Two runs of one name: the first was killed, the second came to its end."""
+    assert crowdsim(["run", small, "-o", tmp_path / "a.h5", "-q", "--checkpoint-every", "2"]).returncode == 0
+    with library.open_run(tmp_path / "a.h5") as run:
+        hidden = tmp_path / f".a.h5.{run.header.run_id}.partial.h5"
+    (tmp_path / "a.h5").rename(hidden)
+    assert crowdsim(["run", small, "-o", tmp_path / "a.h5", "-q", "--seed", "5"]).returncode == 0
+    finished = (tmp_path / "a.h5").read_bytes()
+    refused = crowdsim(["resume", tmp_path / "a.h5", "--at", "100"])
+    assert refused.returncode == 4 and "there is no checkpoint of this run beside it" in refused.stderr
+    assert (tmp_path / "a.h5").read_bytes() == finished and hidden.exists()
 
 
 def test_at_goes_back_to_a_checkpoint_and_out_leaves_the_old_recording(small, tmp_path):
@@ -106,6 +117,7 @@ def test_forks_of_one_warm_up(tmp_path):
         done = crowdsim(["fork", checkpoint, "-o", tmp_path / f"{model}.h5", "--set", f"avoidance={model}", "--set", "stop.after=120", "--json"])
         answer = json.loads(done.stdout)
         assert done.returncode == 0 and answer["arrived"] == answer["agents"], done.stderr
+        assert answer["begun_s"] == 4.0 < answer["simulated_s"]
         ends[model] = answer["digest"]
     assert ends["orca"] != ends["clearpath"]
     refused = crowdsim(["verify", tmp_path / "orca.h5"])

@@ -9,24 +9,8 @@ import pytest
 
 import crowdsim as library
 from tests.cli.command import crowdsim, start
+from tests.cli.conftest import SMALL
 from tests.crowds import SCENARIOS
-
-SMALL = """
-version: 1
-name: small
-tick: 0.05
-stop: {after: 30, when: all_arrived}
-geometry: {walkable: [[0, 0], [10, 0], [10, 4], [0, 4]]}
-goals: {end: {exit: [[9.5, 0], [10, 0], [10, 4], [9.5, 4]]}}
-groups: [{name: crowd, count: 8, region: [[0, 0], [3, 0], [3, 4], [0, 4]], goals: [end]}]
-"""
-
-
-@pytest.fixture
-def small(tmp_path):
-    path = tmp_path / "small.yaml"
-    path.write_text(SMALL)
-    return path
 
 
 def test_a_run_ends_with_a_verdict_and_a_recording(small, tmp_path):

@@ -7,7 +7,7 @@ from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY
 from crowdsim.recording.reader import open_run
 from crowdsim.world.columns import ReplanCause
 from crowdsim.world.events import EventKind
-from tests.crowds import digests, room, simulation
+from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, room, simulation
 
 GRID = {"kind": "grid", "cell_size": 0.1, "object_padding": 0.02}
 POCKET = [(1.0, y) for y in np.arange(-1.0, 1.01, 0.4).tolist()] + [(x, y) for x in (-0.2, 0.2, 0.6) for y in (-1.0, 1.0)]
@@ -126,17 +126,7 @@ def test_what_was_found_shut_is_forgotten_after_a_while():
 def test_a_run_with_prices_is_the_same_on_threads_and_from_a_saved_state():
     document = shut_door()
     document["groups"][0]["agents"] += [{"id": i, "position": [1, 0.5 * i], "goals": [{"point": [11, 2]}]} for i in range(8, 13)]
-    with simulation(document) as one, simulation(document, threads=3) as three, simulation(document) as other:
-        states, expected = {}, []
-        for tick in range(150):
-            if tick in (60, 90, 120):
-                states[tick] = one.state()
-            one.step()
-            expected.append(one.digest)
-        assert digests(three, 150) == expected
-        for tick, state in states.items():
-            other.restore(state)
-            assert digests(other, 20) == expected[tick : tick + 20]
+    assert_same_on_threads_and_from_saved_states(document, 150, (60, 90, 120))
 
 
 def test_what_stands_no_longer_in_a_door_has_no_price_any_more():

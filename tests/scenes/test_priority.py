@@ -6,7 +6,7 @@ import pytest
 from crowdsim.systems.base import Tick
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.world.events import EventKind
-from tests.crowds import digests, simulation
+from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, simulation
 
 
 def shared_door(width=0.7, count=10, seed=1, priority="waiting"):
@@ -71,17 +71,7 @@ def test_every_number_takes_effect(change):
 
 
 def test_threads_and_a_saved_state_change_nothing():
-    with simulation(shared_door(count=6)) as one, simulation(shared_door(count=6), threads=3) as three, simulation(shared_door(count=6)) as other:
-        states, expected = {}, []
-        for tick in range(220):
-            if tick in (120, 170, 200):
-                states[tick] = one.state()
-            one.step()
-            expected.append(one.digest)
-        assert digests(three, 220) == expected
-        for tick, state in states.items():
-            other.restore(state)
-            assert digests(other, 20) == expected[tick : tick + 20]
+    assert_same_on_threads_and_from_saved_states(shared_door(count=6), 220, (120, 170, 200))
 
 
 def test_it_writes_what_it_declares():

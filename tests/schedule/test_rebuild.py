@@ -14,17 +14,8 @@ from crowdsim.systems.rebuild import HEAD_START, TASK
 from crowdsim.systems.slices import Progress, Wish
 from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation
+from tests.scenes.test_doors import ROOMS
 
-ROOMS = {
-    "version": 1, "name": "rooms", "seed": 3, "tick": 0.1, "stop": {"after": 60},
-    "geometry": {
-        "walkable": [{"box": [0, 0, 6, 8]}, {"box": [6.2, 0, 12, 8]}, {"box": [6, 5, 6.2, 6.5]}, {"box": [6, 1, 6.2, 2.5]}],
-        "areas": [{"name": "north", "area": {"box": [6, 5, 6.2, 6.5]}}, {"name": "south", "area": {"box": [6, 1, 6.2, 2.5]}, "available": False}],
-    },
-    "goals": {"far": {"region": {"box": [10, 0, 12, 8]}}},
-    "groups": [{"name": "crowd", "count": 20, "region": {"box": [0, 0, 5, 8]}, "goals": ["far"]}],
-    "record": {"rate": 10},
-}  # fmt: skip
 CROSSED = {"when": {"crossed": [[6.1, 5], [6.1, 6.5]], "count": 3}}  # no clock can foresee it
 EVENTS = [{**CROSSED, "close": "north"}, {**CROSSED, "open": "south"}]
 TICKS = 75

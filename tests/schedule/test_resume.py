@@ -39,6 +39,7 @@ def check_resume(name, sets, ticks_of, folder):
         with Simulation(scenario, out=folder / "again.h5", start=Start(begun, "a.checkpoint", recorded)) as run:
             again = run.run()
     assert (again.digest, again.ticks, again.arrivals, again.arrived) == (whole.digest, whole.ticks, whole.arrivals, whole.arrived)
+    assert again.begun_s == 0.0
     with library.open_run(folder / "whole.h5") as one, library.open_run(folder / "again.h5") as other:
         assert first_difference(one, other) is None
         for table in ("trajectory", "events", "ticks", "digests", "roster"):
@@ -77,6 +78,23 @@ def test_checkpoints_are_taken_in_turn_and_reach_no_farther_than_the_recording(t
     assert tuple(paths) == checkpoint_names(tmp_path / "a.h5", run_id)
     assert sorted(read_checkpoint(path).time_s for path in paths) == [4.0, 6.0]
     assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_the_time_of_a_run_in_two_parts_is_that_of_both(tmp_path):
+    scenario = load_scenario(SCENARIOS / "antipodal-circle.yaml", sets=["stop.after=4"])
+    with Simulation(scenario, out=tmp_path / "part.h5") as run:
+        for _ in range(60):
+            run.step()
+        run.checkpoint(tmp_path / "a.checkpoint")
+        first = run.probes.total.copy()
+    with library.open_run(tmp_path / "part.h5") as recorded:
+        with Simulation(scenario, out=tmp_path / "again.h5", start=Start(read_checkpoint(tmp_path / "a.checkpoint"), "a", recorded)) as run:
+            assert np.array_equal(run.probes.total, first) and run.probes.ticks == 60
+            verdict = run.run()
+        with library.open_run(tmp_path / "again.h5") as again:
+            readings = again.table("timings")
+    assert len(readings) == verdict.ticks and verdict.wall_s >= readings.sum() / 1e9 * (1.0 - 1e-9)
+    assert verdict.worst_tick_ms == readings.sum(axis=1).max() / 1e6
 
 
 def test_saved_loaded_and_saved_again_a_run_has_the_same_bytes(tmp_path):
@@ -121,7 +139,7 @@ def test_a_fork_goes_on_with_other_values_and_begins_as_the_run_stood(tmp_path):
         with Simulation(after, out=tmp_path / f"{len(digests)}.h5", start=start) as run:
             assert np.array_equal(run.agents.position, place)
             verdict = run.run()
-        assert verdict.ticks == 160
+        assert verdict.ticks == 160 and verdict.begun_s == pytest.approx(5.0)
         digests.add(verdict.digest)
         with library.open_run(tmp_path / f"{len(digests) - 1}.h5") as recorded:
             assert recorded.frames()["tick"].tolist()[0] == 100 and len(recorded.roster()) == len(place)
