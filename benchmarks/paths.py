@@ -127,14 +127,14 @@ def time_paths(name, mesh, goals, starts, polygons, radius):
     expansions = search_all(slots, mesh, goals, starts, polygons, 2.0 * radius)
     search = best_of(lambda: search_all(slots, mesh, goals, starts, polygons, 2.0 * radius))
     planner = MeshPlanner(mesh, goals, PlannerParameters(share_searches=False))
-    team = Team(1)
 
-    def plan():
+    def plan(team):
         planner.submit(0, np.arange(count) + 1, starts, polygons, np.arange(count, dtype=np.int32), np.full(count, radius))
         return planner.advance(1 << 40, team)[0]
 
-    answers = plan()
-    planned = best_of(plan)
+    alone = Team(1)
+    answers = plan(alone)
+    planned = best_of(lambda: plan(alone))
     ahead, out = np.diff(answers.start).astype(np.int32), np.empty(count)
     measure = (mesh, goals, answers.cells, answers.start[:-1].copy(), ahead, polygons, answers.piece, starts, np.full(count, radius), out)
     funnel = best_of(lambda: measure_corridors(*measure))
@@ -144,6 +144,23 @@ def time_paths(name, mesh, goals, starts, polygons, radius):
     print(f"  search + funnel {count / (search + funnel):9.0f} paths a second ({1e6 * search / count:.2f} + {1e6 * funnel / count:.2f} us)")
     print(f"  planner         {count / planned:9.0f} paths a second, with its queue and the copies")
     return answers
+
+
+def time_two_threads(mesh, goals, starts, polygons, radius, times=8):
+    """Print how many times as fast two threads are for the planner, beside work that shares nothing: what the machine gives at best."""
+    starts, polygons, shapes = np.tile(starts, (times, 1)), np.tile(polygons, times), np.tile(np.arange(len(starts), dtype=np.int32), times)
+    planner = MeshPlanner(mesh, goals, PlannerParameters(share_searches=False))
+    many, layer, out = np.tile(starts, (20, 1)), np.full(20 * len(starts), -1, dtype=np.int32), np.empty(20 * len(starts), dtype=np.int64)
+
+    def plan(team):
+        planner.submit(0, np.arange(len(starts)) + 1, starts, polygons, shapes, np.full(len(starts), radius))
+        planner.advance(1 << 40, team)
+
+    one, two = Team(1), Team(2)
+    works = [lambda team=team: plan(team) for team in (one, two)]
+    works += [lambda team=team: team.run(locate_many, len(many), mesh, many, layer, out) for team in (one, two)]
+    alone, both, located, located_by_both = best_of_each(works, REPEATS)
+    print(f"  two threads     {alone / both:9.2f} times the paths of one in the planner; work that shares nothing gains {located / located_by_both:.2f}")
 
 
 def time_agents(mesh, goals, answers, starts, polygons, agents):
@@ -224,6 +241,7 @@ def main():
     name = given.plan.stem if given.plan else "pillar hall"
     answers = time_paths(name, mesh, goals, starts, polygons, RADIUS_M)
     time_optimal(name, mesh, goals, starts, polygons, RADIUS_M)
+    time_two_threads(mesh, goals, starts, polygons, RADIUS_M)
     time_agents(mesh, goals, answers, starts, polygons, given.agents)
     print(f"  mesh            {built:9.2f} s to build, compiled code read from the cache or made")
 

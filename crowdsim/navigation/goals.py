@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import nearest_on_segment, orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.ends import TOUCH_M, next_clear_stretch
-from crowdsim.navigation.mesh import NavMesh, is_in_sight, locate, make_flood, parting_width, wall_distance
+from crowdsim.navigation.mesh import NavMesh, are_parted, is_in_sight, locate, make_flood, wall_distance
 
 SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: a hundredth of a millimetre squared holds nobody.
 
@@ -213,7 +213,7 @@ def _nearest_clear(mesh, goals, piece, x, y, radius, flood):
             to = min(high, max(low, foot))
             qx, qy = ax + to * dx, ay + to * dy
             apart = np.hypot(qx - x, qy - y)
-            if apart < least and parting_width(mesh, polygon, qx, qy, px, py) >= 2.0 * radius:
+            if apart < least and not are_parted(mesh, polygon, qx, qy, px, py, 2.0 * radius):
                 least, bx, by = apart, qx, qy
             at = high
     return least < np.inf, bx, by
@@ -232,7 +232,7 @@ def target_in_piece(mesh, goals, piece, x, y, radius, flood):
     if goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1:
         return tx, ty
     polygon = goals.piece_polygon[piece]
-    is_parted = parting_width(mesh, polygon, tx, ty, px, py) < 2.0 * radius
+    is_parted = are_parted(mesh, polygon, tx, ty, px, py, 2.0 * radius)
     if not is_parted and wall_distance(mesh, polygon, tx, ty, radius, flood) >= radius:
         return tx, ty
     if tx != x or ty != y:

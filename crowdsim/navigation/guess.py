@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh, separating_width
+from crowdsim.navigation.mesh import NavMesh, is_cut_off
 from crowdsim.tunable import param
 
 
@@ -122,10 +122,10 @@ def _polygon_at(mesh, cells, start, length, ahead, trail, first):
 def _fits(mesh, goals, cells, start, ahead, polygon, entry, piece, width, x, y):
     """Return whether a body can go from a portal into a polygon, or from (x, y) if `entry` is -1, to the next portal of a corridor, or to its goal."""
     if ahead == 0:
-        return entry < 0 or separating_width(mesh, polygon, entry, goals.pole[piece, 0], goals.pole[piece, 1]) >= width
+        return entry < 0 or not is_cut_off(mesh, polygon, entry, goals.pole[piece, 0], goals.pole[piece, 1], width)
     following = cells[start + ahead - 1]
     if entry < 0:
-        return separating_width(mesh, polygon, following, x, y) >= width
+        return not is_cut_off(mesh, polygon, following, x, y, width)
     return entry != following and _pair(mesh, polygon, entry, following) >= width
 
 
@@ -143,8 +143,7 @@ def _portal_between(mesh, polygon, there, entry, width, x, y):
         twin = mesh.edge_twin[edge]
         if twin < 0 or mesh.edge_polygon[twin] != there or mesh.edge_width[edge] < width or edge == entry:
             continue
-        room = separating_width(mesh, polygon, edge, x, y) if entry < 0 else _pair(mesh, polygon, entry, edge)
-        if room >= width:
+        if not (is_cut_off(mesh, polygon, edge, x, y, width) if entry < 0 else _pair(mesh, polygon, entry, edge) < width):
             return edge
     return -1
 

@@ -361,56 +361,58 @@ def wall_distance(mesh, polygon, x, y, limit, flood):
 
 
 @lean_kernel
-def separating_width(mesh, polygon, edge, x, y):
-    """Return the widest body that can go from an edge of a polygon to a point inside it, the edge itself not counted (m; inf if nothing is between).
+def is_cut_off(mesh, polygon, edge, x, y, width):
+    """Return whether a gap that is narrower than a body lies between an edge of a polygon and a point inside it, the edge itself not counted.
 
-    A diagonal between two wall vertices that has the point on one side and the edge on the other has to be crossed; see `triangulation`.
+    A gap is a diagonal between two wall vertices that has the point on one side and the edge on the other; see `triangulation`.
     """
-    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
-    count = last - first
-    width = np.inf
-    if count == 3:
-        return width
+    first = mesh.polygon_start[polygon]
+    count = mesh.polygon_start[polygon + 1] - first
+    if count == 3 or width <= 0.0:
+        return False
     own = edge - first
-    for i in range(count):
+    for i in range(count - 2):
         a = mesh.edge_vertex[first + i]
         if mesh.is_wall_vertex[a] != 1:
             continue
-        for j in range(i + 2, count):
-            if i == 0 and j == count - 1:
-                continue
+        for j in range(i + 2, count if i > 0 else count - 1):
             b = mesh.edge_vertex[first + j]
-            if mesh.is_wall_vertex[b] != 1:
-                continue
-            ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-            length = np.hypot(bx - ax, by - ay)
-            if length >= width:
+            if mesh.is_wall_vertex[b] != 1 or not _is_narrower(mesh, a, b, width):
                 continue
             # Edges i .. j - 1 lie on the right of the diagonal from vertex i to vertex j.
-            edge_is_right = i <= own < j
-            point_is_right = orientation(ax, ay, bx, by, x, y) < 0.0
-            if edge_is_right != point_is_right:
-                width = length
-    return width
+            if (i <= own < j) != _has_on_right(mesh, a, b, x, y):
+                return True
+    return False
 
 
 @lean_kernel
-def parting_width(mesh, polygon, ax, ay, bx, by):
-    """Return the widest body that can go from one point inside a polygon to another (m; inf if nothing is between): the least diagonal that parts them."""
-    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
-    count = last - first
-    width = np.inf
-    if count == 3:
-        return width
-    for i in range(count):
+def are_parted(mesh, polygon, ax, ay, bx, by, width):
+    """Return whether a gap that is narrower than a body lies between two points inside a polygon: a diagonal between wall vertices that parts them."""
+    first = mesh.polygon_start[polygon]
+    count = mesh.polygon_start[polygon + 1] - first
+    if count == 3 or width <= 0.0:
+        return False
+    for i in range(count - 2):
         u = mesh.edge_vertex[first + i]
         if mesh.is_wall_vertex[u] != 1:
             continue
-        for j in range(i + 2, count):
+        for j in range(i + 2, count if i > 0 else count - 1):
             v = mesh.edge_vertex[first + j]
-            if (i == 0 and j == count - 1) or mesh.is_wall_vertex[v] != 1:
+            if mesh.is_wall_vertex[v] != 1 or not _is_narrower(mesh, u, v, width):
                 continue
-            ux, uy, vx, vy = mesh.vertex[u, 0], mesh.vertex[u, 1], mesh.vertex[v, 0], mesh.vertex[v, 1]
-            if (orientation(ux, uy, vx, vy, ax, ay) < 0.0) != (orientation(ux, uy, vx, vy, bx, by) < 0.0):
-                width = min(width, np.hypot(vx - ux, vy - uy))
-    return width
+            if _has_on_right(mesh, u, v, ax, ay) != _has_on_right(mesh, u, v, bx, by):
+                return True
+    return False
+
+
+@inlined_kernel
+def _is_narrower(mesh, a, b, width):
+    """Return whether two vertices are less than a width apart; most are much farther, and need no root."""
+    dx, dy = mesh.vertex[b, 0] - mesh.vertex[a, 0], mesh.vertex[b, 1] - mesh.vertex[a, 1]
+    return abs(dx) < width and abs(dy) < width and np.hypot(dx, dy) < width
+
+
+@inlined_kernel
+def _has_on_right(mesh, a, b, x, y):
+    """Return whether a point is on the right of the line from one vertex to another."""
+    return orientation(mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1], x, y) < 0.0

@@ -17,7 +17,7 @@ import numpy as np
 
 from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.mesh import separating_width
+from crowdsim.navigation.mesh import is_cut_off
 from crowdsim.navigation.optimal_cones import (
     aim,
     aside,
@@ -141,7 +141,7 @@ def _consider(slots, slot, mesh, node):
     if total > measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]):
         return
     edge = slots.whole[slots.first[slot] + node, EDGE]
-    if separating_width(mesh, header[slot, START_POLYGON], edge, measure[slot, START_X], measure[slot, START_Y]) >= measure[slot, WIDTH]:
+    if not is_cut_off(mesh, header[slot, START_POLYGON], edge, measure[slot, START_X], measure[slot, START_Y], measure[slot, WIDTH]):
         measure[slot, BEST_TOTAL] = total
         header[slot, BEST_NODE] = node
 
@@ -176,8 +176,6 @@ def _add(slots, slot, mesh, edge, parent, root, cost, x, y, side, in_x, in_y, lx
     if header[slot, IS_SHARED] == 1:
         bound = cost + least_way_to_edge(root, x, y, side, in_x, in_y, qx, qy, sx, sy)
     else:
-        if is_blind and polygon != header[slot, START_POLYGON]:
-            return
         tx, ty = mirrored(mesh, edge, measure[slot, START_X], measure[slot, START_Y])
         bound = cost + least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty)
         if bound >= measure[slot, BEST_TOTAL]:
@@ -239,6 +237,9 @@ def _spread(
         if twin < 0 or mesh.edge_width[exit_edge] < width:
             continue
         if entry >= 0 and mesh.pair_width[pairs + (exit_edge - first) * (last - first)] < width:
+            continue
+        behind = mesh.edge_polygon[twin]
+        if slots.is_blind[behind] == 1 and slots.header[slot, IS_SHARED] == 0 and behind != slots.header[slot, START_POLYGON]:
             continue
         # Of two posts in line with the root the one further on sets the limit: it is there that a way along a wall bends.
         vx, vy, l_post, wx, wy, r_post = lx, ly, left_post, rx, ry, right_post

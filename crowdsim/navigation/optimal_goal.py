@@ -6,7 +6,7 @@ import numpy as np
 
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.mesh import LOCATE_TOLERANCE_M, separating_width
+from crowdsim.navigation.mesh import LOCATE_TOLERANCE_M, is_cut_off
 from crowdsim.navigation.optimal_slots import WAVE_ROOT
 from crowdsim.navigation.passages import reach_of
 
@@ -22,7 +22,7 @@ def is_too_tight(goals, piece, width):
 @inlined_kernel
 def leaves_goal(mesh, goals, piece, edge, x, y, width):
     """Return whether ways from a piece of the goal, at its point (x, y), may leave its polygon over an edge."""
-    if separating_width(mesh, goals.piece_polygon[piece], edge, goals.pole[piece, 0], goals.pole[piece, 1]) < width:
+    if is_cut_off(mesh, goals.piece_polygon[piece], edge, goals.pole[piece, 0], goals.pole[piece, 1], width):
         return False
     if goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1:
         return True
@@ -97,7 +97,7 @@ def can_arrive(mesh, goals, passages, goal, width, x, y, polygon):
         Where the start is.
     """
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-        if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width or separating_width(mesh, polygon, edge, x, y) < width:
+        if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, x, y, width):
             continue
         here = reach_of(passages, edge, width)
         for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
@@ -107,7 +107,7 @@ def can_arrive(mesh, goals, passages, goal, width, x, y, polygon):
             for other in range(mesh.polygon_start[there], mesh.polygon_start[there + 1]):
                 if mesh.edge_twin[other] < 0 or mesh.edge_width[other] < width or reach_of(passages, other, width) != here:
                     continue
-                if separating_width(mesh, there, other, goals.pole[piece, 0], goals.pole[piece, 1]) >= width:
+                if not is_cut_off(mesh, there, other, goals.pole[piece, 0], goals.pole[piece, 1], width):
                     return True
     return False
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals import nearest_in_piece
-from crowdsim.navigation.mesh import parting_width, separating_width
+from crowdsim.navigation.mesh import are_parted, is_cut_off
 from crowdsim.navigation.slopes import PLAN_LENGTH, step_cost
 
 TIE_SLACK = 1e-12  # A search goes on until its least bound exceeds the best total by this share, so that rounding cannot hide an equal parent.
@@ -206,7 +206,7 @@ def _seed(slots, slot, mesh, goals):
         px, py = goals.pole[piece, 0], goals.pole[piece, 1]
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
             twin = mesh.edge_twin[edge]
-            if twin < 0 or mesh.edge_width[edge] < width or separating_width(mesh, polygon, edge, px, py) < width:
+            if twin < 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, px, py, width):
                 continue
             mx, my = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
             tx, ty = nearest_in_piece(goals, piece, mx, my)
@@ -229,7 +229,7 @@ def _cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, costs, fastest
             continue
         if 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
             continue
-        if parting_width(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1]) < width:
+        if are_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], width):
             continue
         tx, ty = nearest_in_piece(goals, piece, x, y)
         total = step_cost(mesh, costs, fastest, polygon, tx - x, ty - y)
@@ -292,7 +292,7 @@ def _consider(slots, slot, mesh, node):
     total = slots.cost[slot, node] + first
     if total > measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]):
         return
-    if separating_width(mesh, header[slot, START_POLYGON], node, x, y) >= measure[slot, WIDTH]:
+    if not is_cut_off(mesh, header[slot, START_POLYGON], node, x, y, measure[slot, WIDTH]):
         measure[slot, BEST_TOTAL] = total
         header[slot, BEST_NODE] = node
 

@@ -11,7 +11,7 @@ import numpy as np
 from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridors import cross
-from crowdsim.navigation.mesh import MOST_CROSSINGS, find_exit, make_flood, parting_width, separating_width, wall_distance
+from crowdsim.navigation.mesh import MOST_CROSSINGS, are_parted, find_exit, is_cut_off, make_flood, wall_distance
 
 MOST_SLIDES = 8  # Walls that a point may slide along in one step; in a corner of two it bounces to and fro between them with shrinking steps.
 STEP_OF_RADIUS = 0.5  # A body moves at most this part of its radius at a time, so that it cannot slip past the end of a thin wall between two checks.
@@ -164,10 +164,10 @@ def _went_through_gap(mesh, state, crossed, first, polygon, x, y, to_x, to_y, ra
             last += 1
     state[1] = last
     if last == first:
-        is_parted = parting_width(mesh, polygon, x, y, to_x, to_y) < width
+        is_parted = are_parted(mesh, polygon, x, y, to_x, to_y, width)
     else:
-        is_parted = separating_width(mesh, polygon, crossed[first], x, y) < width
-        is_parted = is_parted or separating_width(mesh, state[0], mesh.edge_twin[crossed[last - 1]], to_x, to_y) < width
+        is_parted = is_cut_off(mesh, polygon, crossed[first], x, y, width)
+        is_parted = is_parted or is_cut_off(mesh, state[0], mesh.edge_twin[crossed[last - 1]], to_x, to_y, width)
         for k in range(first, last):
             edge = crossed[k]
             is_parted = is_parted or mesh.edge_width[edge] < width

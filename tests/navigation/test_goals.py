@@ -8,7 +8,7 @@ import shapely
 
 from crowdsim.navigation.build import build_mesh, mesh_from_polygons
 from crowdsim.navigation.goals import GoalShape, arrived_many, arrived_piece, cut_goals, nearest_in_piece, target_in_piece
-from crowdsim.navigation.mesh import make_flood, parting_width, wall_distance
+from crowdsim.navigation.mesh import are_parted, make_flood, wall_distance
 from crowdsim.navigation.search import FOUND, UNREACHABLE
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, located, outlines, random_ground, rooms
@@ -84,7 +84,7 @@ def test_bodies_head_for_a_place_in_the_piece_where_they_fit(radius):
                 fits = shapely.distance(ground.boundary, shapely.points(others)) >= radius + 1e-6
                 is_nearer = np.hypot(*(others - (x, y)).T) < np.hypot(tx - x, ty - y) - 1e-6
                 for px, py in others[fits & is_nearer]:
-                    assert parting_width(mesh, goals.piece_polygon[piece], px, py, *goals.pole[piece]) < 2.0 * radius
+                    assert are_parted(mesh, goals.piece_polygon[piece], px, py, *goals.pole[piece], 2.0 * radius)
                 checked += 1
     assert checked > 30
 

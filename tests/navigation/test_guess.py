@@ -7,7 +7,7 @@ import shapely
 from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.guess import join_guess
-from crowdsim.navigation.mesh import separating_width
+from crowdsim.navigation.mesh import is_cut_off
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.threads import Team
 from tests.navigation.test_corridors import is_connected, way_of
@@ -26,9 +26,9 @@ def passing(mesh, goal, width, x, y):
         if onward is not None and mesh.edge_width[onward] < width:
             return False
         if entry is None:
-            return separating_width(mesh, polygon, onward, x, y) >= width
+            return not is_cut_off(mesh, polygon, onward, x, y, width)
         if onward is None:
-            return separating_width(mesh, polygon, entry, *goal) >= width
+            return not is_cut_off(mesh, polygon, entry, *goal, width)
         first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
         return mesh.pair_width[mesh.pair_start[polygon] + (entry - first) * (last - first) + onward - first] >= width
 
@@ -100,7 +100,7 @@ def test_who_went_along_the_path_by_chance_goes_on_from_there():
         for steps in range(1, len(found)):
             here = int(mesh.edge_polygon[mesh.edge_twin[found[steps - 1]]])
             middle = mesh.vertex[mesh.edge_vertex[mesh.polygon_start[here] : mesh.polygon_start[here + 1]], :2].mean(axis=0)
-            if separating_width(mesh, here, found[steps], *middle) >= 0.2:
+            if not is_cut_off(mesh, here, found[steps], *middle, 0.2):
                 assert joined(mesh, goals, piece, found, found[:steps], 0.1, middle) == found[steps:]
                 met += 1
     assert met > 20

@@ -9,7 +9,7 @@ from shapely import affinity
 
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
-from crowdsim.navigation.mesh import depth_in_polygon, find_exit, is_in_sight, make_flood, parting_width, separating_width, wall_distance
+from crowdsim.navigation.mesh import are_parted, depth_in_polygon, find_exit, is_cut_off, is_in_sight, make_flood, wall_distance
 from tests.navigation.worlds import UTM, free_points, located, outlines, pillar_hall, random_ground, rooms, round_polygon, simple_polygon
 from tests.reference import mesh as twin
 
@@ -194,7 +194,7 @@ def test_locating_agrees_with_reference(small_mesh):
 def test_widths_inside_polygons_agree_with_reference(small_mesh):
     mesh, _ = small_mesh
     rng = np.random.default_rng(1)
-    wide = 0
+    wide = cut_off = 0
     for polygon in range(mesh.polygon_count):
         first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
         count = last - first
@@ -203,12 +203,18 @@ def test_widths_inside_polygons_agree_with_reference(small_mesh):
         corners = mesh.vertex[mesh.edge_vertex[first:last], :2]
         x, y = weights @ corners
         other = rng.dirichlet(np.full(count, 0.3)) @ corners
-        assert parting_width(mesh, polygon, x, y, *other) == pytest.approx(twin.parting_width(mesh, polygon, (x, y), tuple(other)), rel=1e-15)
+        widest = twin.widest_between(mesh, polygon, (x, y), tuple(other))
+        for width in (0.0, rng.uniform(0.0, 6.0), widest * (1.0 - 1e-12), widest * (1.0 + 1e-12)):
+            assert are_parted(mesh, polygon, x, y, *other, width) == (widest < width)
         for i in range(count):
             assert [twin.pair_width(mesh, polygon, i, j) for j in range(count) if j != i] == pytest.approx(np.delete(widths[i], i), rel=1e-15)
-            assert separating_width(mesh, polygon, first + i, x, y) == pytest.approx(twin.separating_width(mesh, polygon, first + i, x, y), rel=1e-15)
+            widest = twin.widest_from_edge(mesh, polygon, first + i, x, y)
+            for width in (0.0, rng.uniform(0.0, 6.0), widest * (1.0 - 1e-12), widest * (1.0 + 1e-12)):
+                assert is_cut_off(mesh, polygon, first + i, x, y, width) == (widest < width)
+                cut_off += int(widest < width)
             wide += int(np.isfinite(np.delete(widths[i], i)).sum())
     assert wide > 50
+    assert cut_off > 50
 
 
 def test_the_distance_to_walls_agrees_with_reference_up_to_its_limit(small_mesh):

@@ -1,6 +1,6 @@
 """Twins of the kernels that make and question a mesh: every polygon, every wall, every diagonal is looked at.
 
-Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, separating_width, parting_width, measure_pairs, list_bins, list_zone_walls,
+Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, is_cut_off, are_parted, measure_pairs, list_bins, list_zone_walls,
 find_exit, is_in_sight.
 """
 
@@ -73,15 +73,15 @@ def pair_width(mesh, polygon, i, j):
     return min([math.inf, *(length for u, v, length in diagonals(mesh, polygon) if (u <= i < v) != (u <= j < v))])
 
 
-def separating_width(mesh, polygon, edge, x, y):
-    """The widest body from an edge to a point inside: the shortest diagonal that has them on different sides."""
+def widest_from_edge(mesh, polygon, edge, x, y):
+    """The widest body from an edge to a point inside: the shortest diagonal that has them on different sides (`is_cut_off`)."""
     corners, own = corners_of(mesh, polygon), edge - mesh.polygon_start[polygon]
     parts = [length for u, v, length in diagonals(mesh, polygon) if (u <= own < v) != (orientation(*corners[u], *corners[v], x, y) < 0)]
     return min([math.inf, *parts])
 
 
-def parting_width(mesh, polygon, a, b):
-    """The widest body from one point inside to another: the shortest diagonal that has them on different sides."""
+def widest_between(mesh, polygon, a, b):
+    """The widest body from one point inside to another: the shortest diagonal that has them on different sides (`are_parted`)."""
     corners = corners_of(mesh, polygon)
     sides = [(orientation(*corners[u], *corners[v], *a) < 0, orientation(*corners[u], *corners[v], *b) < 0, w) for u, v, w in diagonals(mesh, polygon)]
     return min([math.inf, *(width for one, other, width in sides if one != other)])

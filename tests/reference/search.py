@@ -9,7 +9,7 @@ import math
 
 from tests.reference.goals import nearest_in_piece, pieces_of
 from tests.reference.heights import step_time
-from tests.reference.mesh import diagonals, pair_width, separating_width
+from tests.reference.mesh import diagonals, pair_width, widest_from_edge
 from tests.reference.plane import orientation
 
 
@@ -41,7 +41,7 @@ def costs_to_goal(mesh, goals, goal, width, price=in_plan):
             continue
         polygon = int(goals.piece_polygon[piece])
         for edge in edges_of(mesh, polygon):
-            if mesh.edge_twin[edge] >= 0 and mesh.edge_width[edge] >= width and separating_width(mesh, polygon, edge, *goals.pole[piece].tolist()) >= width:
+            if mesh.edge_twin[edge] >= 0 and mesh.edge_width[edge] >= width and widest_from_edge(mesh, polygon, edge, *goals.pole[piece].tolist()) >= width:
                 point = mesh.portal_point[edge].tolist()
                 heapq.heappush(queue, (price(mesh, polygon, point, nearest_in_piece(goals, piece, *point)), int(mesh.edge_twin[edge])))
     while queue:
@@ -80,7 +80,7 @@ def least_total(mesh, goals, goal, width, x, y, polygon, price=in_plan):
             totals.append(price(mesh, polygon, (x, y), nearest_in_piece(goals, piece, x, y)))
     costs = costs_to_goal(mesh, goals, goal, width, price)
     for edge in edges_of(mesh, polygon):
-        if edge in costs and separating_width(mesh, polygon, edge, x, y) >= width:
+        if edge in costs and widest_from_edge(mesh, polygon, edge, x, y) >= width:
             totals.append(costs[edge] + price(mesh, polygon, (x, y), mesh.portal_point[edge].tolist()))
     return min(totals)
 
