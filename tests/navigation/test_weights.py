@@ -14,6 +14,7 @@ from crowdsim.navigation.grid.search import OCTILE_PULL
 from crowdsim.navigation.grid.search import PULL as CELL_PULL
 from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
 from crowdsim.navigation.search import BEST_TOTAL, EXPANSIONS, FOUND, PULL
+from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from crowdsim.threads import Team
 from tests.crowds import BUSY, digests, simulation
 from tests.navigation.grid.worlds import OneWay, random_grid
@@ -80,12 +81,15 @@ def test_trees_that_are_shared_are_the_best_whatever_the_weight():
     assert answers(5.0, False)[0] != best  # alone, some ways are longer
 
 
+@pytest.mark.parametrize("kind", ["mesh", "visibility"])
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=8), pull=st.sampled_from([0.0, 1.2, 3.0]), share=st.booleans(), save=st.booleans())
-def test_with_every_weight_and_slicing_the_ways_are_the_same_to_the_last_bit(slices, pull, share, save):
+def test_with_every_weight_and_slicing_the_ways_are_the_same_to_the_last_bit(kind, slices, pull, share, save):
     scene, team = crowd("rooms", 30), Team(1)
 
     def planner():
+        if kind == "visibility":
+            return VisibilityPlanner(scene.mesh, scene.goals, VisibilityParameters(weight=max(1.0, pull), heuristic="euclidean" if pull else "zero"))
         return MeshPlanner(scene.mesh, scene.goals, PlannerParameters(share_searches=share), aim=aim(pull))
 
     whole, expected = planner(), {}

@@ -90,11 +90,14 @@ def test_everybody_gets_the_way_of_a_search_of_their_own_round_those_who_stood_n
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)
-@given(slices=st.lists(st.integers(1, 3000), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans())
-def test_every_slicing_gives_the_same_ways_to_the_last_bit(slices, threads, save):
-    scene = Crowd(agents=40)
-    expected, spent = scene.answers()
-    planner, team, answers, used = scene.planner(), Team(threads), {}, 0
+@given(
+    slices=st.lists(st.integers(1, 3000), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans(),
+    weight=st.sampled_from([1.0, 1.5]), heuristic=st.sampled_from(["euclidean", "octile", "zero"]),
+)  # fmt: skip
+def test_every_slicing_gives_the_same_ways_to_the_last_bit(slices, threads, save, weight, heuristic):
+    scene, drawn = Crowd(agents=40), {"weight": weight, "heuristic": heuristic}
+    expected, spent = scene.answers(**drawn)
+    planner, team, answers, used = scene.planner(**drawn), Team(threads), {}, 0
     scene.submit(planner)
     for budget in itertools.cycle(slices):
         if not planner.waiting:
@@ -103,7 +106,7 @@ def test_every_slicing_gives_the_same_ways_to_the_last_bit(slices, threads, save
         used += more
         take(answers, found)
         if save:
-            saved, planner = planner.state(), scene.planner()
+            saved, planner = planner.state(), scene.planner(**drawn)
             planner.restore(saved)
     team.close()
     assert answers == expected and used == spent
