@@ -27,17 +27,19 @@ from tests.crowds import ROOT
 class Server:
     """The process that forks; it ends with the process that started it."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], module: str = "tests.cli.forked") -> None:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-m", "tests.cli.forked", str(theirs.fileno())]
+        command = [sys.executable, "-m", module, str(theirs.fileno())]
         self._process = subprocess.Popen(command, cwd=ROOT, env=dict(environment), pass_fds=[theirs.fileno()])
         theirs.close()
         atexit.register(self.close)
 
-    def run(self, arguments: Sequence[str], cwd: Path, timeout: float = 600.0) -> subprocess.CompletedProcess[str]:
-        """Run ``crowdsim`` with these arguments to its end."""
+    def run(
+        self, arguments: Sequence[str], cwd: Path, timeout: float = 600.0, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run ``crowdsim``, or what else the server is for, with these arguments to its end."""
         with Path(os.devnull).open("rb") as nothing, TemporaryFile("w+") as out, TemporaryFile("w+") as err:
-            request = json.dumps({"arguments": list(arguments), "cwd": str(cwd)}).encode()
+            request = json.dumps({"arguments": list(arguments), "cwd": str(cwd), "environment": dict(environment or {})}).encode()
             socket.send_fds(self._requests, [request], [nothing.fileno(), out.fileno(), err.fileno()])
             self._requests.settimeout(timeout)
             code = self._requests.recv(64)
@@ -71,6 +73,7 @@ def becomes_a_command(requests: socket.socket) -> bool:
             for number, stream in enumerate(streams):
                 os.dup2(stream, number)
             os.chdir(request["cwd"])
+            os.environ.update(request["environment"])
             sys.argv = ["crowdsim", *request["arguments"]]
             return True
         for stream in streams:
@@ -84,6 +87,7 @@ def end(command: Callable[[], None]) -> NoReturn:
     code = 1
     try:
         command()
+        code = 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except BaseException:

@@ -18,6 +18,7 @@ from numba.core.errors import NumbaError
 from crowdsim import cache_folder, kernels, sources
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from tests.crowds import ROOT
+from tests.foundation import forked
 
 PACKAGE = {
     "walkers/__init__.py": "",
@@ -71,9 +72,9 @@ def package(tmp_path: Path) -> Path:
     return tmp_path / "code"
 
 
-def start(package: Path, program: str, *, cwd: Path | None = None, cache: Path | None = None, **more: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}", "CROWDSIM_CACHE_DIR": str(cache or package.parent / "cache"), **more}
-    return subprocess.Popen([sys.executable, "-c", program], cwd=cwd or package.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(package: Path, program: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}", "CROWDSIM_CACHE_DIR": str(package.parent / "cache")}
+    return subprocess.Popen([sys.executable, "-c", program], cwd=package.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def ended(process: subprocess.Popen[str]) -> list[str]:
@@ -84,7 +85,14 @@ def ended(process: subprocess.Popen[str]) -> list[str]:
 
 def outcome(package: Path, module: str = "walkers.outer", **options: str | Path) -> list[str]:
     """Run the program in a process of its own; return what it printed: the number, then the kernels that were compiled."""
-    return ended(start(package, PROGRAM.format(module=module), **options))  # type: ignore[arg-type]
+    return printed(package, PROGRAM.format(module=module), **options)  # type: ignore[arg-type]
+
+
+def printed(package: Path, program: str, *, cwd: Path | None = None, cache: Path | None = None) -> list[str]:
+    """Run a program in a process of its own, to its end; return the words that it printed."""
+    done = forked.run(program, package, cwd or package.parent, {"CROWDSIM_CACHE_DIR": str(cache or package.parent / "cache")})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -151,7 +159,7 @@ path.write_text(path.read_text().replace("100.0", "500.0"))
 from walkers.outer import outer
 print(outer(1.0))
 """
-    assert ended(start(package, program)) == ["203.0"]
+    assert printed(package, program) == ["203.0"]
     number, *compiled = outcome(package)
     assert (number, "outer" in compiled) == ("1003.0", True)
 
@@ -167,7 +175,7 @@ path.write_text(path.read_text().replace("100.0", "500.0") + "# longer")
 importlib.reload(walkers.deep)
 print(walkers.deep.pace(1.0))
 """
-    assert ended(start(package, program)) == ["101.0", "501.0"]
+    assert printed(package, program) == ["101.0", "501.0"]
 
 
 def test_a_cache_that_cannot_be_written_costs_only_the_compilation(package):
@@ -180,8 +188,8 @@ def test_a_cache_that_cannot_be_written_costs_only_the_compilation(package):
 def test_a_cache_on_a_read_only_disk_is_still_read(package):
     outcome(package)
     program = "import pathlib\ndef refuse(*_, **__): raise OSError(30, 'Read-only file system')\npathlib.os.makedirs = pathlib.os.mkdir = pathlib.os.replace = refuse\n"
-    assert ended(start(package, program + PROGRAM.format(module="walkers.outer"))) == ["203.0"]
-    assert ended(start(package, program + PROGRAM.format(module="walkers.outer").replace("outer(1.0)", "outer(1)")))[0] == "203.0"
+    assert printed(package, program + PROGRAM.format(module="walkers.outer")) == ["203.0"]
+    assert printed(package, program + PROGRAM.format(module="walkers.outer").replace("outer(1.0)", "outer(1)"))[0] == "203.0"
 
 
 def test_damaged_cache_files_are_made_again(package):
@@ -229,7 +237,7 @@ def test_kernels_can_be_made_where_there_is_no_file(package):
         "space = {}\nexec('from crowdsim.kernels import kernel\\n@kernel\\ndef outer(x):\\n    return x + 1', space)\nprint(space['outer'](1), *names)"
     )
     for _ in range(2):
-        assert ended(start(package, program)) == ["2", "outer"]
+        assert printed(package, program) == ["2", "outer"]
 
 
 def test_listeners_are_told_until_they_are_taken_off():

@@ -64,6 +64,15 @@ def test_who_is_let_through_has_waited_longer_and_goes_another_way():
         assert seen > 10
 
 
+def test_giving_way_is_told_when_it_begins():
+    with simulation(shared_door(count=6)) as run:
+        told = giving = 0.0
+        for _ in range(240):
+            told += sum(event.kind == EventKind.GAVE_WAY for event in run.step())
+            giving += run.counts["giving_way"]
+    assert 0 < told < 0.5 * giving  # it takes several ticks each time
+
+
 @pytest.mark.parametrize("change", ["priority_after=4", "priority_margin=3", "priority_reach=0.1", "priority=none"])
 def test_every_number_takes_effect(change):
     with simulation(shared_door(count=6)) as run, simulation(shared_door(count=6), sets=[f"bodies.{change}"]) as other:

@@ -10,6 +10,8 @@ from crowdsim.recording.reader import open_run
 from crowdsim.scenario.grounds import Grounds, TiledGrounds
 from crowdsim.schedule.budget import ClockBudget, WorkBudget, recorded_grants
 from crowdsim.schedule.slicer import Slicer
+from crowdsim.systems.base import Tick
+from crowdsim.systems.gates import Gates
 from crowdsim.systems.rebuild import HEAD_START, TASK
 from crowdsim.systems.slices import Progress, Wish
 from crowdsim.world.events import EventKind
@@ -72,6 +74,22 @@ def test_until_the_ground_is_there_the_door_is_open_for_everybody_and_then_shut_
             x, now = before[1][known, 0], run.world.agents.position[np.isin(run.world.agents.entity, before[0])]
             over = (x < 6.1) & (now[:, 0] >= 6.1)
             assert (now[over, 1] < 4.0).all()  # nobody by the north door
+
+
+@pytest.mark.parametrize("budget", [{"work": 1}, {"work": 100_000}, {"milliseconds": 0.001, "slice": 300}], ids=str)
+def test_ground_changes_between_two_ticks_and_never_in_the_middle_of_one(budget):
+    with simulation(scene(budget)) as run:
+        changes = 0
+        for number in range(1, 120):
+            tick, before = Tick(number, run.scenario.tick, run.team), run.world.mesh
+            for system in run.systems:
+                system.process(tick)
+                is_new = run.world.mesh is not before
+                assert not is_new or isinstance(system, Gates)  # before anybody plans, steers or moves
+                changes += is_new
+                before = run.world.mesh
+            run.world.tick = number
+    assert changes == 1
 
 
 def test_a_ground_that_the_clock_foresees_is_there_in_its_tick_however_little_work_there_is():
