@@ -79,7 +79,7 @@ def test_at_goes_back_to_a_checkpoint_and_out_leaves_the_old_recording(small, tm
     assert (tmp_path / "a.h5").read_bytes() == before
     made = (tmp_path / "b.h5").read_bytes()
     twice = crowdsim(["resume", tmp_path / "a.h5", "--at", "4.9", "-o", tmp_path / "b.h5", "-q"])
-    assert twice.returncode == 4 and "--force" in twice.stderr and (tmp_path / "b.h5").read_bytes() == made
+    assert twice.returncode == 5 and "force to replace it" in twice.stderr and (tmp_path / "b.h5").read_bytes() == made
     early = crowdsim(["resume", tmp_path / "a.h5", "--at", "0.5"])
     assert early.returncode == 4 and "has no checkpoint at or before 0.5 s; those that there are stand at" in early.stderr
 
