@@ -130,7 +130,7 @@ def test_everybody_gets_the_way_of_a_search_of_their_own(name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["random", "rooms", "pillars"])
+@pytest.mark.parametrize("name", ["random", "rooms", pytest.param("pillars", marks=pytest.mark.full)])
 @pytest.mark.parametrize("how", [
     {"share": False}, {"budget": 1000}, {"budget": 37, "threads": 3}, {"budget": 7, "share": False}, {"threads": 2, "share": False}, {"threads": 7},
     {"budget": 41, "save": True}, {"budget": 150, "save": True, "share": False},
