@@ -8,7 +8,6 @@ from tests.crowds import simulation
 from tests.external.data import need
 from tests.external.test_steering_cases import CASES, UNBOUND, document, ideal_time
 
-
 MODELS = ("clearpath", "hrvo")
 # Each case under one of the models by default, drawn once, so that all cases are; under the other one in full.
 DRAWN = {name: random.Random(name).choice(MODELS) for name in CASES}
