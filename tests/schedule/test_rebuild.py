@@ -12,7 +12,7 @@ from crowdsim.schedule.budget import ClockBudget, WorkBudget, recorded_grants
 from crowdsim.schedule.slicer import Slicer
 from crowdsim.systems.base import Tick
 from crowdsim.systems.gates import Gates
-from crowdsim.systems.rebuild import HEAD_START, TASK
+from crowdsim.systems.rebuild import HEAD_START, TASK, Order, Rebuild
 from crowdsim.systems.slices import Progress, Wish
 from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation
@@ -151,6 +151,34 @@ def test_searches_are_not_starved_by_ground_that_is_large():
         budget.spend(tick)
     gaps = np.diff([0, *served])
     assert len(served) >= 5 and gaps.max() <= HEAD_START + 2
+
+
+class PaidGrounds:
+    """Grounds that cost five expansions each."""
+
+    def is_foreseen(self, closed):
+        return False
+
+    def steps(self, closed):
+        yield "cut"
+        return closed
+
+    def with_closed(self, closed):
+        return closed
+
+    def work_of(self, ground, before):
+        return 5
+
+
+def test_ground_that_is_paid_for_while_planning_is_put_in_before_the_next_tick():
+    budget, put_in = WorkBudget(Slicer(10), 10), []
+    rebuild = Rebuild(PaidGrounds(), budget, lambda order: [], put_in.append)
+    rebuild.begin(Order(np.ones(1, dtype=bool), (), 3), 3)
+    budget.begin()
+    budget.spend(3)  # nothing hurried: an older task was next
+    assert rebuild.work == 5 and put_in == [] and rebuild.order is not None
+    rebuild.go_on(4)
+    assert [order.tick for order in put_in] == [3] and rebuild.order is None and TASK not in budget.tasks
 
 
 def test_what_hurries_is_on_the_account_of_planning():
