@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from crowdsim.cli import VERBS
-from crowdsim.cli.shell import complain, guarded, print_error, say
+from crowdsim.cli.shell import OutputLost, complain, guarded, output, print_error, say
 from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.scenario.tree import suggestion
 
@@ -71,6 +72,8 @@ def usage_error(error: Exception, *, as_json: bool) -> int | None:
     if type(error).__name__ == "Abort":
         complain("interrupted")
         return int(ExitCode.INTERRUPTED)
+    if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE):
+        return _help_lost(error)
     if not hasattr(error, "format_message"):
         return None
     message, where = error.format_message(), getattr(getattr(error, "ctx", None), "command_path", "crowdsim")
@@ -79,6 +82,18 @@ def usage_error(error: Exception, *, as_json: bool) -> int | None:
     else:
         print_error(CrowdsimError(f"{message.rstrip('.?')}{message[-1:] if message[-1:] in '.?' else '.'} See: {where} --help"), as_json=as_json)
     return int(ExitCode.USAGE)
+
+
+def _help_lost(error: OSError) -> int:
+    """Tell that the help could not be printed, which verbs tell of what they print themselves (`crowdsim.cli.shell`)."""
+    try:
+        with output():
+            raise error
+    except BrokenPipeError:
+        return int(ExitCode.OK)  # crowdsim --help | head -1
+    except OutputLost as lost:
+        print_error(lost)
+        return int(lost.exit_code)
 
 
 def build_app() -> Any:

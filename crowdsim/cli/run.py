@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from crowdsim.schedule.simulation import Simulation
     from crowdsim.schedule.verdict import Verdict
 
+RUNS = Path("runs")  # where recordings are kept that nobody gave another place
 RECORDING_SUFFIXES = (".h5", ".hdf5")
 
 
@@ -60,11 +61,18 @@ def run(
         progress.note("")
         for problem in loaded.notes:
             complain(f"note: {problem}")
+        had_folder = RUNS.exists()
         target = None if no_record else out or _default_output(loaded.name)
         progress.watch_compiler()
-        with stoppable() as asked, Simulation(loaded, threads=threads, out=target, force=force) as simulation:
-            progress.start(simulation)
-            verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
+        try:
+            with stoppable() as asked, Simulation(loaded, threads=threads, out=target, force=force) as simulation:
+                progress.start(simulation)
+                verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
+        except CrowdsimError:
+            if not had_folder:
+                with contextlib.suppress(OSError):
+                    RUNS.rmdir()  # if nothing was recorded
+            raise
     return report(verdict, simulation, target, quiet=quiet, json=json)
 
 
@@ -94,12 +102,11 @@ def _refuse_idle_options(**given: bool) -> None:
 
 def _default_output(name: str) -> Path:
     """Return the path of a recording in the folder ``runs``, which is made; a name with slashes stays one name."""
-    folder = Path("runs")
     try:
-        folder.mkdir(exist_ok=True)
+        RUNS.mkdir(exist_ok=True)
     except OSError as error:
-        raise RecordingError(f"{folder}: the folder for recordings cannot be made ({error.strerror}). Choose another place with --out FILE.") from None
-    return folder / f"{name.replace('/', '_').lstrip('.') or 'run'}.h5"
+        raise RecordingError(f"{RUNS}: the folder for recordings cannot be made ({error.strerror}). Choose another place with --out FILE.") from None
+    return RUNS / f"{name.replace('/', '_').lstrip('.') or 'run'}.h5"
 
 
 def _as_json(verdict: Verdict, simulation: Simulation, path: Path | None, code: ExitCode) -> dict[str, Any]:
@@ -129,7 +136,7 @@ class Asked:
         return shown
 
 
-@contextmanager
+@contextlib.contextmanager
 def stoppable() -> Iterator[Asked]:
     """Let SIGTERM end a run like Ctrl-C, with a whole recording."""
     asked = Asked()

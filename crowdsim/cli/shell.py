@@ -26,12 +26,12 @@ class OutputLost(CrowdsimError):
 
 def say(text: str = "") -> None:
     """Print a line for the user or a pipe."""
-    with _output():
+    with output():
         sys.stdout.write(_printable(text, sys.stdout) + "\n")
 
 
 @contextlib.contextmanager
-def _output() -> Iterator[None]:
+def output() -> Iterator[None]:
     """Tell a reader that has gone from a disk that is full; what is left in the buffer is thrown away, since Python would try again at exit."""
     try:
         yield
@@ -118,7 +118,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., None]:
         code: int = ExitCode.OK
         try:
             code = function(*arguments, **options) or ExitCode.OK
-            with _output():
+            with output():
                 sys.stdout.flush()
         except CrowdsimError as error:
             print_error(error, as_json=bool(options.get("json")))

@@ -283,3 +283,18 @@ def test_a_picture_is_whole_or_not_there(folder):
     assert crowdsim(["plot", "good.h5"], cwd=folder).stdout == "good.png\n"
     assert (folder / "good.png").read_bytes().startswith(b"\x89PNG")
     assert set(files(folder)) - set(before) == {"good.png"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["list", "scenarios"]])
+def test_a_full_disk_behind_the_output_is_one_sentence(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "crowdsim.cli", *arguments], cwd=ROOT, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == ExitCode.RECORDING
+    assert done.stderr == "The output cannot be written (No space left on device).\n"
+
+
+def test_a_scenario_that_cannot_be_built_leaves_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "full.yaml").write_text(SMALL.replace("count: 8", "count: 5000"))
+    done = crowdsim(["run", "full.yaml"], cwd=tmp_path)
+    assert done.returncode == ExitCode.USAGE and "they cannot fit" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["full.yaml"]
