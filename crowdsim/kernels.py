@@ -41,6 +41,15 @@ def _key(file: Path) -> str:
     return source_key(file, f"{sys.version_info[:2]} {numba.__version__} {llvmlite.__version__} {config.OPT} {config.BOUNDSCHECK}")
 
 
+def _folder(key: str) -> Path:
+    return cache_directory() / f"{_processor_name()}-{key}"
+
+
+def kernel_folder(file: Path) -> Path:
+    """Return the folder that holds the compiled kernels of a source file as it is now, for this processor, Python and numba."""
+    return _folder(_key(file.resolve()))
+
+
 class _KernelLocator(caching._CacheLocator):
     """Place the compiled code of a function in a folder named by the hash of all sources below it."""
 
@@ -50,7 +59,7 @@ class _KernelLocator(caching._CacheLocator):
         self._key = _key(Path(py_file).resolve())
 
     def get_cache_path(self) -> str:
-        return str(cache_directory() / f"{_processor_name()}-{self._key}")
+        return str(_folder(self._key))
 
     def get_source_stamp(self) -> str:
         return self._key
