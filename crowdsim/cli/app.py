@@ -42,9 +42,9 @@ class VerbGroup(TyperGroup):
             formatter.write_dl([(name, verb.about) for name, verb in VERBS.items()])
 
 
-def _plain_app(**options: Any) -> typer.Typer:
+def _plain_app(*, completes: bool = False, **options: Any) -> typer.Typer:
     """Return an app without rich: loading it costs more than most verbs."""
-    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **options)
+    return typer.Typer(add_completion=completes, rich_markup_mode=None, pretty_exceptions_enable=False, **options)
 
 
 def _command(name: str, function: Any) -> Any:
@@ -98,7 +98,7 @@ def _help_lost(error: OSError) -> int:
 
 def build_app() -> Any:
     """Return the whole command line as a callable that takes a list of arguments and leaves by SystemExit."""
-    app = _plain_app(cls=VerbGroup, no_args_is_help=True, subcommand_metavar="VERB ...")
+    app = _plain_app(completes=True, cls=VerbGroup, no_args_is_help=True, subcommand_metavar="VERB ...")
 
     @app.callback()
     def crowdsim(

@@ -159,3 +159,22 @@ def test_numbers_that_json_does_not_know_are_never_printed() -> None:
 def test_main_takes_arguments_and_leaves_with_the_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert called("new") == 0
     assert "bottleneck" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "expected"), [("crowdsim re", {"recover", "resume"}), ("crowdsim run --th", {"--threads"}), ("crowdsim xyz", set())])
+def test_a_shell_completes_verbs_and_their_options_at_once(words: str, expected: set[str]) -> None:
+    asked = {"_CROWDSIM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import sys\nfrom crowdsim.cli import main\nsys.argv[0] = 'crowdsim'\nmain()"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), **asked}, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert set(done.stdout.split()) == expected
+    assert not {"numba", "pandas", "h5py"} & {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
+
+
+def test_completion_is_installed_for_the_shell_in_use(tmp_path: Path) -> None:
+    done = command("--install-completion", "bash", env={"HOME": str(tmp_path)})
+    assert done.returncode == 0 and "completion installed" in done.stdout
+    (script,) = (tmp_path / ".bash_completions").iterdir()
+    assert "complete -o default -F" in script.read_text() and str(script) in (tmp_path / ".bashrc").read_text()
+    assert "completion" not in command("run", "--help").stdout
