@@ -13,7 +13,7 @@ from crowdsim.errors import RecordingError
 from crowdsim.measures.tracks import Tracks, make_tracks
 
 TEXT_ENDINGS = (".txt", ".dat", ".trc")
-METRES = {"m": 1.0, "cm": 0.01, "mm": 0.001}
+PER_METRE = {"m": 1.0, "cm": 100.0, "mm": 1000.0}
 _ARCHIVE_COLUMNS = ("id", "frame", "x", "y")
 
 
@@ -75,8 +75,9 @@ def _read_text(path: Path, fps: float | None, unit: str | None) -> Tracks:
     if not bool((whole == whole.round()).all().all()):
         raise RecordingError(f"{path}: the first two columns, id and frame, are not all whole numbers; each line has id, frame, x, y.")
     rate = _agreed(path, "frames a second", "fps=25", said_fps, fps)
-    scale = METRES[_agreed(path, "unit of places", "unit='cm'", said_unit, _known_unit(path, unit))]
-    return make_tracks(str(path), rate, numbers["id"].to_numpy(), numbers["frame"].to_numpy(), numbers["x"].to_numpy() * scale, numbers["y"].to_numpy() * scale)
+    per_metre = PER_METRE[_agreed(path, "unit of places", "unit='cm'", said_unit, _known_unit(path, unit))]
+    x, y = numbers["x"].to_numpy() / per_metre, numbers["y"].to_numpy() / per_metre
+    return make_tracks(str(path), rate, numbers["id"].to_numpy(), numbers["frame"].to_numpy(), x, y)
 
 
 def _said(path: Path) -> tuple[float | None, str | None]:
@@ -94,8 +95,8 @@ def _said(path: Path) -> tuple[float | None, str | None]:
 
 
 def _known_unit(path: Path, unit: str | None) -> str | None:
-    if unit is not None and unit not in METRES:
-        raise RecordingError(f'{path}: "{unit}" is no unit of places. Known are {", ".join(METRES)}.')
+    if unit is not None and unit not in PER_METRE:
+        raise RecordingError(f'{path}: "{unit}" is no unit of places. Known are {", ".join(PER_METRE)}.')
     return unit
 
 

@@ -10,7 +10,7 @@ import shapely
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.areas import Area
 from crowdsim.measures.lines import Line
-from crowdsim.measures.motion import SPEED_OVER_S, half_window
+from crowdsim.measures.motion import SPEED_OVER_S, row_speeds
 from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def densities(source: Source, area: Area, *, cut_off_m: float | None = 1.0, over
     cut_off_m : float, m, or None
         No cell reaches farther than this from its person. Larger lets the outermost people of a crowd have the whole empty ground around them.
     over_s : float, s
-        Speeds are those of displacements over this time, see `speeds`; at the ends of a track over half of it.
+        Speeds are those of displacements over this time, see `speeds`: within a track they are PedPy's, at its ends what there is of the time counts.
 
     Returns
     -------
@@ -98,10 +98,7 @@ def densities(source: Source, area: Area, *, cut_off_m: float | None = 1.0, over
     except Exception as error:  # PedPy has several kinds; they all say that the polygon does not suit
         raise CrowdsimError(f'PedPy cannot measure in the area "{area.name}": {str(error).splitlines()[0]}') from None
     data = _on_ground(tracks, piece)
-    speed = pedpy.compute_individual_speed(
-        traj_data=data, frame_step=half_window(tracks.fps, over_s), speed_calculation=pedpy.SpeedCalculation.BORDER_SINGLE_SIDED
-    )
-    speed["speed"] = speed["speed"].fillna(0.0)  # of somebody who was seen in one frame only
+    speed = _speeds(tracks, over_s)
     cut_off = None if cut_off_m is None else pedpy.Cutoff(radius=cut_off_m, quad_segments=3)
     cells = pedpy.compute_individual_voronoi_polygons(traj_data=data, walkable_area=pedpy.WalkableArea(piece), cut_off=cut_off)
     classic = pedpy.compute_classic_density(traj_data=data, measurement_area=place)
@@ -136,7 +133,7 @@ def passages(source: Source, line: Line, *, every_s: float = 5.0, over_s: float 
     Returns
     -------
     curve : DataFrame
-        frame, time_s (s, since frame 0), total.
+        frame, time_s (s, since frame 0), total. A step over the line that is somebody's last is not counted by PedPy; `line_crossings` counts it.
     flow : DataFrame
         flow_per_s (1/s), mean_speed_m_s (m/s) of those who pass.
 
@@ -150,16 +147,19 @@ def passages(source: Source, line: Line, *, every_s: float = 5.0, over_s: float 
         raise CrowdsimError(f'PedPy measures at lines with two points; "{line.name}" has {len(line.points)}.')
     data = _trajectory(tracks)
     curve, crossing = pedpy.compute_n_t(traj_data=data, measurement_line=pedpy.MeasurementLine(list(line.points)))
-    speed = pedpy.compute_individual_speed(
-        traj_data=data, frame_step=half_window(tracks.fps, over_s), speed_calculation=pedpy.SpeedCalculation.BORDER_SINGLE_SIDED
-    )
     flow = _no_flow()
     if len(crossing):
         step = max(1, round(every_s * tracks.fps))
-        found = pedpy.compute_flow(nt=curve, crossing_frames=crossing, individual_speed=speed, delta_frame=step, frame_rate=tracks.fps)
+        found = pedpy.compute_flow(nt=curve, crossing_frames=crossing, individual_speed=_speeds(tracks, over_s), delta_frame=step, frame_rate=tracks.fps)
         flow = found.rename(columns={"flow": "flow_per_s", "mean_speed": "mean_speed_m_s"}) if len(found) else flow
     curve = curve.rename(columns={"cumulative_pedestrians": "total", "time": "time_s"})[["frame", "time_s", "total"]]
     return with_units(curve), with_units(flow)
+
+
+def _speeds(tracks: Tracks, over_s: float) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({"id": tracks.person, "frame": tracks.frame, "speed": row_speeds(tracks, over_s)[2]})
 
 
 def _no_flow() -> pd.DataFrame:
