@@ -53,7 +53,7 @@ def test_everybody_has_a_width_of_its_own():
 
 def test_measured_people_have_no_width_until_somebody_gives_one():
     people = replace(tracks({1: [(0, 0)], 2: [(0.3, 0)]}), people=people_table(np.array([1, 2])))
-    with pytest.raises(RecordingError, match="Give them a radius, for example 0.2 m"):
+    with pytest.raises(RecordingError, match=r"Give them a radius, for example 0\.2 m"):
         overlaps(people)
     assert len(overlaps(people, radius_m=0.2)) == 1 and len(overlaps(people, radius_m=0.1)) == 0
 

@@ -78,7 +78,7 @@ def test_archive_files_give_their_frame_rate_as_a_number_or_as_text(tmp_path, fp
         file.attrs["wkt_geometry"] = "POLYGON ((0 0, 9 0, 9 9, 0 9, 0 0))"
     people = tracks_of(path)
     assert people.fps == 16.0 and people.x.tolist() == [1.0, 3.0] and people.ground.area == 81.0
-    with pytest.raises(RecordingError, match="says that its frames a second is 16.0, not 25"):
+    with pytest.raises(RecordingError, match=r"says that its frames a second is 16\.0, not 25"):
         read_measured(path, fps=25.0)
 
 
@@ -98,7 +98,7 @@ def test_what_is_wrong_with_an_archive_file_is_one_sentence(tmp_path):
     with pytest.raises(RecordingError, match="is 'fast', which is no number"):
         tracks_of(path)
     for missing in ("people.txt", "gone.h5"):
-        with pytest.raises(RecordingError, match="no such file|cannot be"):
+        with pytest.raises(RecordingError, match=r"no such file|cannot be"):
             tracks_of(tmp_path / missing)
 
 
