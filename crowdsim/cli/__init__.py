@@ -27,6 +27,7 @@ VERBS = {
     "fork": Verb("fork", "fork", "Go on from a checkpoint with other values."),
     "info": Verb("info", "info", "Show what a recording holds."),
     "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
+    "measure": Verb("measure", "measure", "Measure a run: ways, exits, collisions, lines, areas."),
     "models": Verb("models", "models", "Compare avoidance models on one scene, or list them."),
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),

@@ -1,0 +1,56 @@
+"""What recorded runs and measured people came to, as tables.
+
+Every function takes a path, an open `Recording`, or `Tracks`, which are read once and can be measured often: ``tracks = tracks_of("run.h5")``. It returns
+a pandas DataFrame with a row for each thing that happened, or a Series; ``attrs["units"]`` of a table has the unit of every column. Numbers that are of
+nobody are NaN. See docs/measures.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crowdsim.measures.areas import Area, area_states, area_stays, box_area, steady_state
+    from crowdsim.measures.contacts import overlaps
+    from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
+    from crowdsim.measures.lanes import lane_order, lane_order_of
+    from crowdsim.measures.lines import Line, first_crossings, flow_over_time, line_crossings, mean_flow
+    from crowdsim.measures.measured import read_measured
+    from crowdsim.measures.motion import path_lengths, speed_over_time, speeds, trajectories
+    from crowdsim.measures.report import all_tables, summary
+    from crowdsim.measures.shortest_ways import detours
+    from crowdsim.measures.steering import collisions, steering_scores
+    from crowdsim.measures.tracks import Tracks, tracks_of
+    from crowdsim.measures.with_pedpy import densities, passages, pedpy_ground, pedpy_trajectory
+
+__all__ = [
+    "Area", "Line", "Tracks", "all_tables", "area_states", "area_stays", "arrivals", "box_area", "collisions", "densities", "detours", "evacuation_curve",
+    "exit_use", "first_crossings", "flow_over_time", "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "passages", "path_lengths",
+    "pedpy_ground", "pedpy_trajectory", "read_measured", "speed_over_time", "speeds", "steady_state", "steering_scores", "summary", "tracks_of",
+    "trajectories",
+]  # fmt: skip
+
+_OF_MODULES = {
+    "areas": ("Area", "area_states", "area_stays", "box_area", "steady_state"),
+    "contacts": ("overlaps",),
+    "exits": ("arrivals", "evacuation_curve", "exit_use"),
+    "lanes": ("lane_order", "lane_order_of"),
+    "lines": ("Line", "first_crossings", "flow_over_time", "line_crossings", "mean_flow"),
+    "measured": ("read_measured",),
+    "motion": ("path_lengths", "speed_over_time", "speeds", "trajectories"),
+    "report": ("all_tables", "summary"),
+    "shortest_ways": ("detours",),
+    "steering": ("collisions", "steering_scores"),
+    "tracks": ("Tracks", "tracks_of"),
+    "with_pedpy": ("densities", "passages", "pedpy_ground", "pedpy_trajectory"),
+}
+_WHERE = {name: module for module, names in _OF_MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names when they are first used: most need neither the navigation nor PedPy."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'crowdsim.measures' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"crowdsim.measures.{_WHERE[name]}"), name)

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdsim.errors import CrowdsimError
+from crowdsim.measures.areas import Area, rows_inside
+from crowdsim.measures.tracks import Source, tracks_of, with_units
+
 if TYPE_CHECKING:
     import pandas as pd
+
+LEAST_WAY_M = 1.0  # Who gets less far along the corridor stands, or came in from its side: it has no direction that counts.
 
 
 def lane_order(trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple[float, float], row_width: float = 0.3) -> pd.DataFrame:
@@ -40,3 +46,47 @@ def lane_order(trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple
     people = frames["people"].fillna(0).astype(int)
     order = (frames["square"] / people).where(people > 0)
     return pd.DataFrame({"frame": frames.index, "people": people.to_numpy(), "order": order.to_numpy()})
+
+
+def lane_order_of(source: Source, *, along: tuple[float, float] = (1.0, 0.0), area: Area | None = None, row_width: float = 0.3) -> pd.DataFrame:
+    """Return how far people walk in lanes, each counted for the way in which it goes on the whole.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+    along : (float, float)
+        Direction of the corridor; its length does not matter. Who comes no farther than 1 m along it is not counted.
+    area : Area, optional
+        Only people inside are counted.
+    row_width : float, m
+        As in `lane_order`.
+
+    Returns
+    -------
+    DataFrame
+        frame, time_s (s), people, order: as in `lane_order`; nan where nobody is counted.
+
+    Raises
+    ------
+    CrowdsimError
+        If the direction is none.
+    """
+    import pandas as pd
+
+    tracks = tracks_of(source)
+    length = float(np.hypot(*along))
+    if not (np.isfinite(length) and length > 0.0):
+        raise CrowdsimError(f"The direction of lanes is ({along[0]:g}, {along[1]:g}), but it takes two numbers that are not both 0, for example 1, 0.")
+    dx, dy = along[0] / length, along[1] / length
+    ahead, aside = dx * tracks.x + dy * tracks.y, dx * tracks.y - dy * tracks.x
+    first, last = tracks.starts[:-1], tracks.starts[1:] - 1
+    moved = ahead[last] - ahead[first]
+    heading = pd.Series(np.sign(moved), index=tracks.seen)[np.abs(moved) > LEAST_WAY_M]
+    rows = np.arange(len(tracks)) if area is None else rows_inside(tracks, area)
+    rows = rows[np.isin(tracks.person[rows], heading.index)]
+    table = pd.DataFrame({"frame": tracks.frame[rows], "id": tracks.person[rows], "x": ahead[rows], "y": aside[rows]})
+    frames = tracks.first_frame + np.arange(len(tracks.frame_s))
+    order = lane_order(table, heading, x_range=(-np.inf, np.inf), row_width=row_width).set_index("frame").reindex(frames)
+    order["people"] = order["people"].fillna(0).astype(np.int64)
+    order.insert(0, "time_s", tracks.frame_s)
+    return with_units(order.rename_axis("frame").reset_index())

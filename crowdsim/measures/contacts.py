@@ -1,0 +1,125 @@
+"""Bodies that overlap: which pairs, how deep, since when and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.geometry.floor_plans import CLEARANCE_M
+from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST_DEPTH_M = 1e-4  # 0.1 mm: bodies that were pushed apart touch, and rounding lets them be deeper by less. Larger hides real contacts.
+_BLOCK_ROWS = 1 << 18  # Rows whose pairs are looked for at once: some 100 MB where people stand densely. Smaller pays for more calls.
+_Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+def overlaps(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None) -> pd.DataFrame:
+    """Return every time that two bodies overlapped, from the frame in which they came together to the one in which they were apart again.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+    deeper_than_m : float, m
+        Two bodies overlap where their centres are nearer to each other in plan than the sum of their radii by more than this, on the same storey.
+    radius_m : float, m, optional
+        Of people whose radius is not known.
+
+    Returns
+    -------
+    DataFrame
+        first, second: ids, first < second; begin_s (s); duration_s (s): frames in which they overlapped, each of which stands for the time until the next;
+        deepest_m (m); x_m, y_m: where they were deepest, in the middle of the two centres (m). Ascending by begin, then ids. What came and went between two
+        frames is not seen.
+
+    Raises
+    ------
+    RecordingError
+        If somebody's radius is not known.
+    """
+    import pandas as pd
+
+    tracks = tracks_of(source)
+    radius = tracks.radius_m(radius_m)
+    one, other, depth = _concatenated(list(overlapping_rows(tracks, radius, deeper_than_m)))
+    swap = tracks.person[one] > tracks.person[other]
+    one, other = np.where(swap, other, one), np.where(swap, one, other)
+    first, second, frame = tracks.person[one], tracks.person[other], tracks.frame[one]
+    order = np.lexsort((frame, second, first))
+    one, other, depth = one[order], other[order], depth[order]
+    first, second, frame = first[order], second[order], frame[order]
+    begins = np.flatnonzero(np.append(True, (np.diff(first) != 0) | (np.diff(second) != 0) | (np.diff(frame) != 1))[: len(first)])
+    count = np.diff(np.append(begins, len(first)))
+    episode = np.repeat(np.arange(len(begins)), count)
+    by_depth = np.lexsort((frame, -depth, episode))[begins] if len(begins) else np.zeros(0, dtype=np.int64)  # the deepest row of each; the earliest of equals
+    table = pd.DataFrame({
+        "first": first[begins], "second": second[begins], "begin_s": tracks.time_s[one[begins]], "duration_s": count / tracks.fps,
+        "deepest_m": depth[by_depth], "x_m": 0.5 * (tracks.x[one[by_depth]] + tracks.x[other[by_depth]]),
+        "y_m": 0.5 * (tracks.y[one[by_depth]] + tracks.y[other[by_depth]]),
+    })  # fmt: skip
+    return with_units(table.sort_values(["begin_s", "first", "second"], ignore_index=True))
+
+
+def overlapping_rows(tracks: Tracks, radius: NDArray[np.float64], deeper_than_m: float) -> Iterator[_Pairs]:
+    """Yield pairs of rows in the same frame whose bodies overlap, and how deep, block by block of frames.
+
+    Parameters
+    ----------
+    tracks : Tracks
+    radius : (n,) float64, m
+    deeper_than_m : float, m
+
+    Yields
+    ------
+    one, other : (k,) int64
+    depth : (k,) float64, m
+    """
+    if not len(tracks):
+        return
+    by_frame = np.argsort(tracks.frame, kind="stable")
+    starts = np.searchsorted(tracks.frame[by_frame], np.arange(len(tracks.frame_s) + 1) + tracks.first_frame)
+    size = max(2.0 * float(radius.max()), 1e-3)
+    begin = 0
+    while begin < len(starts) - 1:
+        end = max(begin + 1, int(np.searchsorted(starts, starts[begin] + _BLOCK_ROWS, side="right")) - 1)
+        rows = by_frame[starts[begin] : starts[end]]
+        if len(rows):
+            yield _pairs_in(tracks, radius, rows, size, deeper_than_m)
+        begin = end
+
+
+def _pairs_in(tracks: Tracks, radius: NDArray[np.float64], rows: NDArray[np.int64], size: float, deeper_than_m: float) -> _Pairs:
+    """Return the overlapping pairs among some rows: each body is held against those behind it in its cell and in the four cells that follow."""
+    x, y, frame = tracks.x[rows], tracks.y[rows], tracks.frame[rows]
+    column = np.floor((x - x.min()) / size).astype(np.int64) + 1
+    row = np.floor((y - y.min()) / size).astype(np.int64) + 1
+    width, height = int(column.max()) + 2, int(row.max()) + 2
+    key = ((frame - frame.min()) * height + row) * width + column
+    order = np.argsort(key, kind="stable")
+    key, rows, x, y = key[order], rows[order], x[order], y[order]
+    place = np.arange(len(key))
+    here, above = (place + 1, key + 1), (np.searchsorted(key, key + width - 1), key + width + 1)  # from a place, until the end of a cell
+    spans = [(start, np.searchsorted(key, last, side="right")) for start, last in (here, above)]
+    found: list[_Pairs] = []
+    for start, stop in spans:
+        count = np.maximum(0, stop - start)
+        one = np.repeat(place, count)
+        other = np.arange(len(one)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(start, count)
+        depth = radius[rows[one]] + radius[rows[other]] - np.hypot(x[one] - x[other], y[one] - y[other])
+        touch = depth > deeper_than_m
+        one, other, depth = rows[one[touch]], rows[other[touch]], depth[touch]
+        same_storey = np.abs(tracks.z[one] - tracks.z[other]) < CLEARANCE_M
+        found.append((one[same_storey], other[same_storey], depth[same_storey]))
+    return _concatenated(found)
+
+
+def _concatenated(parts: list[_Pairs]) -> _Pairs:
+    if not parts:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+    one, other, depth = zip(*parts, strict=True)
+    return np.concatenate(one), np.concatenate(other), np.concatenate(depth)

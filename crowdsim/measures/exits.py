@@ -1,0 +1,146 @@
+"""Exits: who left by which and when, how much each was used, and how a place empties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdsim.errors import RecordingError
+from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def arrivals(source: Source) -> pd.DataFrame:
+    """Return who reached its last goal, when and which.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+        Of a recorded run.
+
+    Returns
+    -------
+    DataFrame
+        id, group, goal (name), time_s (s), travel_s: since it might first move (s), x_m, y_m (m). Ascending by time, then id. Who was sent on and arrived
+        again has a row for each arrival.
+
+    Raises
+    ------
+    RecordingError
+        If it is of measured people, who have no goals.
+    """
+    tracks = _with_goals(source)
+    happened = tracks.events[tracks.events["kind"] == "ARRIVAL"]
+    people = tracks.people.set_index("id").reindex(happened["id"])
+    start = np.fmax(people["start_s"].to_numpy(), tracks.frame_s[0] if len(tracks.frame_s) else 0.0)
+    names = np.array([*_goal_names(tracks), ""], dtype=object)
+    value = happened["value"].to_numpy().astype(np.int64)
+    goal = names[np.where((value >= 0) & (value < len(names) - 1), value, len(names) - 1)]
+    table = happened[["id", "time_s", "x_m", "y_m"]].assign(group=people["group"].to_numpy(), goal=goal, travel_s=happened["time_s"].to_numpy() - start)
+    table = table[["id", "group", "goal", "time_s", "travel_s", "x_m", "y_m"]].sort_values(["time_s", "id"], kind="stable", ignore_index=True)
+    return with_units(table)
+
+
+def exit_use(source: Source) -> pd.DataFrame:
+    """Return how many reached each goal as their last, and when; of exits also those that nobody took.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+        Of a recorded run.
+
+    Returns
+    -------
+    DataFrame
+        One row for each goal, in the order of their names: goal; kind (exit, region or point); people; share: of all arrivals; first_s, median_s, last_s (s);
+        mean_travel_s (s); flow_per_s (1/s): those after the first over the time from the first to the last. NaN where there are too few.
+
+    Raises
+    ------
+    RecordingError
+        If it is of measured people, who have no goals.
+    """
+    import pandas as pd
+
+    tracks = _with_goals(source)
+    kinds = _goal_kinds(tracks)
+    came = arrivals(tracks)
+    rows = []
+    for name in sorted(kinds):
+        times = came.loc[came["goal"] == name, "time_s"].to_numpy()
+        if not len(times) and kinds[name] != "exit":
+            continue
+        span = float(times[-1] - times[0]) if len(times) else 0.0
+        rows.append({
+            "goal": name, "kind": kinds[name], "people": len(times), "share": len(times) / len(came) if len(came) else np.nan,
+            "first_s": times[0] if len(times) else np.nan, "median_s": np.median(times) if len(times) else np.nan,
+            "last_s": times[-1] if len(times) else np.nan, "mean_travel_s": came.loc[came["goal"] == name, "travel_s"].mean(),
+            "flow_per_s": (len(times) - 1) / span if span > 0.0 else np.nan,
+        })  # fmt: skip
+    columns = ["goal", "kind", "people", "share", "first_s", "median_s", "last_s", "mean_travel_s", "flow_per_s"]
+    return with_units(pd.DataFrame(rows, columns=columns))
+
+
+def evacuation_curve(source: Source) -> pd.DataFrame:
+    """Return how many had left or arrived by when.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+        Of measured people, somebody has left when it is seen no more; who is there in the last frame stays.
+
+    Returns
+    -------
+    DataFrame
+        One row for the begin, and one for each time at which somebody left: time_s (s); left: how many by then; share: of all people who have a goal, or
+        were seen; still_there.
+    """
+    import pandas as pd
+
+    tracks = tracks_of(source)
+    begin = float(tracks.frame_s[0]) if len(tracks.frame_s) else 0.0
+    if tracks.has_events:
+        happened = tracks.events[tracks.events["kind"] == "ARRIVAL"].sort_values("time_s", kind="stable").drop_duplicates("id", keep="last")
+        times, everybody = happened["time_s"].to_numpy(), len(tracks.people) - _without_goal(tracks)
+    else:
+        last = tracks.time_s[tracks.starts[1:] - 1]
+        times, everybody = np.sort(last[last < tracks.frame_s[-1]]) if len(last) else last, len(tracks.seen)
+    moments, count = np.unique(times, return_counts=True)
+    left = np.append(0, np.cumsum(count))
+    table = pd.DataFrame({"time_s": np.append(begin, moments), "left": left, "share": left / everybody if everybody else np.nan})
+    return with_units(table.assign(still_there=everybody - left))
+
+
+def _with_goals(source: Source) -> Tracks:
+    tracks = tracks_of(source)
+    if not tracks.has_events:
+        raise RecordingError(f"{tracks.name}: measured people have no goals. Count those who leave with a line: line_crossings, or crowdsim measure --line.")
+    return tracks
+
+
+def _goal_names(tracks: Tracks) -> tuple[str, ...]:
+    return tuple(tracks.header.goals) if tracks.header is not None else ()
+
+
+def _goal_kinds(tracks: Tracks) -> dict[str, str]:
+    """Return the kind of each goal at which somebody can arrive, by name."""
+    from crowdsim.measures.scenarios import scenario_of
+
+    return {goal.name: goal.kind for goal in scenario_of(tracks).goals if goal.kind != "nearest_of"}
+
+
+def _without_goal(tracks: Tracks) -> int:
+    """Return how many people never have a goal: they stand."""
+    from crowdsim.measures.scenarios import scenario_of
+
+    scenario = scenario_of(tracks)
+    standing = 0
+    for group in scenario.groups:
+        if group.listed:
+            standing += sum(1 for agent in group.listed if not (agent.visits if agent.visits is not None else group.visits))
+        elif not group.visits:
+            standing += group.count
+    return standing

@@ -1,0 +1,113 @@
+"""All measures of one run at once: a table for each, and the few numbers that say most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crowdsim.measures.areas import Area, area_states, area_stays
+from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps
+from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
+from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
+from crowdsim.measures.motion import path_lengths, speed_over_time
+from crowdsim.measures.shortest_ways import detours
+from crowdsim.measures.steering import steering_scores
+from crowdsim.measures.tracks import Source, Tracks, tracks_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def all_tables(
+    source: Source, *, lines: Sequence[Line] = (), areas: Sequence[Area] = (), deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None
+) -> dict[str, pd.DataFrame]:
+    """Return a table for each measure that can be taken.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+    lines : sequence of Line
+    areas : sequence of Area
+    deeper_than_m : float, m
+    radius_m : float, m, optional
+        See `overlaps`.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        ``paths``, ``speeds`` and ``evacuation``; of recorded runs ``detours``, ``arrivals`` and ``exits``; where radii are known ``overlaps`` and ``scores``;
+        ``line <name>`` and ``flow <name>`` for each line, ``area <name>`` and ``stays <name>`` for each area.
+    """
+    tracks = tracks_of(source)
+    tables = {"paths": path_lengths(tracks), "speeds": speed_over_time(tracks), "evacuation": evacuation_curve(tracks)}
+    if tracks.has_events:
+        tables |= {"detours": detours(tracks), "arrivals": arrivals(tracks), "exits": exit_use(tracks)}
+    if radius_m is not None or _knows_radii(tracks):
+        tables["overlaps"] = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
+        tables["scores"] = steering_scores(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
+    for line in lines:
+        crossed = line_crossings(tracks, line)
+        tables |= {f"line {line.name}": crossed, f"flow {line.name}": flow_over_time(crossed, width_m=line.length_m)}
+    for area in areas:
+        tables |= {f"area {area.name}": area_states(tracks, area), f"stays {area.name}": area_stays(tracks, area)}
+    return tables
+
+
+def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd.Series:
+    """Return the few numbers that say most about a run.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+    tables : dict, optional
+        As `all_tables` returns them, where they have been made already.
+
+    Returns
+    -------
+    Series
+        people, frames, fps (1/s), from_s, until_s (s); mean_length_m (m), mean_speed_m_s (m/s): of all people's means; of recorded runs arrived,
+        last_arrival_s (s), mean_detour, mean_time_over_ideal: of those who arrived; where radii are known overlaps, overlap_s: of all pairs (s),
+        deepest_overlap_m (m), collisions_each, score_each, score_2_each: means. NaN of what nobody did.
+    """
+    import pandas as pd
+
+    tracks = tracks_of(source)
+    tables = all_tables(tracks) if tables is None else tables
+    paths = tables["paths"]
+    ends = (float(tracks.frame_s[0]), float(tracks.frame_s[-1])) if len(tracks.frame_s) else (np.nan, np.nan)
+    values: dict[str, float] = {"people": len(paths), "frames": len(tracks.frame_s), "fps": tracks.fps, "from_s": ends[0], "until_s": ends[1]}
+    values |= {"mean_length_m": paths["length_m"].mean(), "mean_speed_m_s": paths["mean_speed_m_s"].mean()}
+    if "detours" in tables:
+        arrived = paths[paths["has_arrived"]]
+        values |= {"arrived": len(arrived), "last_arrival_s": arrived["end_s"].max()}
+        values |= {"mean_detour": tables["detours"]["detour"].mean(), "mean_time_over_ideal": tables["detours"]["time_over_ideal"].mean()}
+    if "scores" in tables:
+        found, scores = tables["overlaps"], tables["scores"]
+        values |= {"overlaps": len(found), "overlap_s": found["duration_s"].sum(), "deepest_overlap_m": found["deepest_m"].max() if len(found) else 0.0}
+        values |= {"collisions_each": scores["collisions"].mean(), "score_each": scores["score"].mean(), "score_2_each": scores["score_2"].mean()}
+    return pd.Series({name: float(value) for name, value in values.items()}, name=tracks.name)
+
+
+def line_summary(line: Line, crossed: pd.DataFrame) -> dict[str, Any]:
+    """Return what came to pass at a line, from `line_crossings`: counts in both directions, and mean flows between the first and last crossing."""
+    flow = mean_flow(crossed, width_m=line.length_m)
+    forwards = int((crossed["direction"] > 0).sum())
+    numbers = {name: float(flow[name]) for name in ("first_s", "last_s", "flow_per_s", "specific_flow_per_m_s")}
+    return {"line": line.name, "length_m": line.length_m, "forwards": forwards, "backwards": len(crossed) - forwards, **numbers}
+
+
+def area_summary(area: Area, states: pd.DataFrame, stays: pd.DataFrame) -> dict[str, Any]:
+    """Return what came to pass in an area, from `area_states` and `area_stays`; means are over frames with somebody inside."""
+    busy = states[states["people"] > 0]
+    return {
+        "area": area.name, "people": int(stays["id"].nunique()), "most": int(states["people"].max()) if len(states) else 0,
+        "densest_per_m2": float(states["density_per_m2"].max()) if len(states) else float("nan"),
+        "mean_density_per_m2": float(busy["density_per_m2"].mean()), "mean_speed_m_s": float(busy["speed_m_s"].mean()),
+        "mean_stay_s": float(stays["stay_s"].mean()),
+    }  # fmt: skip
+
+
+def _knows_radii(tracks: Tracks) -> bool:
+    return not bool(np.isnan(tracks.of_people("radius_m").astype(np.float64)).any())

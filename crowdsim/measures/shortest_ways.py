@@ -1,0 +1,125 @@
+"""Detours: how much farther and longer everybody walked than the shortest way that there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.measures.motion import path_lengths
+from crowdsim.measures.scenarios import scenario_of
+from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+from crowdsim.navigation.mesh import locate_many
+from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.scenario.build import Built, build_world
+from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.ways import lengths_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def detours(source: Source) -> pd.DataFrame:
+    """Return how long everybody's way was beside the shortest through the same goals.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+        Of a recorded run.
+
+    Returns
+    -------
+    DataFrame
+        One row for each person that was seen: id, group, has_arrived; length_m: as `path_lengths` has it; optimum_m: of the shortest way for a body of this
+        width from where it was first seen through its goals, each from where it reached the one before, to where it would have arrived (m); detour: length
+        over optimum; extra_m: length less optimum (m); duration_s (s); ideal_s: of the quickest in that way's corridor at its desired speed (s);
+        time_over_ideal. All but the first five are NaN for those who did not arrive, whom a program sent elsewhere, or whose width knows no way.
+
+    Raises
+    ------
+    RecordingError
+        If it is of measured people, who have no goals.
+
+    Notes
+    -----
+    Shortest ways are those of the planner `optimal` (SYSTEMS M5), in plan, on the ground with everything open that can be opened and without obstacles that
+    move: a bound from below. Bodies keep clear of walls by a little, and frames cut corners, so that a detour of somebody alone lies between 0.999 and 1.01.
+    """
+    tracks = tracks_of(source)
+    scenario = scenario_of(tracks)
+    areas = tuple(replace(area, available=True) for area in scenario.geometry.areas)
+    built = build_world(replace(scenario, geometry=replace(scenario.geometry, areas=areas)))
+    ways = path_lengths(tracks)
+    legs = _legs(tracks, built, ways["has_arrived"].to_numpy())
+    optimum, ideal = _sums(tracks, built, legs, len(ways))
+    table = ways[["id", "group", "has_arrived", "length_m"]].assign(optimum_m=optimum)
+    positive = np.where(optimum > 0.0, optimum, np.nan)
+    table = table.assign(detour=table["length_m"] / positive, extra_m=table["length_m"] - optimum, duration_s=ways["duration_s"], ideal_s=ideal)
+    return with_units(table.assign(time_over_ideal=table["duration_s"] / np.where(ideal > 0.0, ideal, np.nan)))
+
+
+_LEG = np.dtype([("row", "i8"), ("person", "i8"), ("x", "f8"), ("y", "f8"), ("layer", "i4"), ("goal", "i4"), ("speed", "f8")])
+
+
+def _legs(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return one row for each leg of the ways of those who arrived, from a place to a goal; nothing of people whose goals are not those of the scenario."""
+    world, scenario = built.world, built.scenario
+    goal_events = tracks.events[tracks.events["kind"].isin(["GOAL_REACHED", "ARRIVAL"])].sort_values(["id", "time_s"], kind="stable")
+    ids, times, values = (goal_events[name].to_numpy() for name in ("id", "time_s", "value"))
+    xs, ys = goal_events["x_m"].to_numpy(), goal_events["y_m"].to_numpy()
+    begins, ends = np.searchsorted(ids, tracks.seen), np.searchsorted(ids, tracks.seen, side="right")
+    legs: list[tuple[Any, ...]] = []
+    for row, person in enumerate(tracks.seen.tolist()):
+        first = int(tracks.starts[row])
+        reached = [i for i in range(begins[row], ends[row]) if times[i] >= tracks.time_s[first]]
+        itinerary = world.itineraries[built.population.itinerary[person - 1]]
+        if not has_arrived[row] or not 0 < len(reached) <= len(itinerary.goals):
+            continue
+        offset = len(itinerary.goals) - len(reached)
+        meant = [(itinerary.goals[offset + k], itinerary.speeds[offset + k]) for k in range(len(reached))]
+        if not all(_is_same(scenario, goal, int(values[i])) for (goal, _), i in zip(meant, reached, strict=True)):
+            continue
+        places = [(tracks.x[first], tracks.y[first], first), *((xs[i], ys[i], _row_at(tracks, row, times[i])) for i in reached[:-1])]
+        for (goal, speed), (x, y, at) in zip(meant, places, strict=True):
+            layer = int(tracks.layer[at]) if tracks.layer is not None else scenario.groups[built.agents.group[person - 1]].layer
+            legs.append((row, person, x, y, layer, goal, built.agents.speed[person - 1] if np.isnan(speed) else speed))
+    return np.array(legs, dtype=_LEG)
+
+
+def _is_same(scenario: Scenario, goal: int, reached: int) -> bool:
+    """Return whether a goal that was reached is the one that was meant, or one of those."""
+    return reached in scenario.goals[goal].parts if scenario.goals[goal].kind == "nearest_of" else reached == goal
+
+
+def _row_at(tracks: Tracks, number: int, time_s: float) -> int:
+    """Return the row of the last frame of a person, by its place among those seen, until a time."""
+    first, stop = int(tracks.starts[number]), int(tracks.starts[number + 1])
+    return max(first, first + int(np.searchsorted(tracks.time_s[first:stop], time_s, side="right")) - 1)
+
+
+def _sums(tracks: Tracks, built: Built, legs: NDArray[Any], people: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each person the length of the shortest ways of all legs (m), and their time (s); NaN without legs, or where one has no way."""
+    world = built.world
+    position = np.column_stack((legs["x"], legs["y"]))
+    polygon = np.empty(len(legs), dtype=np.int64)
+    locate_many(0, len(legs), world.mesh, position, np.ascontiguousarray(legs["layer"]), polygon)
+    lost = legs["row"][polygon < 0]  # stood off the ground, where a camera or a push has put somebody
+    legs, position, polygon = legs[polygon >= 0], position[polygon >= 0], polygon[polygon >= 0]
+    radius = built.agents.radius[legs["person"] - 1]
+    planner = MeshPlanner(world.mesh, world.goals, kind="optimal")
+    goal = np.ascontiguousarray(legs["goal"])
+    asked = (world, position, polygon, goal, radius)
+    _, length, piece = lengths_of(*asked, planner=planner)
+    effort = length if world.is_even else lengths_of(*asked, planner=planner, in_time=True)[1]
+    within = np.array([goal.arrive_within for goal in built.scenario.goals] or [0.0])
+    reach = np.where(piece >= 0, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
+    walked, took = np.maximum(0.0, length - reach), np.maximum(0.0, effort - reach) / legs["speed"]
+    walked[piece < 0] = took[piece < 0] = np.nan
+    sums = [np.bincount(legs["row"], weights=values, minlength=people).astype(np.float64) for values in (walked, took)]
+    nobody = np.bincount(legs["row"], minlength=people) == 0
+    for values in sums:
+        values[nobody] = np.nan
+        values[lost] = np.nan
+    return sums[0], sums[1]
