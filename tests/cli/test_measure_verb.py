@@ -86,6 +86,16 @@ def test_a_run_of_a_model_of_ones_own_is_measured_where_the_model_is_not_at_hand
     assert crowdsim(["measure", tmp_path / "run.h5"]).returncode == 0
 
 
+def test_of_many_goals_the_most_used_are_shown_and_all_are_in_the_json(tmp_path):
+    agents = "".join(f"      - {{position: [1, {k + 1}], goals: [{{point: [3, {k + 1}], arrive_within: 0.3}}]}}\n" for k in range(23))
+    text = f"version: 1\nname: many\nstop: {{after: 9, when: all_arrived}}\ngeometry: {{walkable: {{box: [0, 0, 9, 25]}}}}\ngroups:\n  - name: all\n    agents:\n{agents}"
+    (tmp_path / "many.yaml").write_text(text)
+    assert crowdsim(["run", tmp_path / "many.yaml", "-q", "-o", tmp_path / "run.h5"]).returncode == 0
+    shown = crowdsim(["measure", tmp_path / "run.h5"]).stdout
+    assert shown.count(" within 0.3 m") == 20 and "3 more, less used: --csv or --json has them" in shown
+    assert len(json.loads(crowdsim(["measure", tmp_path / "run.h5", "--json"]).stdout)["exits"]) == 23
+
+
 def test_a_run_of_nobody_is_measured_too(tmp_path):
     text = "version: 1\nname: nobody\nstop: {after: 1, when: never}\ngeometry: {walkable: {box: [0, 0, 5, 5]}}\ngroups: []\n"
     (tmp_path / "nobody.yaml").write_text(text)
