@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from crowdsim.measures.tracks import Tracks
 
+MOST_SHOWN = 20  # Goals in the table: where everybody has one of its own it would have a line for each.
 LABELS = {  # of `summary`, as people read them
     "people": "people", "frames": "frames", "fps": "frames a second", "from_s": "from, s", "until_s": "until, s", "mean_length_m": "mean way, m",
     "mean_speed_m_s": "mean speed, m/s", "arrived": "arrived", "last_arrival_s": "last arrival, s", "mean_detour": "way over shortest way",
@@ -82,7 +83,10 @@ def as_text(facts: dict[str, Any]) -> str:
     if facts["exits"]:
         columns = {"people": 0, "share": 2, "first_s": 1, "median_s": 1, "last_s": 1, "mean_travel_s": 1, "flow_per_s": 2}
         heads = ("reached", "kind", "people", "share", "first s", "median s", "last s", "mean travel s", "flow 1/s")
-        parts.append(_part(heads, facts["exits"], ("goal", "kind"), columns))
+        most_used = sorted(facts["exits"], key=lambda each: -each["people"])[:MOST_SHOWN]
+        more = len(facts["exits"]) - len(most_used)
+        shown = [each for each in facts["exits"] if each in most_used] if more else facts["exits"]
+        parts.append(_part(heads, shown, ("goal", "kind"), columns) + (f"\n{more:,} more, less used: --csv or --json has them" if more else ""))
     if facts["lines"]:
         columns = {"length_m": 2, "forwards": 0, "backwards": 0, "first_s": 1, "last_s": 1, "flow_per_s": 3, "specific_flow_per_m_s": 3}
         line_heads = ("line", "length m", "forwards", "backwards", "first s", "last s", "flow 1/s", "flow 1/(m s)")

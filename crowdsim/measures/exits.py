@@ -68,16 +68,17 @@ def exit_use(source: Source) -> pd.DataFrame:
     tracks = _with_goals(source)
     kinds = _goal_kinds(tracks)
     came = arrivals(tracks)
+    by_goal = {name: (part["time_s"].to_numpy(), float(part["travel_s"].mean())) for name, part in came.groupby("goal", sort=False)}
     rows = []
     for name in sorted(kinds):
-        times = came.loc[came["goal"] == name, "time_s"].to_numpy()
+        times, travel = by_goal.get(name, (np.zeros(0), np.nan))
         if not len(times) and kinds[name] != "exit":
             continue
         span = float(times[-1] - times[0]) if len(times) else 0.0
         rows.append({
             "goal": name, "kind": kinds[name], "people": len(times), "share": len(times) / len(came) if len(came) else np.nan,
             "first_s": times[0] if len(times) else np.nan, "median_s": np.median(times) if len(times) else np.nan,
-            "last_s": times[-1] if len(times) else np.nan, "mean_travel_s": came.loc[came["goal"] == name, "travel_s"].mean(),
+            "last_s": times[-1] if len(times) else np.nan, "mean_travel_s": travel,
             "flow_per_s": (len(times) - 1) / span if span > 0.0 else np.nan,
         })  # fmt: skip
     columns = ["goal", "kind", "people", "share", "first_s", "median_s", "last_s", "mean_travel_s", "flow_per_s"]

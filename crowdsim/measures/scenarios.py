@@ -16,7 +16,7 @@ from crowdsim.scenario.tree import suggestion
 
 
 def scenario_of(tracks: Tracks) -> Scenario:
-    """Return the scenario of a recorded run.
+    """Return the scenario of a recorded run; where models came from plug-ins, everybody has the model `none` in their place.
 
     Parameters
     ----------
@@ -29,7 +29,9 @@ def scenario_of(tracks: Tracks) -> Scenario:
     """
     if tracks.header is None:
         raise RecordingError(f"{tracks.name}: is of measured people, and holds no scenario.")
-    return parse_scenario(tracks.header.scenario, file=tracks.name)
+    # Who avoided whom how changes nothing that is measured, and a model of somebody's own need not be at hand.
+    sets = ["avoidance=none", *(f"groups.{number}.avoidance=none" for number in range(len(tracks.header.groups)))] if tracks.header.plugins else []
+    return parse_scenario(tracks.header.scenario, file=tracks.name, sets=sets)
 
 
 def named_areas(tracks: Tracks) -> dict[str, Any]:

@@ -105,7 +105,7 @@ class Tracks:
         return np.repeat(values, np.diff(self.starts))
 
     def radius_m(self, otherwise: float | None = None) -> NDArray[np.float64]:
-        """Return the radius of each row's person, (n,) float64, m.
+        """Return the radius of each row's person at that time, (n,) float64, m.
 
         Parameters
         ----------
@@ -118,6 +118,9 @@ class Tracks:
             If somebody's radius is not known, and nothing stands in for it.
         """
         radius = self.of_people("radius_m").astype(np.float64)
+        for change in self.events[self.events["kind"] == "RADIUS_SET"].sort_values("time_s", kind="stable").to_dict("records"):
+            first, last = np.searchsorted(self.person, (change["id"], change["id"] + 1))
+            radius[first + np.searchsorted(self.time_s[first:last], change["time_s"]) : last] = change["value"] / 1000.0  # the event has millimetres
         if otherwise is not None:
             return np.where(np.isnan(radius), otherwise, radius)
         if np.isnan(radius).any():

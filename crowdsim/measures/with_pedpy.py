@@ -86,7 +86,7 @@ def densities(source: Source, area: Area, *, cut_off_m: float | None = 1.0, over
 
     Notes
     -----
-    Cells take some 0.3 ms a person and frame. Source: Steffen and Seyfried, Methods for measuring pedestrian density, flow, speed and direction with minimal
+    Cells take some 0.2 ms a person and frame. Source: Steffen and Seyfried, Methods for measuring pedestrian density, flow, speed and direction with minimal
     scatter, Physica A 389 (2010).
     """
     import pandas as pd

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.command import crowdsim
+from tests.crowds import ROOT
 
 ROWS = "".join(f"{person} {frame} {100 * person} {10 * frame} 170\n" for person in (1, 2) for frame in range(21))
 
@@ -74,6 +75,34 @@ def test_measured_people_are_measured_too(tmp_path):
 def test_mistakes_are_one_sentence(run, tmp_path, arguments, code, message):
     done = crowdsim(["measure", run, *(argument.format(folder=tmp_path, run=run) for argument in arguments)])
     assert done.returncode == code and message in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
+
+
+def test_a_run_of_a_model_of_ones_own_is_measured_where_the_model_is_not_at_hand(tmp_path):
+    from tests.cli.conftest import SMALL
+
+    (tmp_path / "small.yaml").write_text(SMALL + "avoidance: polite\n")
+    plugin = ROOT / "docs" / "examples" / "polite.py"
+    assert crowdsim(["run", tmp_path / "small.yaml", "--plugin", plugin, "-q", "-o", tmp_path / "run.h5", "--set", "stop.after=1"]).returncode == 3
+    assert crowdsim(["measure", tmp_path / "run.h5"]).returncode == 0
+
+
+def test_of_many_goals_the_most_used_are_shown_and_all_are_in_the_json(tmp_path):
+    agents = "".join(f"      - {{position: [1, {k + 1}], goals: [{{point: [3, {k + 1}], arrive_within: 0.3}}]}}\n" for k in range(23))
+    text = f"version: 1\nname: many\nstop: {{after: 9, when: all_arrived}}\ngeometry: {{walkable: {{box: [0, 0, 9, 25]}}}}\ngroups:\n  - name: all\n    agents:\n{agents}"
+    (tmp_path / "many.yaml").write_text(text)
+    assert crowdsim(["run", tmp_path / "many.yaml", "-q", "-o", tmp_path / "run.h5"]).returncode == 0
+    shown = crowdsim(["measure", tmp_path / "run.h5"]).stdout
+    assert shown.count(" within 0.3 m") == 20 and "3 more, less used: --csv or --json has them" in shown
+    assert len(json.loads(crowdsim(["measure", tmp_path / "run.h5", "--json"]).stdout)["exits"]) == 23
+
+
+def test_a_run_of_nobody_is_measured_too(tmp_path):
+    text = "version: 1\nname: nobody\nstop: {after: 1, when: never}\ngeometry: {walkable: {box: [0, 0, 5, 5]}}\ngroups: []\n"
+    (tmp_path / "nobody.yaml").write_text(text)
+    assert crowdsim(["run", tmp_path / "nobody.yaml", "-q", "-o", tmp_path / "run.h5"]).returncode == 0
+    done = crowdsim(["measure", tmp_path / "run.h5", "--line", "1,1,2,2", "--area", "0,0,1,1", "--json", "--csv", tmp_path / "out"])
+    facts = json.loads(done.stdout)
+    assert facts["summary"]["people"] == 0 and facts["summary"]["mean_detour"] is None and len(facts["files"]) == 12
 
 
 def test_files_that_are_none_are_one_sentence(tmp_path):

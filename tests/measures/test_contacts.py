@@ -10,7 +10,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.measures import contacts, overlaps
 from crowdsim.measures.tracks import people_table
-from tests.measures.people import moved, random_crowd, renamed, straight, tracks
+from tests.measures.people import moved, random_crowd, renamed, straight, tracks, with_events
 from tests.reference import contacts as reference
 
 
@@ -82,3 +82,10 @@ def test_a_mirror_a_shift_and_other_ids_change_no_overlap(seed):
     other, new = renamed(crowd)
     expected = sorted((min(new[a], new[b]), max(new[a], new[b]), begin, frames) for a, b, begin, frames, _ in found)
     assert sorted(row[:4] for row in rows_of(overlaps(other))) == expected
+
+
+def test_who_becomes_wider_overlaps_from_then_on():
+    people = tracks({1: [(0, 0)] * 5, 2: [(0.6, 0)] * 5, 3: [(9, 9)] * 5})
+    wider = with_events(people, (0.2, 2, "RADIUS_SET", 500, 0.0, 0.0), (0.4, 2, "RADIUS_SET", 200, 0.0, 0.0))
+    table = overlaps(wider)
+    assert table["begin_s"].tolist() == [0.2] and table["duration_s"].tolist() == [0.2] and table["deepest_m"].tolist() == pytest.approx([0.1])

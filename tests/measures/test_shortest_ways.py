@@ -10,8 +10,9 @@ import pytest
 
 from crowdsim.errors import RecordingError
 from crowdsim.measures import all_tables, detours, summary, tracks_of
-from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.schedule.simulation import Simulation
+from tests.crowds import SCENARIOS
 from tests.measures.people import straight, tracks, with_events
 
 ALONE = """
@@ -120,3 +121,12 @@ def test_all_measures_of_a_run_are_told_at_once(recorded):
     assert found["people"] == 5 and found["arrived"] == 4 and found["mean_detour"] == pytest.approx(1.0, abs=0.02)
     assert found["last_arrival_s"] == tables["arrivals"]["time_s"].max() and found["overlaps"] == len(tables["overlaps"])
     assert list(all_tables(tracks({1: [(0, 0)]}))) == ["paths", "speeds", "evacuation", "overlaps", "scores"]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["bridge", "two-storeys"])
+def test_nobody_walks_less_than_the_shortest_way_over_storeys_and_slopes(name, tmp_path):
+    with Simulation(load_scenario(SCENARIOS / f"{name}.yaml"), out=tmp_path / "run.h5") as run:
+        run.run()
+    table = detours(tmp_path / "run.h5")
+    assert table["has_arrived"].all() and table["detour"].between(0.998, 3.0).all(), table["detour"].describe()

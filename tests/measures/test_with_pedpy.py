@@ -17,7 +17,7 @@ GROUND = shapely.box(-1, -1, 4, 4)
 
 
 def crowd(seed):
-    return replace(random_crowd(seed, people=30), ground=GROUND)
+    return replace(random_crowd(seed, people=24, frames=30), ground=GROUND)
 
 
 @pytest.mark.parametrize("seed", range(2))
