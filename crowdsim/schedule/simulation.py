@@ -185,7 +185,7 @@ class Simulation(Interventions):
         if kind is Turn:
             return Turn(world, scenario.bodies.parameters(TurnParameters))
         if kind is Watch:
-            return Watch(world, scenario.tick)
+            return Watch(world, scenario.tick, scenario.goals, scenario.events, len(self.built.population))
         if kind is Record:
             return Record(world, self.recorder)
         if kind is Arrive:
