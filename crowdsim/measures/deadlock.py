@@ -1,19 +1,19 @@
 """Deadlocks: who was stuck when and where, who waited for whom, and why.
 
-`stuck_spells` says when who was stuck, `why_stuck` who waited for whom at one moment and why, `deadlocks` puts both together: one row for each group of people who held
-each other or were held by the same. What the words mean stands in docs/deadlocks.md.
+`stuck_spells` says when who was stuck, `why_stuck` who waited for whom at one moment and why, `deadlocks` puts both together: one row for each group of
+people who held each other or were held by the same. What the words mean stands in docs/deadlocks.md.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock_causes import NOBODY, WALL, Cause, Diagnosed, Moment, diagnose
-from crowdsim.measures.deadlock_graph import CONTACT, YIELD
+from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, is_near
 
@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
 
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
-KINDS = {CONTACT: "contact", YIELD: "yields", CONTACT | YIELD: "contact, yields"}
+KINDS = {CONTACT: "contact", YIELD: "yields", CONTACT | YIELD: "contact, yields", BEHIND: "behind"}
+
+
+class _Look(NamedTuple):
+    """What was found of somebody at one moment; as in `Diagnosed`."""
+
+    cause: Cause
+    head: int
+    waits_for: int
+    is_head: bool
+    gap_m: float
 
 
 def stuck_by_place(places: pd.DataFrame, *, every: float, looks: int) -> pd.DataFrame:
@@ -78,7 +88,8 @@ def stuck_spells(recording: Recording | Recorded) -> pd.DataFrame:
         y=spells["y"],
     )
     table["is_long"] = table["duration_s"] >= DEADLOCK_SECONDS
-    table.attrs["units"] = {**dict.fromkeys(("entity", "agent", "is_long"), ""), **dict.fromkeys(("still_since_s", "stuck_s", "end_s", "duration_s"), "s"), "x": "m", "y": "m"}
+    times = dict.fromkeys(("still_since_s", "stuck_s", "end_s", "duration_s"), "s")
+    table.attrs["units"] = {"entity": "", "agent": "", **times, "x": "m", "y": "m", "is_long": ""}
     return table
 
 
@@ -99,9 +110,9 @@ def why_stuck(recording: Recording | Recorded, time_s: float | None = None) -> p
     Returns
     -------
     DataFrame
-        time_s, entity, agent, x, y (m), stuck_for_s, cause, waits_for (entity; -1 a wall, 0 nobody), head (entity at the head of whom it waits for), is_head, ring
-        (lowest entity of the people who wait for each other; 0 none), group (lowest entity of those who are linked by waiting), gap_m (width of the gap before it, NaN
-        where there is none), gap_x, gap_y (its middle). Ascending by entity.
+        time_s, entity, agent, x, y (m), stuck_for_s, cause; waits_for: entity, -1 a wall, 0 nobody; head: entity at the head of whom it waits for; is_head;
+        ring: lowest entity of the people who wait for each other, 0 none; group: lowest entity of those who are linked by waiting; gap_m: width of the gap
+        before it, NaN where there is none, gap_x, gap_y: its middle. Ascending by entity.
     """
     run = _recorded(recording)
     tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
@@ -121,7 +132,8 @@ def who_waits_for_whom(recording: Recording | Recorded, time_s: float | None = N
     Returns
     -------
     DataFrame
-        entity, agent, other, other_agent (empty for an obstacle), kind (``contact``: it would walk into it; ``yields``: avoidance gives way to it), gap_m (between the bodies).
+        entity, agent, other, other_agent (empty for an obstacle); kind: ``contact`` (it would walk into it) or ``yields`` (avoidance gives way to it), or both;
+        ``behind`` (it keeps away from it); gap_m: between the bodies.
     """
     import pandas as pd
 
@@ -148,14 +160,14 @@ def deadlocks(recording: Recording | Recorded) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        cause; is_deadlock: somebody in it was stuck for 30 s, and not in a queue that gets on; people: how many were ever stuck in it; long: how many of them for 30 s; since_s: since
-        when the first of them was where it was, until_s: when the last got on, NaN if never; x, y (m): middle of its heads; heads: entities of those that hold the others, and of
-        the ring; entities: all of them; gap_m: width of the gap, NaN where there is none. Ascending by begin.
+        cause; is_deadlock: somebody in it was stuck for 30 s, and not in a queue that gets on; people: how many were ever stuck in it; long: how many of them
+        for 30 s; since_s: since when the first of them was where it was, until_s: when the last got on, NaN if never; x, y (m): middle of its heads; heads:
+        entities of those that hold the others, and of the ring; entities: all of them; gap_m: width of the gap, NaN where there is none. Ascending by begin.
 
     Notes
     -----
-    A run is diagnosed every `LOOK_SECONDS`, and in the middle of each spell. Spells that are linked by waiting at one of these moments are one group; its cause is the one
-    that most of its people had most of the time, and each of its people has the one that it had most often.
+    A run is diagnosed every `LOOK_SECONDS`, and in the middle of each spell. Spells that are linked by waiting at one of these moments are one group; its
+    cause is the one that most of its people had most of the time, and each of its people has the one that it had most often.
     """
     import pandas as pd
 
@@ -188,12 +200,12 @@ def stuck_people(recording: Recording | Recorded) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of `stuck_spells`; cause, head (entity), waits_for (entity), is_head, gap_m: what it was most often; heads (entities that it was held by); looks (how often it
-        was looked at); group: number of the group of spells that are linked.
+        The columns of `stuck_spells`; cause, head (entity), waits_for (entity), is_head, gap_m: what it was most often; heads: entities that it was held by;
+        looks: how often it was looked at; group: number of the group of spells that are linked.
     """
     run = _recorded(recording)
     spells = stuck_spells(run)
-    found: list[list[tuple[object, ...]]] = [[] for _ in range(len(spells))]
+    found: list[list[_Look]] = [[] for _ in range(len(spells))]
     above = list(range(len(spells)))
 
     def top(spell: int) -> int:
@@ -213,29 +225,29 @@ def stuck_people(recording: Recording | Recorded) -> pd.DataFrame:
                 continue  # not recorded there: outside the region that was kept
             gap = diagnosed.gap[row]
             width = gap.width if gap is not None else float("nan")
-            found[spell].append((
-                int(diagnosed.cause[row]), int(diagnosed.head[row]), int(diagnosed.waits_for[row]), bool(diagnosed.is_head[row]), width, int(diagnosed.ring[row]),
-            ))  # fmt: skip
+            look = _Look(Cause(int(diagnosed.cause[row])), int(diagnosed.head[row]), int(diagnosed.waits_for[row]), bool(diagnosed.is_head[row]), width)
+            found[spell].append(look)
             other = first.setdefault(int(diagnosed.group[row]), spell)
             low, high = sorted((top(other), top(spell)))
             above[high] = low
     return _with_causes(spells, found, [top(each) for each in range(len(spells))])
 
 
-def _with_causes(spells: pd.DataFrame, found: list[list[tuple[object, ...]]], group: list[int]) -> pd.DataFrame:
+def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], group: list[int]) -> pd.DataFrame:
     """Return spells with what was found of each at the moments that were looked at."""
-    columns: dict[str, list[object]] = {name: [] for name in ("cause", "head", "waits_for", "is_head", "gap_m", "heads", "looks")}
-    for spell in range(len(spells)):
-        seen = found[spell] or [(int(Cause.UNKNOWN), 0, 0, False, float("nan"), 0)]
+    chosen, heads = [], []
+    for entity, own in zip(spells["entity"].tolist(), found, strict=True):
+        seen = own or [_Look(Cause.UNKNOWN, NOBODY, NOBODY, False, float("nan"))]
         # The commonest cause, of equally common ones that of the later look; the rest as it was at the last look with that cause.
-        count = Counter(look[0] for look in seen)
-        last = max(range(len(seen)), key=lambda k: (count[seen[k][0]], k))
-        cause, head, waits_for, is_head, gap, _ = seen[last]
-        own = int(spells["entity"].iloc[spell])
-        heads = {look[1] for look in seen if look[0] == cause and look[1]} | ({own} if is_head else set())
-        for name, value in zip(columns, (Cause(int(cause)).words, head, waits_for, is_head, gap, sorted(heads), len(found[spell])), strict=True):  # type: ignore[call-overload]
-            columns[name].append(value)
-    return spells.assign(**columns, group=group)
+        count = Counter(look.cause for look in seen)
+        last = seen[max(range(len(seen)), key=lambda k: (count[seen[k].cause], k))]
+        chosen.append(last)
+        heads.append(sorted({look.head for look in seen if look.cause == last.cause and look.head} | ({entity} if last.is_head else set())))
+    found_of: dict[str, Any] = {"heads": heads}
+    return spells.assign(
+        **found_of, cause=[look.cause.words for look in chosen], head=[look.head for look in chosen], waits_for=[look.waits_for for look in chosen],
+        is_head=[look.is_head for look in chosen], gap_m=[look.gap_m for look in chosen], looks=[len(own) for own in found], group=group,
+    )  # fmt: skip
 
 
 def _looked_at(run: Recorded) -> list[int]:

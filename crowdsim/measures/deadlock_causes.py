@@ -22,6 +22,7 @@ STARVED_SECONDS = 2.0  # A request for a way that is open longer starves whoever
 ARCH_WIDEST_BODIES = 5.0  # Gaps wider than so many bodies do not clog (To, Lai, Pak: Jamming of granular flow in a two-dimensional hopper, PRL 86, 2001).
 AGAINST = -0.5  # Cosine below which two go against each other: more than 120 degrees between their ways.
 ACROSS = 0.5  # Cosine below which two go across each other: more than 60 degrees.
+MEETING_M = 2.0  # Between bodies that come against each other: what avoidance looks ahead at the speed of people who have almost stopped.
 AT_GOAL_M = 0.05  # A way ends at a goal if its last corner is as near to it.
 MOST_SHUT_IN = 64  # Heads that are looked at whether they are shut in; more are as a rule not, and each costs a millisecond.
 
@@ -38,9 +39,9 @@ class Cause(IntEnum):
     THROUGH_PEOPLE = 6  # its way leads through people who stay
     HEAD_ON = 7  # people who hold each other go against or across each other
     ARCH = 8  # people who want through one gap from one side hold each other before it
-    INFEASIBLE = 9  # avoidance finds no velocity that keeps its constraints, and nobody ahead holds it
-    OBSTACLE = 10  # an obstacle stands in its way
-    QUEUE = 11  # it waits behind people who get on: no deadlock, however long it takes
+    INFEASIBLE = 9  # its way is free, but avoidance finds no velocity that leads on: it keeps no constraints, or stops for walls beside the way
+    OBSTACLE = 10  # an obstacle stands in its way for good
+    QUEUE = 11  # it waits behind people who get on, or an obstacle that goes on by its timetable: no deadlock, however long it takes
 
     @property
     def words(self) -> str:
@@ -80,6 +81,8 @@ class Moment:
     is_stuck : (n,) bool
     walls : Segments
     goals : sequence of Goal
+    goes_on : (n,) bool
+        Obstacles that will yet go on, or vanish, by their timetables.
     highest_person : int
         Entities above it are obstacles that move.
     """
@@ -101,6 +104,7 @@ class Moment:
     is_stuck: NDArray[np.bool_]
     walls: Segments
     goals: Sequence[Goal]
+    goes_on: NDArray[np.bool_]
     highest_person: int
 
     @property
@@ -226,7 +230,7 @@ class _Reasoning:
         rows = np.flatnonzero(moment.is_stuck)
         own[rows[self._is_cut_off(rows)]] = Cause.PUSHED_OFF
         own[moment.is_stuck & moment.is_starved] = Cause.STARVED
-        own[moment.is_stuck & self.stays] = Cause.NO_PATH
+        own[moment.is_stuck & (self.stays | (moment.path_status == PathStatus.NEAREST_REACHABLE))] = Cause.NO_PATH
         own[moment.is_stuck & self.stays & (moment.path_status == PathStatus.ENCLOSED)] = Cause.ENCLOSED
         return own
 
@@ -281,7 +285,7 @@ class _Reasoning:
     def _rank(self, other: int) -> int:
         """Return how surely somebody holds whoever waits for it: who stays, who is held for good, an obstacle, one who gets on."""
         if self.moment.is_obstacle[other]:
-            return 2
+            return 3 if self.moment.goes_on[other] else 2
         if self.stays[other]:
             return 0
         if self.moment.is_stuck[other] and self.cause[other] != Cause.QUEUE:
@@ -349,14 +353,27 @@ class _Reasoning:
         if moment.diagnosis[row] == Diagnosis.INFEASIBLE:
             return Cause.INFEASIBLE, None
         if moment.blocker[row] > moment.highest_person:
-            return Cause.OBSTACLE, None
+            goes_on = bool(np.any(moment.goes_on & (moment.entity == moment.blocker[row])))
+            return (Cause.QUEUE if goes_on else Cause.OBSTACLE), None
         near = np.hypot(*(moment.position - moment.position[row]).T) - moment.radius - moment.radius[row] <= GAP_REACH_M
         beside = [other for other in np.flatnonzero(near & moment.is_stuck & (moment.layer == moment.layer[row])).tolist() if other != row]
         if beside:
             gap, way = self._gap([row, *beside])
             if way[0] != 0 and np.any(way[1:] == way[0]):
                 return Cause.ARCH, gap
-        return (Cause.INFEASIBLE if moment.diagnosis[row] == Diagnosis.RELAXED else Cause.UNKNOWN), None
+        if self._meets_somebody(row):
+            return Cause.HEAD_ON, None
+        holds = moment.diagnosis[row] == Diagnosis.RELAXED or moment.blocker[row] == WALL
+        return (Cause.INFEASIBLE if holds else Cause.UNKNOWN), None
+
+    def _meets_somebody(self, row: int) -> bool:
+        """Return whether somebody who is stuck too comes the other way in the strip that a row needs, though neither waits for the other before all others."""
+        moment, way = self.moment, self.direction[row]
+        apart = moment.position - moment.position[row]
+        along, across = apart @ way, apart[:, 1] * way[0] - apart[:, 0] * way[1]
+        wide = moment.radius + moment.radius[row]
+        there = moment.is_stuck & (moment.layer == moment.layer[row]) & (along > 0.0) & (along <= wide + MEETING_M) & (np.abs(across) < wide)
+        return bool(np.any(there & (self.direction @ way < AGAINST)))
 
     def _cause_of_ring(self, members: list[int]) -> tuple[Cause, Gap | None]:
         """Return the cause of people who wait for each other and for nobody else."""
@@ -372,7 +389,7 @@ class _Reasoning:
             return Cause.HEAD_ON, gap
         if max(np.count_nonzero(way == 1), np.count_nonzero(way == -1)) > 1:
             return Cause.ARCH, gap
-        if any(cosine < ACROSS for cosine in against):
+        if any(cosine < ACROSS for cosine in against) or any(self._meets_somebody(row) for row in members):
             return Cause.HEAD_ON, gap
         relaxed = np.count_nonzero(moment.diagnosis[members] >= Diagnosis.RELAXED)
         return (Cause.INFEASIBLE if 2 * relaxed > len(members) else Cause.UNKNOWN), None

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 TOUCH_M = 0.05  # Bodies that are nearer touch: contacts are pushed apart to within 1 cm, and avoidance stops short of one by some centimetres.
 TOUCH_AHEAD = 0.5  # Cosine: who is touched holds an agent if it is within 60 degrees of where that wants to go.
 YIELD_AHEAD = 0.0  # Whom avoidance gives way to holds an agent if it is not behind it.
-CONTACT, YIELD = 1, 2  # bits of the kind of an edge
+BEHIND_M = 0.5  # Whom nobody holds in either way waits behind the nearest body in its strip that is not farther: avoidance keeps that away from those who stand.
+CONTACT, YIELD, BEHIND = 1, 2, 4  # bits of the kind of an edge
 
 
 class Waits(NamedTuple):
@@ -21,7 +22,7 @@ class Waits(NamedTuple):
     source, target : (e,) int64
         Rows: the source waits for the target.
     kind : (e,) uint8
-        CONTACT, YIELD, or both.
+        CONTACT, YIELD, or both; or BEHIND.
     gap : (e,) float64, m
         Between the bodies; below 0 they overlap.
     """
@@ -74,7 +75,8 @@ def who_waits(
 ) -> Waits:
     """Return for each of those who wait whom it waits for.
 
-    An edge is a contact with somebody whom the agent would walk into, or a yield: the one whose constraint bound the velocity that avoidance chose.
+    An edge is a contact with somebody whom the agent would walk into, or a yield: the one whose constraint bound the velocity that avoidance chose. Who has
+    neither, as when a wall bound that velocity, waits behind the nearest in the strip that it needs, up to `BEHIND_M`.
 
     Parameters
     ----------
@@ -110,14 +112,33 @@ def who_waits(
     a, b = rows[yields], holder[yields]
     near = (_ahead(position, direction, a, b) > YIELD_AHEAD) & (layer[a] == layer[b])
     a, b = a[near], b[near]
-    source, target = np.concatenate([i, a]), np.concatenate([j, b])
-    kind = np.concatenate([np.full(len(i), CONTACT, dtype=np.uint8), np.full(len(a), YIELD, dtype=np.uint8)])
+    c, d = _behind(position, radius, layer, direction, np.setdiff1d(rows, np.concatenate([i, a])))
+    source, target = np.concatenate([i, a, c]), np.concatenate([j, b, d])
+    kind = np.repeat(np.array([CONTACT, YIELD, BEHIND], dtype=np.uint8), (len(i), len(a), len(c)))
     edge, place = np.unique(source * len(entity) + target, return_inverse=True)
     kinds = np.zeros(len(edge), dtype=np.uint8)
     np.bitwise_or.at(kinds, place, kind)
     source, target = edge // len(entity), edge % len(entity)
     gap = np.hypot(*(position[target] - position[source]).T) - radius[source] - radius[target]
     return Waits(source, target, kinds, gap)
+
+
+def _behind(
+    position: NDArray[np.float64], radius: NDArray[np.float64], layer: NDArray[np.int32], direction: NDArray[np.float64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (i, j): those of some rows that have somebody before them, and the nearest; of equally near ones the lower row."""
+    if not len(rows):
+        return rows, rows
+    i, j = pairs_within(position, layer, rows, float(radius[rows].max() + radius.max()) + BEHIND_M)
+    apart = position[j] - position[i]
+    along = apart[:, 0] * direction[i, 0] + apart[:, 1] * direction[i, 1]
+    across = np.abs(apart[:, 1] * direction[i, 0] - apart[:, 0] * direction[i, 1])
+    gap = np.hypot(apart[:, 0], apart[:, 1]) - radius[i] - radius[j]
+    before = (along > 0.0) & (across < radius[i] + radius[j]) & (gap <= BEHIND_M)
+    i, j, gap = i[before], j[before], gap[before]
+    order = np.lexsort((j, gap, i))
+    nearest = np.concatenate([[True], np.diff(i[order]) > 0]) if len(i) else np.zeros(0, dtype=np.bool_)
+    return i[order][nearest], j[order][nearest]
 
 
 def _ahead(position: NDArray[np.float64], direction: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:

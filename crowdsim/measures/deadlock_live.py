@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from crowdsim.world.world import World
 
 
-def present_moment(world: World, tick: int, tick_length: float, goals: Sequence[Goal], people: int, is_stuck: NDArray[np.bool_]) -> Moment:
+def present_moment(
+    world: World, tick: int, tick_length: float, goals: Sequence[Goal], people: int, is_stuck: NDArray[np.bool_], going_on: Sequence[int]
+) -> Moment:
     """Return the moment at the end of a tick.
 
     Parameters
@@ -29,10 +31,12 @@ def present_moment(world: World, tick: int, tick_length: float, goals: Sequence[
     people : int
         How many agents the scenario has: entities above are obstacles.
     is_stuck : (n,) bool
+    going_on : sequence of int
+        Entities of obstacles that will yet go on; see `Drive.going_on`.
     """
     agents, walls = world.agents, world.walls
     return Moment(
         tick, tick_length, agents.entity, agents.position, agents.radius, agents.layer, agents.activity, agents.goal, agents.path_status, agents.path_tick,
         agents.preferred_velocity, agents.next_corner, agents.diagnosis, agents.blocker, is_stuck, Segments(walls.start, walls.end, walls.layer), goals,
-        people,
+        np.isin(agents.entity, np.array(going_on, dtype=np.int64)), people,
     )  # fmt: skip

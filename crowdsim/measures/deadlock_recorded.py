@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 NEEDED = ("activity", "goal", "path_status", "path_tick", "preferred_velocity", "next_corner", "diagnosis", "blocker", "layer")
 _MM = 1e-3
-_BETWEEN_FRAMES = 1e-9
 
 
 class Recorded:
@@ -108,13 +107,15 @@ class Recorded:
         tick = int(self.frame_ticks[frame])
         rows = self.recording.trajectories(frames=slice(frame, frame + 1), columns=["x", "y", *NEEDED])
         data: dict[str, NDArray[Any]] = {
-            "entity": rows["id"].to_numpy(), "position": rows[["x", "y"]].to_numpy(), "layer": rows["layer"].to_numpy(), "activity": rows["activity"].to_numpy(),
-            "goal": rows["goal"].to_numpy(), "path_status": rows["path_status"].to_numpy(), "path_tick": rows["path_tick"].to_numpy().astype(np.int64),
+            "entity": rows["id"].to_numpy(), "position": rows[["x", "y"]].to_numpy(), "layer": rows["layer"].to_numpy(),
+            "activity": rows["activity"].to_numpy(), "goal": rows["goal"].to_numpy(), "path_status": rows["path_status"].to_numpy(),
+            "path_tick": rows["path_tick"].to_numpy().astype(np.int64),
             "preferred_velocity": rows[["preferred_velocity_x", "preferred_velocity_y"]].to_numpy(dtype=np.float64),
             "next_corner": rows[["next_corner_x", "next_corner_y"]].to_numpy(dtype=np.float64), "diagnosis": rows["diagnosis"].to_numpy(),
             "blocker": rows["blocker"].to_numpy(),
         }  # fmt: skip
         data["radius"] = self._radii(tick, data["entity"])
+        data["goes_on"] = np.zeros(len(rows), dtype=np.bool_)
         data = self._with_obstacles(tick, data)
         return Moment(
             tick=tick, tick_length=self.tick_s, is_stuck=self.is_stuck_at(tick, data["entity"]), walls=self.walls(tick), goals=self.scenario.goals,
@@ -145,7 +146,7 @@ class Recorded:
                     "entity": np.arange(entity, entity + count), "position": place, "layer": none + max(0, obstacle.layer),
                     "activity": none + AgentState.OBSTACLE, "goal": none - 1, "path_status": none + PathStatus.NONE, "path_tick": none - 1,
                     "preferred_velocity": np.zeros((count, 2)), "next_corner": place, "diagnosis": none + Diagnosis.NONE, "blocker": none,
-                    "radius": obstacle.radius,
+                    "radius": obstacle.radius, "goes_on": none + obstacle.will_go_on(tick - 1),
                 }  # fmt: skip
                 data = {name: np.concatenate([array, more[name].astype(array.dtype)]) for name, array in data.items()}
             entity += count

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.world.columns import AgentState
+from crowdsim.world.columns import AgentState, PathStatus
 
 if TYPE_CHECKING:
     from crowdsim.scenario.model import Event
@@ -34,12 +34,13 @@ def look_every(tick_length: float) -> tuple[int, int]:
 
 
 def wants_on(
-    activity: NDArray[np.uint8], goal: NDArray[np.int32], preferred_velocity: NDArray[np.float64], is_driven: NDArray[np.uint8], *, door_opens_later: bool
-) -> NDArray[np.bool_]:
+    activity: NDArray[np.uint8], goal: NDArray[np.int32], path_status: NDArray[np.uint8], preferred_velocity: NDArray[np.float64],
+    is_driven: NDArray[np.uint8], *, door_opens_later: bool,
+) -> NDArray[np.bool_]:  # fmt: skip
     """Return (n,) bool: who has a goal, has not arrived, and does not wait by design.
 
     By design wait: those whose premovement time is not over, those whom a program holds, and, while a door is still to open by the clock, those
-    who have no way until it does.
+    who have no way until it does, also while they go as near to their goal as they can.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ def wants_on(
         AgentState.
     goal : (n,) int32
         -1 is none.
+    path_status : (n,) uint8
+        PathStatus.
     preferred_velocity : (n, 2) float64, m/s
     is_driven : (n,) uint8
         1 for those whose preferred velocity a program sets.
@@ -54,9 +57,11 @@ def wants_on(
         See `opens_later`.
     """
     walks = activity == AgentState.WALKING
-    has_no_way = (activity == AgentState.STANDING) & (goal >= 0)
+    stands = (activity == AgentState.STANDING) & (goal >= 0)
+    has_way = np.isin(path_status, (PathStatus.NONE, PathStatus.PENDING, PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS))
     held = (is_driven == 1) & (np.hypot(preferred_velocity[:, 0], preferred_velocity[:, 1]) < HELD_SPEED_M_S)
-    return (walks | (has_no_way & (not door_opens_later))) & ~held
+    wants = (walks | stands) & ~held
+    return wants & has_way & walks if door_opens_later else wants
 
 
 def is_near(position: NDArray[np.float64], then: NDArray[np.float64]) -> NDArray[np.bool_]:

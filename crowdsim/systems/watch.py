@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,13 @@ class Watch(System):
         Of the scenario: while a door is still to open by the clock, who has no way is not stuck.
     people : int
         How many agents the scenario has.
+    going_on : callable
+        Returns the entities of obstacles that will yet go on, see `Drive.going_on`.
 
     Notes
     -----
-    What stuck means stands in `crowdsim.measures.deadlock_stuck`, how causes are told apart in `crowdsim.measures.deadlock_causes`: both are used on recordings too.
+    What stuck means stands in `crowdsim.measures.deadlock_stuck`, how causes are told apart in `crowdsim.measures.deadlock_causes`: recordings are
+    diagnosed by both too.
     """
 
     reads = (
@@ -44,10 +47,12 @@ class Watch(System):
     writes = ("trail", "is_stuck", "stuck_tick", "stuck_cause")
     counts = ("stuck", "deadlocked")
 
-    def __init__(self, world: World, tick_length: float, goals: Sequence[Goal] = (), events: Sequence[Event] = (), people: int = 0) -> None:
+    def __init__(
+        self, world: World, tick_length: float, goals: Sequence[Goal], events: Sequence[Event], people: int, going_on: Callable[[], Sequence[int]]
+    ) -> None:
         super().__init__(world)
         self.every, self.looks = look_every(tick_length)
-        self.goals, self.events, self.people = goals, events, people
+        self.goals, self.events, self.people, self.going_on = goals, events, people, going_on
 
     def process(self, tick: Tick) -> None:
         """Note places; tell who got stuck, who got free, and who is deadlocked."""
@@ -66,7 +71,8 @@ class Watch(System):
         slot = look % self.looks
         then = agents.trail[:, 2 * slot : 2 * slot + 2]
         wants = wants_on(
-            agents.activity, agents.goal, agents.preferred_velocity, agents.is_driven, door_opens_later=opens_later(self.events, tick.number),
+            agents.activity, agents.goal, agents.path_status, agents.preferred_velocity, agents.is_driven,
+            door_opens_later=opens_later(self.events, tick.number),
         )  # fmt: skip
         stuck = wants & is_near(agents.position, then)
         begins, ends = stuck & (agents.is_stuck == 0), ~stuck & (agents.is_stuck == 1)
@@ -85,6 +91,6 @@ class Watch(System):
         due = stuck & (agents.stuck_cause == NOT_DIAGNOSED) & ((tick.number - agents.stuck_tick) * tick.length >= DEADLOCK_SECONDS - 1e-9)
         if not np.any(due):
             return
-        found = diagnose(present_moment(self.world, tick.number, tick.length, self.goals, self.people, stuck))
+        found = diagnose(present_moment(self.world, tick.number, tick.length, self.goals, self.people, stuck, self.going_on()))
         agents.stuck_cause[due] = found.cause[due]
         self.world.events.note(tick.number, EventKind.DEADLOCKED, agents.entity[due], agents.position[due], found.cause[due])
