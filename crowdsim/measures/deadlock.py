@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crowdsim.measures.deadlock_causes import NOBODY, WALL, Cause, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
 from crowdsim.measures.deadlock_recorded import Recorded
-from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, is_near
+from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, is_near, look_every
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +33,7 @@ class _Look(NamedTuple):
     head: int
     waits_for: int
     is_head: bool
+    ring: int
     gap_m: float
 
 
@@ -74,7 +75,7 @@ def stuck_spells(recording: Recording | Recorded) -> pd.DataFrame:
     -------
     DataFrame
         entity, agent (name); still_since_s: since when it was where it was (s), stuck_s: when it had been so for ten seconds, end_s: when it got on, NaN if
-        never; duration_s: for how long it was stuck; x, y (m); is_long: for 30 s or more. One row for each time, ascending by begin, then entity.
+        never; duration_s: for how long it was stuck; x, y (m); is_long: it was still stuck after 30 s. One row for each time, ascending by begin, then entity.
     """
     run = _recorded(recording)
     spells = run.spells
@@ -87,7 +88,9 @@ def stuck_spells(recording: Recording | Recorded) -> pd.DataFrame:
         x=spells["x"],
         y=spells["y"],
     )
-    table["is_long"] = table["duration_s"] >= DEADLOCK_SECONDS
+    every, _ = look_every(run.tick_s)
+    look_of_deadlock = spells["begin_tick"] + int(np.ceil(DEADLOCK_SECONDS / (every * run.tick_s) - 1e-9)) * every
+    table["is_long"] = look_of_deadlock < spells["end_tick"]
     times = dict.fromkeys(("still_since_s", "stuck_s", "end_s", "duration_s"), "s")
     table.attrs["units"] = {"entity": "", "agent": "", **times, "x": "m", "y": "m", "is_long": ""}
     return table
@@ -225,7 +228,8 @@ def stuck_people(recording: Recording | Recorded) -> pd.DataFrame:
                 continue  # not recorded there: outside the region that was kept
             gap = diagnosed.gap[row]
             width = gap.width if gap is not None else float("nan")
-            look = _Look(Cause(int(diagnosed.cause[row])), int(diagnosed.head[row]), int(diagnosed.waits_for[row]), bool(diagnosed.is_head[row]), width)
+            head, waits_for, is_head, ring = (int(column[row]) for column in (diagnosed.head, diagnosed.waits_for, diagnosed.is_head, diagnosed.ring))
+            look = _Look(Cause(int(diagnosed.cause[row])), head, waits_for, bool(is_head), ring, width)
             found[spell].append(look)
             other = first.setdefault(int(diagnosed.group[row]), spell)
             low, high = sorted((top(other), top(spell)))
@@ -237,12 +241,13 @@ def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], group: list[int
     """Return spells with what was found of each at the moments that were looked at."""
     chosen, heads = [], []
     for entity, own in zip(spells["entity"].tolist(), found, strict=True):
-        seen = own or [_Look(Cause.UNKNOWN, NOBODY, NOBODY, False, float("nan"))]
+        seen = own or [_Look(Cause.UNKNOWN, NOBODY, NOBODY, False, NOBODY, float("nan"))]
         # The commonest cause, of equally common ones that of the later look; the rest as it was at the last look with that cause.
         count = Counter(look.cause for look in seen)
         last = seen[max(range(len(seen)), key=lambda k: (count[seen[k].cause], k))]
         chosen.append(last)
-        heads.append(sorted({look.head for look in seen if look.cause == last.cause and look.head} | ({entity} if last.is_head else set())))
+        held_by = {entity if look.ring and look.is_head else look.head for look in seen if look.cause == last.cause}
+        heads.append(sorted(held_by - {NOBODY}))
     found_of: dict[str, Any] = {"heads": heads}
     return spells.assign(
         **found_of, cause=[look.cause.words for look in chosen], head=[look.head for look in chosen], waits_for=[look.waits_for for look in chosen],

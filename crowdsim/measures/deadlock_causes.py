@@ -24,6 +24,7 @@ AGAINST = -0.5  # Cosine below which two go against each other: more than 120 de
 ACROSS = 0.5  # Cosine below which two go across each other: more than 60 degrees.
 MEETING_M = 2.0  # Between bodies that come against each other: what avoidance looks ahead at the speed of people who have almost stopped.
 AT_GOAL_M = 0.05  # A way ends at a goal if its last corner is as near to it.
+BLOCK_M, BLOCK_ROWS = 5.0, 64  # How people are put together to find walls in their lines; changes the time that takes only.
 MOST_SHUT_IN = 64  # Heads that are looked at whether they are shut in; more are as a rule not, and each costs a millisecond.
 
 
@@ -54,6 +55,7 @@ _WORDS = {
     Cause.PUSHED_OFF: "pushed off course", Cause.GOAL_OCCUPIED: "goal occupied", Cause.THROUGH_PEOPLE: "path through people", Cause.HEAD_ON: "head-on",
     Cause.ARCH: "arch at a gap", Cause.INFEASIBLE: "infeasible avoidance", Cause.OBSTACLE: "obstacle in the way", Cause.QUEUE: "queue",
 }  # fmt: skip
+_QUEUE = int(Cause.QUEUE)
 NOT_DIAGNOSED = 255  # in columns that hold a cause
 NOBODY, WALL = 0, -1
 
@@ -197,10 +199,16 @@ class _Reasoning:
         self.waits_for, self.head = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
         self.is_head, self.ring = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
         self.gap: list[Gap | None] = [None] * count
-        self.rank = np.zeros(count, dtype=np.int64)  # of what it waits for: the highest decides
         self.direction = moment.directions()
         self.stays = moment.stays
+        # What does not depend on causes of `_rank`, as plain numbers: it is asked for each edge.
+        fixed = np.where(moment.is_stuck, 1, 3)
+        fixed[self.stays] = 0
+        fixed[moment.is_obstacle] = np.where(moment.goes_on, 3, 2)[moment.is_obstacle]
+        self.fixed_rank: list[int] = fixed.tolist()
         self.looked_shut_in = 0
+        self.by_x = np.argsort(moment.position[:, 0], kind="stable")
+        self.sorted_x, self.widest = moment.position[self.by_x, 0], float(moment.radius.max(initial=0.0))
 
     def all(self) -> Diagnosed:
         moment = self.moment
@@ -209,11 +217,13 @@ class _Reasoning:
         self.waits = waits = who_waits(
             moment.entity, moment.position, moment.radius, moment.layer, self.direction, moment.blocker, stuck & (own == NOT_DIAGNOSED),
         )  # fmt: skip
-        self.first = np.searchsorted(waits.source, np.arange(len(stuck) + 1))
+        self.first = np.searchsorted(waits.source, np.arange(len(stuck) + 1)).tolist()
+        self.target, self.edge_gap = waits.target.tolist(), waits.gap.tolist()
         for row in np.flatnonzero(own != NOT_DIAGNOSED).tolist():
-            self._set(row, Cause(int(own[row])), row, is_head=True)
+            self._set(row, Cause(int(own[row])), int(moment.entity[row]), is_head=True)
+        is_open = (stuck & (own == NOT_DIAGNOSED)).tolist()
         for members in self._parts():
-            if stuck[members[0]] and own[members[0]] == NOT_DIAGNOSED:
+            if is_open[members[0]]:
                 self._explain(members)
         links = linked_parts(len(stuck), waits.source, waits.target)
         group = np.zeros(len(stuck), dtype=np.int64)
@@ -237,9 +247,13 @@ class _Reasoning:
     def _is_cut_off(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (k,) bool: between whom of some rows and the point that it steers at stands a wall."""
         moment, cut = self.moment, np.zeros(len(rows), dtype=np.bool_)
-        for place, row in enumerate(rows.tolist()):
-            line = np.stack([moment.position[row], moment.next_corner[row]])
-            cut[place] = lines_cut(line[:1], line[1:], moment.walls.near(line, int(moment.layer[row]), 0.0))[0]
+        # Those who are beside each other are looked at together, with the walls round them.
+        order = np.lexsort((moment.position[rows, 1], np.floor(moment.position[rows, 0] / BLOCK_M), moment.layer[rows]))
+        for places in np.split(order, np.arange(BLOCK_ROWS, len(rows), BLOCK_ROWS)):
+            for layer in np.unique(moment.layer[rows[places]]).tolist():
+                own = places[moment.layer[rows[places]] == layer]
+                start, end = moment.position[rows[own]], moment.next_corner[rows[own]]
+                cut[own] = lines_cut(start, end, moment.walls.near(np.concatenate([start, end]), layer, 0.0))
         return cut
 
     def _parts(self) -> list[list[int]]:
@@ -249,63 +263,52 @@ class _Reasoning:
         starts = np.flatnonzero(np.diff(part[order], prepend=-1))
         return [rows.tolist() for rows in np.split(order, starts[1:])] if len(order) else []
 
-    def _targets(self, row: int) -> NDArray[np.int64]:
-        return np.arange(self.first[row], self.first[row + 1])
+    def _edges(self, row: int) -> range:
+        return range(self.first[row], self.first[row + 1])
 
     def _explain(self, members: list[int]) -> None:
         """Find the cause of a ring, or of one person that is in none."""
         moment, inside = self.moment, set(members)
         best: tuple[int, float, int, int] | None = None  # rank (lower decides), gap, edge, row
         for row in members:
-            for edge in self._targets(row).tolist():
-                other = int(self.waits.target[edge])
-                if other not in inside:
-                    candidate = (self._rank(other), float(self.waits.gap[edge]), edge, row)
+            for edge in self._edges(row):
+                if self.target[edge] not in inside:
+                    candidate = (self._rank(self.target[edge]), self.edge_gap[edge], edge, row)
                     best = candidate if best is None else min(best, candidate)
         if len(members) > 1:
             self.ring[members] = moment.entity[members[0]]
         if best is None:
             cause, gap = self._cause_of_ring(members) if len(members) > 1 else self._cause_alone(members[0])
             for row in members:
-                self._set(row, cause, members[0], is_head=True, gap=gap)
+                self._set(row, cause, int(moment.entity[members[0]]), is_head=True, gap=gap)
         else:
             rank, _, edge, front = best
-            other = int(self.waits.target[edge])
-            stands = rank == 0
-            cause = self._cause_behind(front, other)
+            other = self.target[edge]
+            cause, head = self._cause_behind(front, other), self.head[other] if rank == 1 or (rank == 3 and self.head[other]) else moment.entity[other]
             for row in members:
-                head = other if rank in (0, 2, 3) else int(np.searchsorted(moment.entity, self.head[other]))
-                self._set(row, cause, head, is_head=stands and row == front, gap=self.gap[other])
-                if row == front:
-                    self.waits_for[row] = moment.entity[other]
+                self._set(row, cause, int(head), is_head=rank == 0 and row == front, gap=self.gap[other])
+            self.waits_for[front] = moment.entity[other]
         for row in members:
             if not self.waits_for[row]:
                 self.waits_for[row] = self._nearest(row, inside)
 
     def _rank(self, other: int) -> int:
         """Return how surely somebody holds whoever waits for it: who stays, who is held for good, an obstacle, one who gets on."""
-        if self.moment.is_obstacle[other]:
-            return 3 if self.moment.goes_on[other] else 2
-        if self.stays[other]:
-            return 0
-        if self.moment.is_stuck[other] and self.cause[other] != Cause.QUEUE:
-            return 1
-        return 3
+        rank = self.fixed_rank[other]
+        return 3 if rank == 1 and self.cause[other] == _QUEUE else rank
 
     def _nearest(self, row: int, inside: set[int]) -> int:
         """Return the entity of the nearest that a row waits for, within its ring if there is one; -1 if a wall holds it, 0 if nobody does."""
-        edges = self._targets(row)
-        if not len(edges):
+        edges = self._edges(row)
+        if not edges:
             return WALL if self.moment.blocker[row] == WALL else NOBODY
-        targets = self.waits.target[edges]
-        own = np.array([target in inside for target in targets.tolist()], dtype=np.bool_)
-        edges = edges[own] if np.any(own) else edges
-        return int(self.moment.entity[self.waits.target[edges[np.argmin(self.waits.gap[edges])]]])
+        nearest = min(edges, key=lambda edge: (self.target[edge] not in inside, self.edge_gap[edge], edge))
+        return int(self.moment.entity[self.target[nearest]])
 
     def _set(self, row: int, cause: Cause, head: int, *, is_head: bool, gap: Gap | None = None) -> None:
-        self.cause[row], self.head[row], self.is_head[row], self.gap[row] = cause, self.moment.entity[head], is_head, gap
-        if cause in (Cause.PUSHED_OFF, Cause.NO_PATH) and not self.waits_for[row] and is_head:
-            self.waits_for[row] = WALL if cause == Cause.PUSHED_OFF else NOBODY
+        self.cause[row], self.head[row], self.is_head[row], self.gap[row] = cause, head, is_head, gap
+        if cause == Cause.PUSHED_OFF and is_head:
+            self.waits_for[row] = WALL
 
     def _cause_behind(self, front: int, other: int) -> Cause:
         """Return the cause of one who waits for somebody outside its ring."""
@@ -333,9 +336,9 @@ class _Reasoning:
             return False
         self.looked_shut_in += 1
         place, size = moment.position[row], float(moment.radius[row])
-        reach = SHUT_IN_REACH_M * np.sqrt(2.0) + size
-        near = np.hypot(*(moment.position - place).T) <= reach + moment.radius
-        stay = np.flatnonzero(near & (self.stays | moment.is_obstacle) & (moment.layer == moment.layer[row]))
+        reach = SHUT_IN_REACH_M * np.sqrt(2.0)
+        near = self._around(row, reach)
+        stay = near[(self.stays | moment.is_obstacle)[near]]
         walls = moment.walls.near(place[None], int(moment.layer[row]), SHUT_IN_REACH_M + size)
         return is_shut_in(place, size, moment.position[stay], moment.radius[stay], walls)
 
@@ -355,8 +358,8 @@ class _Reasoning:
         if moment.blocker[row] > moment.highest_person:
             goes_on = bool(np.any(moment.goes_on & (moment.entity == moment.blocker[row])))
             return (Cause.QUEUE if goes_on else Cause.OBSTACLE), None
-        near = np.hypot(*(moment.position - moment.position[row]).T) - moment.radius - moment.radius[row] <= GAP_REACH_M
-        beside = [other for other in np.flatnonzero(near & moment.is_stuck & (moment.layer == moment.layer[row])).tolist() if other != row]
+        near = self._around(row, GAP_REACH_M)
+        beside = near[moment.is_stuck[near] & (near != row)].tolist()
         if beside:
             gap, way = self._gap([row, *beside])
             if way[0] != 0 and np.any(way[1:] == way[0]):
@@ -369,18 +372,28 @@ class _Reasoning:
     def _meets_somebody(self, row: int) -> bool:
         """Return whether somebody who is stuck too comes the other way in the strip that a row needs, though neither waits for the other before all others."""
         moment, way = self.moment, self.direction[row]
-        apart = moment.position - moment.position[row]
-        along, across = apart @ way, apart[:, 1] * way[0] - apart[:, 0] * way[1]
-        wide = moment.radius + moment.radius[row]
-        there = moment.is_stuck & (moment.layer == moment.layer[row]) & (along > 0.0) & (along <= wide + MEETING_M) & (np.abs(across) < wide)
-        return bool(np.any(there & (self.direction @ way < AGAINST)))
+        near = self._around(row, MEETING_M)
+        apart = moment.position[near] - moment.position[row]
+        along, across = apart[:, 0] * way[0] + apart[:, 1] * way[1], apart[:, 1] * way[0] - apart[:, 0] * way[1]
+        there = moment.is_stuck[near] & (along > 0.0) & (np.abs(across) < moment.radius[near] + moment.radius[row])
+        cosine = self.direction[near, 0] * way[0] + self.direction[near, 1] * way[1]
+        return bool(np.any(there & (cosine < AGAINST)))
+
+    def _around(self, row: int, gap: float) -> NDArray[np.int64]:
+        """Return the rows of those on the same floor between whose body and that of a row is at most a gap (m), ascending."""
+        moment, reach = self.moment, gap + self.widest + float(self.moment.radius[row])
+        x = moment.position[row, 0]
+        near = self.by_x[np.searchsorted(self.sorted_x, x - reach) : np.searchsorted(self.sorted_x, x + reach, side="right")]
+        near = near[(moment.layer[near] == moment.layer[row]) & (np.abs(moment.position[near, 1] - moment.position[row, 1]) <= reach)]
+        apart = np.hypot(*(moment.position[near] - moment.position[row]).T)
+        return np.sort(near[apart - moment.radius[near] - moment.radius[row] <= gap])
 
     def _cause_of_ring(self, members: list[int]) -> tuple[Cause, Gap | None]:
         """Return the cause of people who wait for each other and for nobody else."""
         moment, inside = self.moment, set(members)
-        edges = [edge for row in members for edge in self._targets(row).tolist() if int(self.waits.target[edge]) in inside]
-        pairs = [(int(self.waits.source[edge]), int(self.waits.target[edge])) for edge in edges]
-        if all(any(self._is_goal_taken(row, other) for a, other in pairs if a == row) for row in members):
+        pairs = [(row, self.target[edge]) for row in members for edge in self._edges(row) if self.target[edge] in inside]
+        taken = {row for row, other in pairs if self._is_goal_taken(row, other)}
+        if len(taken) == len(members):
             return Cause.GOAL_OCCUPIED, None
         gap, way = self._gap(members)
         ways = dict(zip(members, way.tolist(), strict=True))
@@ -395,7 +408,7 @@ class _Reasoning:
         return (Cause.INFEASIBLE if 2 * relaxed > len(members) else Cause.UNKNOWN), None
 
     def _cosine(self, a: int, b: int) -> float:
-        return float(self.direction[a] @ self.direction[b])
+        return float(self.direction[a, 0] * self.direction[b, 0] + self.direction[a, 1] * self.direction[b, 1])
 
 
 def goal_distance(goals: Sequence[Goal], index: int, point: NDArray[np.float64]) -> float:

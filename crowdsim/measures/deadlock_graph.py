@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 TOUCH_M = 0.05  # Bodies that are nearer touch: contacts are pushed apart to within 1 cm, and avoidance stops short of one by some centimetres.
 TOUCH_AHEAD = 0.5  # Cosine: who is touched holds an agent if it is within 60 degrees of where that wants to go.
 YIELD_AHEAD = 0.0  # Whom avoidance gives way to holds an agent if it is not behind it.
-BEHIND_M = 0.5  # Whom nobody holds in either way waits behind the nearest body in its strip that is not farther: avoidance keeps that away from those who stand.
+BEHIND_M = 0.5  # Whom nobody holds in either way waits behind the nearest body in its strip up to here: avoidance keeps that far from those who stand.
 CONTACT, YIELD, BEHIND = 1, 2, 4  # bits of the kind of an edge
 
 

@@ -139,7 +139,8 @@ def _through(
     is_open = ~lines_cut(position, foot + (position - foot) * 1e-3, walls)
     goes = at & is_open & (crosses | (wall_distances(corner, gap) <= radius + 0.1))
     normal = np.array([b[1] - a[1], a[0] - b[0]]) / np.hypot(*(b - a))
-    side, heading = (position - 0.5 * (a + b)) @ normal, to @ normal
+    beside = position - 0.5 * (a + b)
+    side, heading = beside[:, 0] * normal[0] + beside[:, 1] * normal[1], to[:, 0] * normal[0] + to[:, 1] * normal[1]
     way = np.where(np.abs(side) > 0.5 * radius, -np.sign(side), np.sign(heading))
     return np.where(goes, way, 0).astype(np.int8)
 

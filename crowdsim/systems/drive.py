@@ -111,7 +111,7 @@ class Drive(System):
 
     def going_on(self) -> list[int]:
         """Return the entities of the discs of all obstacles that are there and will yet go on, turn on, or vanish."""
-        tick, found = self.world.tick, []
+        tick, found = self.world.tick, list[int]()
         for obstacle, first in zip(self.obstacles, self.entity.tolist(), strict=True):
             if first != ABSENT and obstacle.will_go_on(tick):
                 found += range(first, first + len(obstacle.radius))

@@ -15,7 +15,7 @@ from crowdsim.systems.base import System, Tick
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-DIAGNOSED_EVERY = 5  # Looks between two diagnoses: a jam that grows would else be diagnosed anew with every one that it catches.
+STUCK_A_LOOK = 100  # A diagnosis waits a look longer for so many more who are stuck: it costs the more, and a jam that grows would be diagnosed in every look.
 
 
 class Watch(System):
@@ -59,7 +59,7 @@ class Watch(System):
         agents = self.world.agents
         if tick.number % self.every == 0 and len(agents):
             stuck = self._compare(tick)
-            if tick.number % (DIAGNOSED_EVERY * self.every) == 0:
+            if tick.number // self.every % (1 + np.count_nonzero(stuck) // STUCK_A_LOOK) == 0:
                 self._diagnose(tick, stuck)
         tick.counts["stuck"] = self.count_of(agents.is_stuck == 1)
         tick.counts["deadlocked"] = self.count_of(agents.stuck_cause != NOT_DIAGNOSED)
