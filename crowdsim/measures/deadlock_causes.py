@@ -183,10 +183,10 @@ def diagnose(moment: Moment) -> Diagnosed:
     -----
     Whoever has a reason of its own (no way, no answer, a wall before it) waits for nobody. The others wait for those whom they would walk into and those whom
     avoidance gives way to. Rings of people who wait for each other are strongly connected parts of this graph. A ring that waits for nobody outside, one
-    person who waits for nobody, and whoever is right behind somebody who stays, are heads: their cause is found from what is there. Everybody
-    else has the cause of the head that it waits for; of several, of one that does not get on before one that does.
+    person who waits for nobody, whoever is right behind somebody who stays, and rings of people who go against each other, are heads: their cause is found from
+    what is there. Everybody else has the cause of the head that it waits for; of several, of one that does not get on before one that does.
     """
-    return _Reasoning(moment).all()
+    return _Reasoning(moment).result()
 
 
 class _Reasoning:
@@ -210,7 +210,8 @@ class _Reasoning:
         self.by_x = np.argsort(moment.position[:, 0], kind="stable")
         self.sorted_x, self.widest = moment.position[self.by_x, 0], float(moment.radius.max(initial=0.0))
 
-    def all(self) -> Diagnosed:
+    def result(self) -> Diagnosed:
+        """Return what was found."""
         moment = self.moment
         stuck = moment.is_stuck
         own = self._own_causes()
@@ -277,8 +278,11 @@ class _Reasoning:
                     best = candidate if best is None else min(best, candidate)
         if len(members) > 1:
             self.ring[members] = moment.entity[members[0]]
-        if best is None:
-            cause, gap = self._cause_of_ring(members) if len(members) > 1 else self._cause_alone(members[0])
+        cause, gap = self._cause_of_ring(members) if len(members) > 1 and (best is None or best[0] == 3) else (Cause.UNKNOWN, None)
+        # Whoever gets on before them does not part people who go against each other.
+        if best is None or cause == Cause.HEAD_ON:
+            if len(members) == 1:
+                cause, gap = self._cause_alone(members[0])
             for row in members:
                 self._set(row, cause, int(moment.entity[members[0]]), is_head=True, gap=gap)
         else:

@@ -210,6 +210,12 @@ def test_who_waits_for_a_deadlock_and_for_somebody_who_gets_on_has_the_cause_of_
     assert causes(found) == ["head-on", "head-on", "head-on", ""] and found.head[2] == 1
 
 
+def test_people_who_go_against_each_other_are_no_queue_though_somebody_before_them_gets_on():
+    position = [[0, 0], [0.5, 0], [0.2, 0.5]]  # the third walks by, in touch of the first
+    found = diagnose(moment(position, [[9, 0], [-9, 0], [9, 9]], stuck=[True, True, False], blocker=[3, 0, 0]))
+    assert causes(found) == ["head-on", "head-on", ""] and found.is_head.tolist() == [True, True, False]
+
+
 def test_permuting_people_changes_no_cause():
     rng = np.random.default_rng(4)
     place, to = rng.uniform(0, 3, (30, 2)), rng.uniform(-20, 20, (30, 2))
