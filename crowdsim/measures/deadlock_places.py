@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 GAP_REACH_M = 1.0  # Farther from its rim than this before a gap nobody is at it. Larger takes crowds in rooms for arches at their doors.
 SHUT_IN_REACH_M = 2.0  # Who cannot get as far as this from where it is, is shut in.
-SHUT_IN_CELL_M = 0.05  # Of the lattice on which that is found out: gaps that are wider than a body by less may count as closed.
-SQUEEZE_M = 0.01  # Bodies are taken to be thinner by so much there: contacts overlap by up to 1 cm.
+SHUT_IN_CELL_M = 0.05  # Of the lattice on which that is found out: gaps that are wider or narrower than a body by less may count as closed or open.
+SQUEEZE_M = 0.025  # Bodies are taken to be thinner by so much there, half a cell, so that the lattice errs as often to either side, and contacts overlap.
 _SLACK = 1e-9
 
 

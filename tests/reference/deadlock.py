@@ -69,9 +69,9 @@ def is_shut_in(position, radius, others, other_radius, walls):
         for (ax, ay), (bx, by) in walls:
             dx, dy = bx - ax, by - ay
             share = min(1.0, max(0.0, ((x - ax) * dx + (y - ay) * dy) / max(dx * dx + dy * dy, 1e-300)))
-            if math.hypot(ax + share * dx - x, ay + share * dy - y) < radius - 0.01:
+            if math.hypot(ax + share * dx - x, ay + share * dy - y) < radius - 0.025:
                 return False
-        return all(math.hypot(ox - x, oy - y) >= radius + size - 0.01 for (ox, oy), size in zip(others, other_radius))
+        return all(math.hypot(ox - x, oy - y) >= radius + size - 0.025 for (ox, oy), size in zip(others, other_radius))
 
     seen, queue = {(0, 0)}, deque([(0, 0)])
     while queue:
