@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
     OK = 0  # the verb did what it was asked; a run: everybody arrived or the run reached its end as the scenario says
     FAULT = 1  # a fault of the program (traceback)
     USAGE = 2  # wrong arguments, or a scenario with mistakes
-    NOT_ARRIVED = 3  # a run ended whole, but somebody was stuck, had no path, or ran out of time
+    NOT_ARRIVED = 3  # a run ended whole, but somebody was stuck, had no path, or ran out of time; `deadlocks`: somebody was deadlocked
     RECORDING = 4  # a recording cannot be read or written (damaged, disk full)
     NAME_TAKEN = 5  # the run is whole, but the output name was taken: it is kept under another name
     DIFFERENT = 6  # `verify` or `compare` found a difference

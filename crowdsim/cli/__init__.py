@@ -22,6 +22,7 @@ class Verb(NamedTuple):
 VERBS = {
     "budget": Verb("budget", "budget", "Show where the time of ticks went, and who broke the budget."),
     "compare": Verb("compare", "compare", "Compare two recordings: bit for bit, by places, or on the whole."),
+    "deadlocks": Verb("deadlocks", "deadlocks", "Show who was stuck, since when, behind whom, and why."),
     "doctor": Verb("doctor", "doctor", "Show versions, threads, HDF5 and the cache, and what is wrong with them."),
     "export": Verb("export", "export", "Write a recording as CSV or for JuPedSim's tools."),
     "fork": Verb("fork", "fork", "Go on from a checkpoint with other values."),

@@ -39,6 +39,7 @@ def is_verdict(result: Mapping[str, Any]) -> bool:
         and isinstance(result.get("nudges", 0), (int, float))
         and isinstance(result.get("most_requests_open", 0), (int, float))
         and _is_table(result.get("replans", {}), int)
+        and _is_table(result.get("deadlocked", {}), int)
     )
 
 
@@ -81,6 +82,8 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         rows.append(("  by goal", _by_goal(result["arrivals"])))
     if result["not_arrived"]:
         rows.append(("not arrived", ", ".join(f"{count:,} {reason}" for reason, count in result["reasons"].items())))
+    if result.get("deadlocked"):
+        rows.append(("deadlocks", ", ".join(f"{count:,} {cause}" for cause, count in result["deadlocked"].items()) + " (stuck for 30 s)"))
     if result["standing"]:
         rows.append(("standing", f"{result['standing']:,} without a further goal"))
     rows.append(("overlaps", f"deepest {_length(result['deepest_overlap_m'])}" if result["deepest_overlap_m"] else "none"))
@@ -115,11 +118,16 @@ def left_text(result: Mapping[str, Any]) -> str:
     text = ""
     if result["left"]:
         shown = [
-            (left["agent"], f"({left['x']:.2f}, {left['y']:.2f})", left["reason"], f"{left['stuck_for_s']:g} s" if left["stuck_for_s"] else "")
+            (
+                left["agent"], f"({left['x']:.2f}, {left['y']:.2f})", left["reason"], f"{left['stuck_for_s']:g} s" if left["stuck_for_s"] else "",
+                left.get("waits_for", ""),
+            )
             for left in result["left"]
-        ]
+        ]  # fmt: skip
+        waits = any(left.get("waits_for") for left in result["left"])
+        headers = ("agent", "place (m)", "reason", "stuck for", "waits for")
         more = result["not_arrived"] - len(shown)
-        text += "\n\n" + table(("agent", "place (m)", "reason", "stuck for"), shown) + (f"\nand {more:,} more" if more > 0 else "")
+        text += "\n\n" + table(headers if waits else headers[:4], shown if waits else [row[:4] for row in shown]) + (f"\nand {more:,} more" if more > 0 else "")
     if result["longest_wait_s"] > LONG_WAIT_S:
         text += f"\n\nwarning: a path request was open for {result['longest_wait_s']:g} s; a larger budget (budget: {{work: ...}}) answers sooner"
     return text

@@ -94,6 +94,10 @@ class Obstacle:
         """Return whether it stands in a tick and will go on or vanish."""
         return self.is_closed(tick) and (self.last_tick >= 0 or np.isfinite(self.timetable.next_move(tick * self.tick)))
 
+    def will_go_on(self, tick: int) -> bool:
+        """Return whether it moves or turns after a tick, or vanishes then."""
+        return self.last_tick >= 0 or self.turning.speed != 0.0 or bool(np.isfinite(self.timetable.next_move(tick * self.tick)))
+
     def outline(self, tick: int) -> Any:
         """Return the ground that it covers in the middle of a tick, a shapely Polygon in metres: wherever in a stand that is, the same to the last bit."""
         time = (tick - 0.5) * self.tick

@@ -185,7 +185,7 @@ class Simulation(Interventions):
         if kind is Turn:
             return Turn(world, scenario.bodies.parameters(TurnParameters))
         if kind is Watch:
-            return Watch(world, scenario.tick)
+            return Watch(world, scenario.tick, scenario.goals, scenario.events, len(self.built.population), self._drive.going_on)
         if kind is Record:
             return Record(world, self.recorder)
         if kind is Arrive:
@@ -392,6 +392,7 @@ class Simulation(Interventions):
         return self.ledger.verdict(
             ended or self.why_over() or "not over", self.world.tick, self.world.agents,
             wall_s=self._wall_s, ms_per_tick=ms, worst_tick_ms=probes.worst_tick_ns / 1e6, digest=self.digest, first_tick=self._first_tick,
+            going_on=self._drive.going_on(),
         )  # fmt: skip
 
     def finish(self, ended: str = "") -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import ExitCode
+from crowdsim.measures.deadlock_causes import NOBODY, NOT_DIAGNOSED, WALL, Cause, diagnose
+from crowdsim.measures.deadlock_live import present_moment
+from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS
 from crowdsim.scenario.build import Built
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 from crowdsim.world.events import EventKind
@@ -34,6 +37,8 @@ class Left:
     reason : str
     stuck_for_s : float
         0 if it was not stuck.
+    waits_for : str
+        Whom or what it waits for, if it is stuck for somebody or something; may be empty.
     """
 
     agent: str
@@ -41,6 +46,7 @@ class Left:
     y: float
     reason: str
     stuck_for_s: float = 0.0
+    waits_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,8 @@ class Verdict:
         How often somebody was asked aside.
     replans : dict of str to int
         How often somebody who had a way asked for a new one, by cause; those who strayed are not among them.
+    deadlocked : dict of str to int
+        How many were ever stuck for 30 s, by the cause that was found then; those in queues that get on are not among them.
     expansions : int
     steered : int
         How often a program sent or steered an agent with `set_goal` or `set_preferred_velocity`: such a run does not follow from its scenario alone.
@@ -117,6 +125,7 @@ class Verdict:
     nudges: int = 0
     replans: dict[str, int] = field(default_factory=dict)
     most_requests_open: int = 0
+    deadlocked: dict[str, int] = field(default_factory=dict)
     begun_s: float = 0.0
 
     @property
@@ -145,6 +154,7 @@ class Ledger:
         self._built = built
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
         self._has_arrived = np.zeros(len(built.population) + 1, dtype=bool)  # by entity
+        self._deadlocked = np.zeros((len(built.population) + 1, len(Cause)), dtype=bool)  # by entity and cause
         names = ("steered", "last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
         self._numbers = dict.fromkeys((*names, "nudges", *REPLANS, "most_requests_open"), 0.0)
 
@@ -156,6 +166,8 @@ class Ledger:
             np.add.at(self._arrivals, arrivals["value"], 1)
             self._has_arrived[arrivals["entity"]] = True
             numbers["last_arrival_tick"] = tick
+        long = events[events["kind"] == EventKind.DEADLOCKED]
+        self._deadlocked[long["entity"], long["value"]] = True
         numbers["symmetries_broken"] += int(np.count_nonzero(events["kind"] == EventKind.SYMMETRY_BROKEN))
         numbers["nudges"] += counts.get("nudges_on_contact", 0.0) + counts.get("nudges_held_up", 0.0)
         for name in REPLANS:
@@ -175,21 +187,27 @@ class Ledger:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the counts as named arrays."""
-        return {"arrivals": self._arrivals.copy(), "has_arrived": self._has_arrived.copy(), "numbers": np.array(list(self._numbers.values()))}
+        numbers = np.array(list(self._numbers.values()))
+        return {"arrivals": self._arrivals.copy(), "has_arrived": self._has_arrived.copy(), "numbers": numbers, "deadlocked": self._deadlocked.copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
-        self._arrivals, self._has_arrived = state["arrivals"].copy(), state["has_arrived"].copy()
+        self._arrivals, self._has_arrived, self._deadlocked = state["arrivals"].copy(), state["has_arrived"].copy(), state["deadlocked"].copy()
         self._numbers = dict(zip(self._numbers, (float(value) for value in state["numbers"]), strict=True))
 
     def verdict(
         self, ended: str, tick: int, agents: AgentColumns, *, wall_s: float, ms_per_tick: dict[str, float], worst_tick_ms: float, digest: str,
-        first_tick: int,
+        first_tick: int, going_on: Sequence[int] = (),
     ) -> Verdict:
-        """Return what the run came to."""
+        """Return what the run came to; `going_on` are the entities of obstacles that will yet go on."""
         scenario, numbers = self._built.scenario, self._numbers
         walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
-        reasons = [reason_of(agents, row) for row in walkers.tolist()]
+        found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.population), agents.is_stuck == 1, going_on))
+        reasons = [reason_of(agents, row, int(found.cause[row])) for row in walkers.tolist()]
+        deadlocked = self._deadlocked.copy()
+        # Those who came to 30 s since the system last looked.
+        late = (agents.is_stuck == 1) & (agents.stuck_cause == NOT_DIAGNOSED) & ((tick - agents.stuck_tick) * scenario.tick >= DEADLOCK_SECONDS - 1e-9)
+        deadlocked[agents.entity[late], found.cause[late]] = True
         tally: dict[str, int] = {}
         for reason in reasons:
             tally[reason] = tally.get(reason, 0) + 1
@@ -204,7 +222,7 @@ class Ledger:
             arrivals={goal.name: int(count) for goal, count in zip(scenario.goals, self._arrivals, strict=True) if count or goal.kind == "exit"},
             not_arrived=len(walkers),
             reasons=dict(sorted(tally.items(), key=lambda item: (-item[1], item[0]))),
-            left=[self._left(agents, int(walkers[i]), reasons[i], tick) for i in order[:MOST_NAMED]],
+            left=[self._left(agents, int(walkers[i]), reasons[i], tick, int(found.waits_for[walkers[i]])) for i in order[:MOST_NAMED]],
             last_arrival_s=self._seconds(numbers["last_arrival_tick"]) if self._arrivals.any() else None,
             simulated_s=self._seconds(tick),
             wall_s=wall_s,
@@ -223,20 +241,23 @@ class Ledger:
             nudges=int(numbers["nudges"]),
             replans={cause: int(numbers[name]) for name, cause in REPLANS.items() if numbers[name]},
             most_requests_open=int(numbers["most_requests_open"]),
+            deadlocked={cause.words: int(deadlocked[:, cause].sum()) for cause in Cause if cause != Cause.QUEUE and deadlocked[:, cause].any()},
         )
 
     def _seconds(self, ticks: float) -> float:
         """Return a time without the rounding of its product (142 ticks of 0.05 s are 7.1 s)."""
         return round(ticks * self._built.scenario.tick, 9)
 
-    def _left(self, agents: AgentColumns, row: int, reason: str, tick: int) -> Left:
-        label = self._built.population.label[int(agents.entity[row]) - 1]
+    def _left(self, agents: AgentColumns, row: int, reason: str, tick: int, waits_for: int) -> Left:
+        labels = self._built.population.label
         stuck = self._seconds(tick - int(agents.stuck_tick[row])) if agents.is_stuck[row] else 0.0
-        return Left(label, float(agents.position[row, 0]), float(agents.position[row, 1]), reason, stuck)
+        holder = "a wall" if waits_for == WALL else "" if waits_for == NOBODY else labels[waits_for - 1] if waits_for <= len(labels) else "an obstacle"
+        x, y = agents.position[row].tolist()
+        return Left(labels[int(agents.entity[row]) - 1], x, y, reason, stuck, holder)
 
 
-def reason_of(agents: AgentColumns, row: int) -> str:
-    """Return in words why an agent that has a goal is not there."""
+def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED) -> str:
+    """Return in words why an agent that has a goal is not there; `cause` is why it is stuck, if it is."""
     status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.activity[row]))
     if state == AgentState.WAITING:
         return "premovement time not over"
@@ -250,7 +271,4 @@ def reason_of(agents: AgentColumns, row: int) -> str:
         return "no way to its goal; it goes as near as it can"
     if status in (PathStatus.NONE, PathStatus.PENDING):
         return "still waits for its path"
-    if agents.is_stuck[row]:
-        blocker = int(agents.blocker[row])
-        return "stuck behind others" if blocker > 0 else "stuck at a wall" if blocker < 0 else "stuck, nobody in its way"
-    return "on its way"
+    return f"stuck: {Cause(cause).words}" if cause != NOT_DIAGNOSED else "on its way"

@@ -109,6 +109,14 @@ class Drive(System):
         self.is_closed = closed
         tick.counts["obstacles"], tick.counts["standing_obstacles"] = self.count_of(there), self.count_of(closed)
 
+    def going_on(self) -> list[int]:
+        """Return the entities of the discs of all obstacles that are there and will yet go on, turn on, or vanish."""
+        tick, found = self.world.tick, list[int]()
+        for obstacle, first in zip(self.obstacles, self.entity.tolist(), strict=True):
+            if first != ABSENT and obstacle.will_go_on(tick):
+                found += range(first, first + len(obstacle.radius))
+        return found
+
     def rows_of(self, number: int) -> slice:
         """Return the rows of an obstacle that is there."""
         first = int(np.searchsorted(self.world.agents.entity, self.entity[number]))

@@ -1,54 +1,96 @@
-"""Watch: who wants to walk and does not get anywhere is stuck."""
+"""Watch: who wants to get on and does not is stuck, and why, once that is a deadlock."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.measures.deadlock_causes import NOT_DIAGNOSED, diagnose
+from crowdsim.measures.deadlock_live import present_moment
+from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, is_near, look_every, opens_later, wants_on
+from crowdsim.scenario.model import Event, Goal
 from crowdsim.systems.base import System, Tick
-from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-STUCK_DISPLACEMENT_M = 0.2  # Net displacement below which an agent that wants to walk counts as stuck after STUCK_SECONDS: half a body.
-STUCK_SECONDS = 10
+STUCK_A_LOOK = 100  # A diagnosis waits a look longer for so many more who are stuck: it costs the more, and a jam that grows would be diagnosed in every look.
 
 
 class Watch(System):
-    """Once a second, compare each agent's place with that of ten seconds ago.
+    """Once a second, compare each agent's place with that of ten seconds ago; find out why, for those who have been stuck for 30 s (SYSTEMS R6).
 
     Parameters
     ----------
     world : World
     tick_length : float, s
+    goals : sequence of Goal
+        Of the scenario.
+    events : sequence of Event
+        Of the scenario: while a door is still to open by the clock, who has no way is not stuck.
+    people : int
+        How many agents the scenario has.
+    going_on : callable
+        Returns the entities of obstacles that will yet go on, see `Drive.going_on`.
+
+    Notes
+    -----
+    What stuck means stands in `crowdsim.measures.deadlock_stuck`, how causes are told apart in `crowdsim.measures.deadlock_causes`: recordings are
+    diagnosed by both too.
     """
 
-    reads = ("entity", "activity", "position", "trail", "is_stuck", "stuck_tick", "blocker", "start_tick")
-    writes = ("trail", "is_stuck", "stuck_tick")
-    counts = ("stuck",)
+    reads = (
+        "entity", "activity", "goal", "position", "trail", "is_stuck", "stuck_tick", "stuck_cause", "blocker", "is_driven", "preferred_velocity", "radius",
+        "layer", "path_status", "path_tick", "next_corner", "diagnosis",
+    )  # fmt: skip
+    writes = ("trail", "is_stuck", "stuck_tick", "stuck_cause")
+    counts = ("stuck", "deadlocked")
 
-    def __init__(self, world: World, tick_length: float) -> None:
+    def __init__(
+        self, world: World, tick_length: float, goals: Sequence[Goal], events: Sequence[Event], people: int, going_on: Callable[[], Sequence[int]]
+    ) -> None:
         super().__init__(world)
-        self.ticks_per_second = max(1, round(1.0 / tick_length))
+        self.every, self.looks = look_every(tick_length)
+        self.goals, self.events, self.people, self.going_on = goals, events, people, going_on
 
     def process(self, tick: Tick) -> None:
-        """Note places; tell who got stuck and who got free."""
+        """Note places; tell who got stuck, who got free, and who is deadlocked."""
         agents = self.world.agents
-        if tick.number % self.ticks_per_second == 0 and len(agents):
-            self._compare(tick)
+        if tick.number % self.every == 0 and len(agents):
+            stuck = self._compare(tick)
+            if tick.number // self.every % (1 + np.count_nonzero(stuck) // STUCK_A_LOOK) == 0:
+                self._diagnose(tick, stuck)
         tick.counts["stuck"] = self.count_of(agents.is_stuck == 1)
+        tick.counts["deadlocked"] = self.count_of(agents.stuck_cause != NOT_DIAGNOSED)
 
-    def _compare(self, tick: Tick) -> None:
+    def _compare(self, tick: Tick) -> NDArray[np.bool_]:
+        """Return (n,) bool: who is stuck now."""
         agents = self.world.agents
-        slot = (tick.number // self.ticks_per_second) % STUCK_SECONDS
+        look = tick.number // self.every
+        slot = look % self.looks
         then = agents.trail[:, 2 * slot : 2 * slot + 2]
-        # nan, where nothing was noted ten seconds ago, compares as false.
-        near = np.hypot(agents.position[:, 0] - then[:, 0], agents.position[:, 1] - then[:, 1]) < STUCK_DISPLACEMENT_M
-        walking = agents.activity == AgentState.WALKING
-        stuck = walking & near
+        wants = wants_on(
+            agents.activity, agents.goal, agents.path_status, agents.preferred_velocity, agents.is_driven,
+            door_opens_later=opens_later(self.events, tick.number),
+        )  # fmt: skip
+        stuck = wants & is_near(agents.position, then)
         begins, ends = stuck & (agents.is_stuck == 0), ~stuck & (agents.is_stuck == 1)
         log = self.world.events
         log.note(tick.number, EventKind.STUCK, agents.entity[begins], agents.position[begins], agents.blocker[begins])
         log.note(tick.number, EventKind.UNSTUCK, agents.entity[ends], agents.position[ends], tick.number - agents.stuck_tick[ends])
         agents.stuck_tick[begins] = tick.number
+        agents.stuck_cause[ends] = NOT_DIAGNOSED
         agents.is_stuck[:] = stuck
-        then[:] = np.where(walking[:, None], agents.position, np.nan)
+        then[:] = np.where(wants[:, None], agents.position, np.nan)
+        return stuck
+
+    def _diagnose(self, tick: Tick, stuck: NDArray[np.bool_]) -> None:
+        """Find out why those are stuck who have been so for long, and were not asked about yet."""
+        agents = self.world.agents
+        due = stuck & (agents.stuck_cause == NOT_DIAGNOSED) & ((tick.number - agents.stuck_tick) * tick.length >= DEADLOCK_SECONDS - 1e-9)
+        if not np.any(due):
+            return
+        found = diagnose(present_moment(self.world, tick.number, tick.length, self.goals, self.people, stuck, self.going_on()))
+        agents.stuck_cause[due] = found.cause[due]
+        self.world.events.note(tick.number, EventKind.DEADLOCKED, agents.entity[due], agents.position[due], found.cause[due])

@@ -144,8 +144,9 @@ AGENT_COLUMNS = (
     Column("local_way", "uint8", "", "what the local grid says of the line to the next corner: 0 not asked, 1 agrees, 2 leads round, 3 no way"),
     Column("priced_portal", "int32", "", "half-edges of portals at which its local grid found no way; -1 is none, and comes last", width=4, fill=-1),
     Column("priced_until", "int64", "tick", "until when it remembers each", width=4),
-    Column("is_stuck", "uint8", "", "1 while the net displacement over the last 10 s is below 0.2 m, and the agent wants to walk"),
+    Column("is_stuck", "uint8", "", "1 while the net displacement over the last 10 s is below 0.2 m, and the agent has a goal and does not wait by design"),
     Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1),
+    Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), once that has lasted for 30 s; 255 before", fill=255),
 )
 
 

@@ -43,6 +43,7 @@ class EventKind(IntEnum):
     OBSTACLE_MOVES = 34  # the same: it stood, and its place is open ground again
     OBSTACLE_SENT = 35  # entity: 0; value: index of the obstacle; a program put it in, sent it elsewhere or took it away; x, y: where it is to stand
     GAVE_WAY = 36  # makes room for one that has waited longer; value: entity of that one
+    DEADLOCKED = 40  # has been stuck for 30 s; value: Cause (crowdsim.measures.deadlock_causes)
 
 
 EVENT_DTYPE = np.dtype([("tick", "i8"), ("entity", "i8"), ("kind", "i8"), ("value", "i8"), ("x", "f8"), ("y", "f8")])

@@ -17,7 +17,8 @@ from tests.recording.crowd import record
 
 RESULT: dict[str, Any] = {
     "scenario": "hall", "ended": "time is up", "agents": 40, "arrived": 30, "standing": 12, "arrivals": {"east": 20, "(1, 2) within 0.3 m": 6, "(3, 4) within 0.3 m": 4},
-    "not_arrived": 4, "reasons": {"stuck at a wall": 3, "on its way": 1}, "left": [{"agent": "crowd[3]", "x": 1.0, "y": 2.126, "reason": "stuck at a wall", "stuck_for_s": 12.5}],
+    "not_arrived": 4, "reasons": {"stuck: head-on": 3, "on its way": 1}, "left": [{"agent": "crowd[3]", "x": 1.0, "y": 2.126, "reason": "stuck: head-on", "stuck_for_s": 32.5, "waits_for": "crowd[4]"}],
+    "deadlocked": {"head-on": 3, "arch at a gap": 1},
     "last_arrival_s": 8.5, "simulated_s": 60.0, "wall_s": 2.0, "ticks": 1200, "deepest_overlap_m": 0.000134, "overlap_pairs_ticks": 3, "symmetries_broken": 1, "strays": 2,
     "nudges": 1, "replans": {"people ahead": 3, "held up": 1}, "steered": 5, "expansions": 12345, "longest_wait_s": 2.5, "ms_per_tick": {"Avoid": 0.5, "Walk": 0.25}, "worst_tick_ms": 3.21, "digest": "0123456789abcdef",
 }  # fmt: skip
@@ -29,7 +30,8 @@ hall: 4 did not arrive
 ended        time is up at 60 s (1,200 ticks of 0.05 s)
 arrived      30 of 34, the last at 8.5 s
   by goal    east 20, 10 at 2 points of their own
-not arrived  3 stuck at a wall, 1 on its way
+not arrived  3 stuck: head-on, 1 on its way
+deadlocks    3 head-on, 1 arch at a gap (stuck for 30 s)
 standing     12 without a further goal
 overlaps     deepest 0.13 mm
 symmetry     broken once
@@ -43,8 +45,8 @@ time         2.00 s, 30.0 x real time; worst tick 3.2 ms
 digest       0123456789abcdef
 recording    runs/hall.h5
 
-agent     place (m)     reason           stuck for
-crowd[3]  (1.00, 2.13)  stuck at a wall  12.5 s
+agent     place (m)     reason          stuck for  waits for
+crowd[3]  (1.00, 2.13)  stuck: head-on  32.5 s     crowd[4]
 and 3 more
 
 warning: a path request was open for 2.5 s; a larger budget (budget: {work: ...}) answers sooner"""
@@ -52,7 +54,7 @@ warning: a path request was open for 2.5 s; a larger budget (budget: {work: ...}
 
 def test_lines_with_nothing_to_say_are_left_out():
     quiet = RESULT | {
-        "arrived": 0, "not_arrived": 0, "standing": 40, "left": [], "arrivals": {}, "last_arrival_s": None, "symmetries_broken": 0, "strays": 0, "steered": 0, "nudges": 0, "replans": {},
+        "arrived": 0, "not_arrived": 0, "standing": 40, "left": [], "arrivals": {}, "last_arrival_s": None, "symmetries_broken": 0, "strays": 0, "steered": 0, "nudges": 0, "replans": {}, "deadlocked": {},
         "longest_wait_s": 0.0, "deepest_overlap_m": 0.0, "wall_s": 0.0, "ms_per_tick": {},
     }  # fmt: skip
     assert [name for name, _ in verdict_rows(quiet, 0.05)] == ["ended", "arrived", "standing", "overlaps", "paths", "time"]

@@ -392,7 +392,7 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "OBSTACLE_APPEARED": 31,
         "OBSTACLE_GONE": 32,
         "OBSTACLE_STANDS": 33,
-        "OBSTACLE_MOVES": 34, "OBSTACLE_SENT": 35, "GAVE_WAY": 36,
+        "OBSTACLE_MOVES": 34, "OBSTACLE_SENT": 35, "GAVE_WAY": 36, "DEADLOCKED": 40,
     }
     assert EVENT_DTYPE.itemsize == 48
 

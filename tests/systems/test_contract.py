@@ -43,7 +43,7 @@ def test_a_system_writes_only_what_it_declares():
     # that a cooldown holds back; nobody gives way by waiting time (tests/scenes/test_priority.py), and no portal is shut for good.
     rare = {
         "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
-        "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status"}, "Watch": {"is_stuck", "stuck_tick"},
+        "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status"}, "Watch": {"is_stuck", "stuck_tick", "stuck_cause"},
         "Gates": set(Gates.writes), "Replan": {"replan_wish"}, "Drive": set(Drive.writes), "GiveWay": set(GiveWay.writes),
         "GoRound": {"priced_portal", "priced_until"},
     }  # fmt: skip

@@ -1,0 +1,159 @@
+"""``crowdsim deadlocks``: who was stuck in a recorded run, since when, where, behind whom, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crowdsim.cli.paths import new_output
+from crowdsim.cli.shell import say, say_json, table
+from crowdsim.errors import CrowdsimError, ExitCode
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdsim.measures.deadlock_recorded import Recorded
+
+MOST_NAMED = 3  # Heads of a deadlock that the table names; --json has all.
+
+
+def deadlocks(
+    run: Annotated[Path, typer.Argument(help="A recording.")],
+    at: Annotated[float | None, typer.Option("--at", min=0.0, help="Time of the list of people and of the picture, s; default: when most were stuck.")] = None,
+    everybody: Annotated[bool, typer.Option("--all", help="List everybody who is stuck at that time, and groups that were no deadlock.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
+    picture: Annotated[Path | None, typer.Option("--picture", help="Also draw the place with who waits for whom: png, svg or pdf, as the name ends.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
+) -> int:
+    """Show who was stuck, since when, where, who waited for whom, and why.
+
+    Exit codes: 0 nobody was deadlocked; 3 somebody was stuck for 30 s, not in a queue that gets on; 4 the recording cannot be read.
+    """
+    from crowdsim.measures.deadlock_recorded import Recorded
+    from crowdsim.recording.reader import open_run
+
+    target = new_output(picture, (".png", ".svg", ".pdf"), "a picture", source=run) if picture is not None else None
+    if target is not None and target.exists() and not force:
+        raise CrowdsimError(f"{target} exists already. --force replaces it.")
+    with open_run(run) as recording:
+        recorded = Recorded(recording)
+        facts = describe(recorded, at)
+        if target is not None:
+            from crowdsim.pictures.deadlocks import draw_deadlocks
+
+            draw_deadlocks(recorded, target, facts["at_s"])
+    if json:
+        say_json(facts)
+    else:
+        say(as_text(str(run), facts, everybody=everybody))
+    return int(ExitCode.NOT_ARRIVED if any(found["is_deadlock"] for found in facts["groups"]) else ExitCode.OK)
+
+
+def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
+    """Return everything that `deadlocks` shows, as plain values.
+
+    Parameters
+    ----------
+    recorded : Recorded
+    at : float, s, or None
+        Time of the list of people; None is when most were stuck.
+
+    Raises
+    ------
+    CrowdsimError
+        If the time is after the end, or columns that a diagnosis needs were not recorded.
+    """
+    from crowdsim.measures.deadlock import deadlocks as groups_of
+    from crowdsim.measures.deadlock import name_of, stuck_people, who_waits_for_whom, why_stuck
+
+    end = round(recorded.recording.commit.last_tick * recorded.tick_s, 9)
+    if at is not None and at > end:
+        raise CrowdsimError(f"{recorded.recording.path}: ends at {end:g} s, before {at:g} s.")
+    people = stuck_people(recorded)
+    groups = groups_of(recorded)
+    moment_s = at if at is not None else worst_moment(recorded)
+    now, edges = why_stuck(recorded, moment_s), who_waits_for_whom(recorded, moment_s)
+    return {
+        "run_s": end,
+        "agents": len(recorded.roster),
+        "stuck_ever": int(people["entity"].nunique()),
+        "deadlocked_ever": int(people.loc[people["is_long"] & (people["cause"] != "queue"), "entity"].nunique()),
+        "groups": [
+            {**row, "heads": [name_of(recorded, each) for each in row["heads"]], "agents": [name_of(recorded, each) for each in row["entities"]]}
+            for row in _plain(groups)
+        ],
+        "at_s": round(moment_s, 9),
+        "people": [
+            {**row, "waits_for_name": name_of(recorded, row["waits_for"]), "head_name": name_of(recorded, row["head"])} for row in _plain(now)
+        ],
+        "waits": [{"agent": row["agent"], "other": name_of(recorded, row["other"]), "kind": row["kind"], "gap_m": row["gap_m"]} for row in _plain(edges)],
+        "spells": _plain(people.drop(columns=["heads"])),
+    }
+
+
+def worst_moment(recorded: Recorded) -> float:
+    """Return when most people were stuck who were stuck for long, s; of equal moments the last, and the end of the run if nobody was stuck."""
+    import numpy as np
+
+    spells, last = recorded.spells, recorded.recording.commit.last_tick
+    ticks = recorded.frame_ticks
+    if not len(spells):
+        return last * recorded.tick_s
+    begin, end = spells["begin_tick"].to_numpy(), np.minimum(spells["end_tick"].to_numpy(), last + 1)
+    long = (end - begin) * recorded.tick_s >= 30.0
+    chosen = long if long.any() else np.ones(len(spells), dtype=bool)
+    count = np.searchsorted(np.sort(begin[chosen]), ticks, side="right") - np.searchsorted(np.sort(end[chosen]), ticks, side="right")
+    return float(ticks[len(count) - 1 - int(np.argmax(count[::-1]))] * recorded.tick_s)
+
+
+def _plain(data: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return rows as plain values; what is not a number is None."""
+    return [{key: None if isinstance(value, float) and value != value else value for key, value in row.items()} for row in data.to_dict("records")]
+
+
+def as_text(name: str, facts: dict[str, Any], *, everybody: bool) -> str:
+    """Return the facts as a person reads them."""
+    held = [each for each in facts["groups"] if each["is_deadlock"]]
+    others = len(facts["groups"]) - len(held)
+    text = f"{name}: {_count(len(held), 'deadlock')}, {facts['deadlocked_ever']:,} of {facts['agents']:,} people in {facts['run_s']:g} s"
+    text += f"\n{facts['stuck_ever']:,} were stuck for a time (less than 0.2 m in 10 s)"
+    if others:
+        text += f"; {_count(others, 'group')} got on by {'itself' if others == 1 else 'themselves'}" + ("" if everybody else " (--all lists them)")
+    shown = facts["groups"] if everybody else held
+    if shown:
+        rows = [
+            (
+                each["cause"] if each["is_deadlock"] else f"{each['cause']} (no deadlock)", f"{each['since_s']:g} s",
+                "the end" if each["until_s"] is None else f"{each['until_s']:g} s", each["people"], f"({each['x']:.2f}, {each['y']:.2f})",
+                "" if each["gap_m"] is None else f"{each['gap_m']:.2f} m", _named(each["heads"]),
+            )
+            for each in shown
+        ]  # fmt: skip
+        text += "\n\n" + table(("why", "since", "until", "people", "place (m)", "gap", "held by"), rows, right=(1, 2, 3, 5))
+    now = [each for each in facts["people"] if everybody or each["stuck_for_s"] >= 30.0 or not held]
+    if now and shown:
+        people = [
+            (
+                each["agent"], f"({each['x']:.2f}, {each['y']:.2f})", f"{each['stuck_for_s']:g} s", each["cause"],
+                each["waits_for_name"] or "nobody", _part(each),
+            )
+            for each in now
+        ]  # fmt: skip
+        text += f"\n\nat {facts['at_s']:g} s:\n" + table(("agent", "place (m)", "stuck for", "why", "waits for", "part"), people, right=(2,))
+    return text
+
+
+def _part(person: dict[str, Any]) -> str:
+    if person["ring"]:
+        return "in a ring"
+    return "head" if person["is_head"] else f"held by {person['head_name']}"
+
+
+def _named(heads: list[str]) -> str:
+    return ", ".join(heads[:MOST_NAMED]) + (f" and {len(heads) - MOST_NAMED:,} more" if len(heads) > MOST_NAMED else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

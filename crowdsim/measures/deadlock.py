@@ -1,0 +1,308 @@
+"""Deadlocks: who was stuck when and where, who waited for whom, and why.
+
+`stuck_spells` says when who was stuck, `why_stuck` who waited for whom at one moment and why, `deadlocks` puts both together: one row for each group of
+people who held each other or were held by the same. What the words mean stands in docs/deadlocks.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.measures.deadlock_causes import NOBODY, WALL, Cause, Diagnosed, Moment, diagnose
+from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
+from crowdsim.measures.deadlock_recorded import Recorded
+from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, is_near, look_every
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdsim.recording.reader import Recording
+
+LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
+KINDS = {CONTACT: "contact", YIELD: "yields", CONTACT | YIELD: "contact, yields", BEHIND: "behind"}
+
+
+class _Look(NamedTuple):
+    """What was found of somebody at one moment; as in `Diagnosed`."""
+
+    cause: Cause
+    head: int
+    waits_for: int
+    is_head: bool
+    ring: int
+    gap_m: float
+
+
+def stuck_by_place(places: pd.DataFrame, *, every: float, looks: int) -> pd.DataFrame:
+    """Return who is stuck by where everybody was: the definition, on any trajectories.
+
+    Parameters
+    ----------
+    places : DataFrame
+        Columns time_s (s, multiples of `every`), id, x, y (m); and wants_on (bool), True where it is missing.
+    every : float, s
+        Between two looks.
+    looks : int
+        After how many looks places are compared; `every * looks` is 10 s.
+
+    Returns
+    -------
+    DataFrame
+        time_s, id, is_stuck; ascending by time, then id. Stuck is who wants on, wanted on then, and is less than 0.2 m from where it was then.
+    """
+    import pandas as pd
+
+    data = places if "wants_on" in places else places.assign(wants_on=True)
+    data = data.assign(look=np.round(data["time_s"] / every).astype(int))
+    then = data.loc[data["wants_on"], ["look", "id", "x", "y"]].assign(look=lambda table: table["look"] + looks)
+    both = data.merge(then, on=["look", "id"], how="left", suffixes=("", "_then")).sort_values(["look", "id"], ignore_index=True)
+    near = is_near(both[["x", "y"]].to_numpy(dtype=float), both[["x_then", "y_then"]].to_numpy(dtype=float))
+    return pd.DataFrame({"time_s": both["time_s"], "id": both["id"], "is_stuck": near & both["wants_on"].to_numpy(dtype=bool)})
+
+
+def stuck_spells(recording: Recording | Recorded) -> pd.DataFrame:
+    """Return when who was stuck: less than 0.2 m from where it was ten seconds before, not arrived, and not waiting by design.
+
+    Parameters
+    ----------
+    recording : Recording
+
+    Returns
+    -------
+    DataFrame
+        entity, agent (name); still_since_s: since when it was where it was (s), stuck_s: when it had been so for ten seconds, end_s: when it got on, NaN if
+        never; duration_s: for how long it was stuck; x, y (m); is_long: it was still stuck after 30 s. One row for each time, ascending by begin, then entity.
+    """
+    run = _recorded(recording)
+    spells = run.spells
+    table = spells[["entity"]].assign(
+        agent=[run.label.get(each, str(each)) for each in spells["entity"].tolist()],
+        still_since_s=(spells["begin_tick"] * run.tick_s - STUCK_SECONDS).clip(lower=0.0).round(9),
+        stuck_s=(spells["begin_tick"] * run.tick_s).round(9),
+        end_s=(spells["end_tick"] * run.tick_s).where(spells["is_over"]).round(9),
+        duration_s=(_last_tick_of(run, spells) * run.tick_s).round(9),
+        x=spells["x"],
+        y=spells["y"],
+    )
+    every, _ = look_every(run.tick_s)
+    look_of_deadlock = spells["begin_tick"] + int(np.ceil(DEADLOCK_SECONDS / (every * run.tick_s) - 1e-9)) * every
+    table["is_long"] = look_of_deadlock < spells["end_tick"]
+    times = dict.fromkeys(("still_since_s", "stuck_s", "end_s", "duration_s"), "s")
+    table.attrs["units"] = {"entity": "", "agent": "", **times, "x": "m", "y": "m", "is_long": ""}
+    return table
+
+
+def _last_tick_of(run: Recorded, spells: pd.DataFrame) -> pd.Series:
+    """Return for how many ticks each spell lasted; one that goes on until the recording ends."""
+    return np.minimum(spells["end_tick"], run.recording.commit.last_tick) - spells["begin_tick"]
+
+
+def why_stuck(recording: Recording | Recorded, time_s: float | None = None) -> pd.DataFrame:
+    """Return why those were stuck who were, at one moment.
+
+    Parameters
+    ----------
+    recording : Recording
+    time_s : float, s, optional
+        The last frame that is not later; default: the last frame.
+
+    Returns
+    -------
+    DataFrame
+        time_s, entity, agent, x, y (m), stuck_for_s, cause; waits_for: entity, -1 a wall, 0 nobody; head: entity at the head of whom it waits for; is_head;
+        ring: lowest entity of the people who wait for each other, 0 none; group: lowest entity of those who are linked by waiting; gap_m: width of the gap
+        before it, NaN where there is none, gap_x, gap_y: its middle. Ascending by entity.
+    """
+    run = _recorded(recording)
+    tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
+    moment = run.moment(max(0, run.frame_at(tick)))
+    return _table_of(run, moment, diagnose(moment))
+
+
+def who_waits_for_whom(recording: Recording | Recorded, time_s: float | None = None) -> pd.DataFrame:
+    """Return the edges of waiting at one moment.
+
+    Parameters
+    ----------
+    recording : Recording
+    time_s : float, s, optional
+        As in `why_stuck`.
+
+    Returns
+    -------
+    DataFrame
+        entity, agent, other, other_agent (empty for an obstacle); kind: ``contact`` (it would walk into it) or ``yields`` (avoidance gives way to it), or both;
+        ``behind`` (it keeps away from it); gap_m: between the bodies.
+    """
+    import pandas as pd
+
+    run = _recorded(recording)
+    tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
+    moment = run.moment(max(0, run.frame_at(tick)))
+    waits = diagnose(moment).waits
+    source, target = moment.entity[waits.source], moment.entity[waits.target]
+    table = pd.DataFrame({
+        "entity": source, "agent": [run.label.get(each, "") for each in source.tolist()], "other": target,
+        "other_agent": [run.label.get(each, "") for each in target.tolist()], "kind": [KINDS[kind] for kind in waits.kind.tolist()], "gap_m": waits.gap,
+    })  # fmt: skip
+    table.attrs["units"] = {**dict.fromkeys(("entity", "agent", "other", "other_agent", "kind"), ""), "gap_m": "m"}
+    return table
+
+
+def deadlocks(recording: Recording | Recorded) -> pd.DataFrame:
+    """Return the groups of people who were stuck together, each with its cause, head, time and place.
+
+    Parameters
+    ----------
+    recording : Recording
+
+    Returns
+    -------
+    DataFrame
+        cause; is_deadlock: somebody in it was stuck for 30 s, and not in a queue that gets on; people: how many were ever stuck in it; long: how many of them
+        for 30 s; since_s: since when the first of them was where it was, until_s: when the last got on, NaN if never; x, y (m): middle of its heads; heads:
+        entities of those that hold the others, and of the ring; entities: all of them; gap_m: width of the gap, NaN where there is none. Ascending by begin.
+
+    Notes
+    -----
+    A run is diagnosed every `LOOK_SECONDS`, and in the middle of each spell. Spells that are linked by waiting at one of these moments are one group; its
+    cause is the one that most of its people had most of the time, and each of its people has the one that it had most often.
+    """
+    import pandas as pd
+
+    run = _recorded(recording)
+    people = stuck_people(run)
+    rows = []
+    for _, own in people.groupby("group", sort=False):
+        votes: Counter[str] = Counter()
+        for cause, seen in zip(own["cause"], own["looks"], strict=True):
+            votes[cause] += seen
+        heads = own[own["is_head"]] if own["is_head"].any() else own
+        cause = max(votes, key=lambda each: (votes[each], each))
+        gaps = own["gap_m"].dropna()
+        rows.append({
+            "cause": cause, "is_deadlock": bool((own["is_long"] & (own["cause"] != Cause.QUEUE.words)).any()), "people": own["entity"].nunique(),
+            "long": int(own.loc[own["is_long"], "entity"].nunique()), "since_s": float(own["still_since_s"].min()),
+            "until_s": float("nan") if own["end_s"].isna().any() else float(own["end_s"].max()), "x": float(heads["x"].mean()), "y": float(heads["y"].mean()),
+            "heads": sorted({each for held in heads["heads"] for each in held}), "entities": sorted(set(own["entity"].tolist())),
+            "gap_m": float(gaps.median()) if len(gaps) else float("nan"),
+        })  # fmt: skip
+    columns = ["cause", "is_deadlock", "people", "long", "since_s", "until_s", "x", "y", "heads", "entities", "gap_m"]
+    table = pd.DataFrame(rows, columns=columns).sort_values(["since_s", "x", "y"], ignore_index=True, kind="stable")
+    table.attrs["units"] = dict.fromkeys(columns, "") | dict.fromkeys(("since_s", "until_s"), "s") | dict.fromkeys(("x", "y", "gap_m"), "m")
+    return table
+
+
+def stuck_people(recording: Recording | Recorded) -> pd.DataFrame:
+    """Return one row for each time that somebody was stuck, with why: `stuck_spells` with what was found at the moments that `deadlocks` looks at.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `stuck_spells`; cause, head (entity), waits_for (entity), is_head, gap_m: what it was most often; heads: entities that it was held by;
+        looks: how often it was looked at; group: number of the group of spells that are linked.
+    """
+    run = _recorded(recording)
+    spells = stuck_spells(run)
+    found: list[list[_Look]] = [[] for _ in range(len(spells))]
+    above = list(range(len(spells)))
+
+    def top(spell: int) -> int:
+        while above[spell] != spell:
+            above[spell] = above[above[spell]]
+            spell = above[spell]
+        return spell
+
+    for frame in _looked_at(run):
+        moment = run.moment(frame)
+        diagnosed = diagnose(moment)
+        now = run.spells[(run.spells["begin_tick"] <= moment.tick) & (run.spells["end_tick"] > moment.tick)]
+        first: dict[int, int] = {}
+        for spell, entity in zip(now.index.tolist(), now["entity"].tolist(), strict=True):
+            row = int(np.searchsorted(moment.entity, entity))
+            if row == len(moment.entity) or moment.entity[row] != entity:
+                continue  # not recorded there: outside the region that was kept
+            gap = diagnosed.gap[row]
+            width = gap.width if gap is not None else float("nan")
+            head, waits_for, is_head, ring = (int(column[row]) for column in (diagnosed.head, diagnosed.waits_for, diagnosed.is_head, diagnosed.ring))
+            look = _Look(Cause(int(diagnosed.cause[row])), head, waits_for, bool(is_head), ring, width)
+            found[spell].append(look)
+            other = first.setdefault(int(diagnosed.group[row]), spell)
+            low, high = sorted((top(other), top(spell)))
+            above[high] = low
+    return _with_causes(spells, found, [top(each) for each in range(len(spells))])
+
+
+def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], group: list[int]) -> pd.DataFrame:
+    """Return spells with what was found of each at the moments that were looked at."""
+    chosen, heads = [], []
+    for entity, own in zip(spells["entity"].tolist(), found, strict=True):
+        seen = own or [_Look(Cause.UNKNOWN, NOBODY, NOBODY, False, NOBODY, float("nan"))]
+        # The commonest cause, of equally common ones that of the later look; the rest as it was at the last look with that cause.
+        count = Counter(look.cause for look in seen)
+        last = seen[max(range(len(seen)), key=lambda k: (count[seen[k].cause], k))]
+        chosen.append(last)
+        held_by = {entity if look.ring and look.is_head else look.head for look in seen if look.cause == last.cause}
+        heads.append(sorted(held_by - {NOBODY}))
+    found_of: dict[str, Any] = {"heads": heads}
+    return spells.assign(
+        **found_of, cause=[look.cause.words for look in chosen], head=[look.head for look in chosen], waits_for=[look.waits_for for look in chosen],
+        is_head=[look.is_head for look in chosen], gap_m=[look.gap_m for look in chosen], looks=[len(own) for own in found], group=group,
+    )  # fmt: skip
+
+
+def _looked_at(run: Recorded) -> list[int]:
+    """Return the frames that are diagnosed: every `LOOK_SECONDS` while somebody is stuck, and in the middle of each spell."""
+    ticks: set[int] = set()
+    every = max(1, round(LOOK_SECONDS / run.tick_s))
+    last = run.recording.commit.last_tick
+    for begin, end in zip(run.spells["begin_tick"].tolist(), run.spells["end_tick"].tolist(), strict=True):
+        ticks.add(begin + (min(end, last) - begin) // 2)
+        ticks.update(range(-(-begin // every) * every, min(end, last + 1), every))
+    frames = np.unique([run.frame_at(tick) for tick in sorted(ticks)]) if ticks else np.zeros(0, dtype=np.int64)
+    return [int(frame) for frame in frames if frame >= 0]
+
+
+def _recorded(recording: Recording | Recorded) -> Recorded:
+    return recording if isinstance(recording, Recorded) else Recorded(recording)
+
+
+def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFrame:
+    """Return a diagnosis as a table."""
+    import pandas as pd
+
+    rows = np.flatnonzero(moment.is_stuck)
+    entity = moment.entity[rows]
+    gaps = [diagnosed.gap[row] for row in rows.tolist()]
+    middle = np.array([0.5 * (gap.a + gap.b) if gap is not None else (np.nan, np.nan) for gap in gaps]).reshape(-1, 2)
+    table = pd.DataFrame({
+        "time_s": round(moment.tick * moment.tick_length, 9), "entity": entity, "agent": [run.label.get(each, "") for each in entity.tolist()],
+        "x": moment.position[rows, 0], "y": moment.position[rows, 1], "stuck_for_s": _stuck_for(run, moment.tick, entity),
+        "cause": [Cause(int(cause)).words for cause in diagnosed.cause[rows]], "waits_for": diagnosed.waits_for[rows], "head": diagnosed.head[rows],
+        "is_head": diagnosed.is_head[rows], "ring": diagnosed.ring[rows], "group": diagnosed.group[rows],
+        "gap_m": [gap.width if gap is not None else np.nan for gap in gaps], "gap_x": middle[:, 0], "gap_y": middle[:, 1],
+    })  # fmt: skip
+    units = dict.fromkeys(table.columns, "") | dict.fromkeys(("time_s", "stuck_for_s"), "s") | dict.fromkeys(("x", "y", "gap_m", "gap_x", "gap_y"), "m")
+    table.attrs["units"] = units
+    return table
+
+
+def _stuck_for(run: Recorded, tick: int, entity: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return (n,) float64, s: for how long each has been stuck at the end of a tick."""
+    spells = run.spells
+    now = spells[(spells["begin_tick"] <= tick) & (spells["end_tick"] > tick)]
+    begin = dict(zip(now["entity"].tolist(), now["begin_tick"].tolist(), strict=True))
+    return np.array([(tick - begin[each]) * run.tick_s for each in entity.tolist()], dtype=np.float64).round(9)
+
+
+def name_of(run: Recorded, entity: int) -> str:
+    """Return what a user calls whom somebody waits for: an agent, an obstacle, a wall, or nobody."""
+    if entity == WALL:
+        return "a wall"
+    if entity == NOBODY:
+        return ""
+    return run.label.get(entity, "an obstacle")

@@ -1,0 +1,433 @@
+"""Why people are stuck: the causes, and how each is told from the others at one moment of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.measures.deadlock_graph import Waits, linked_parts, strong_parts, who_waits
+from crowdsim.measures.deadlock_places import GAP_REACH_M, SHUT_IN_REACH_M, Gap, Segments, gap_ahead, is_shut_in, lines_cut
+from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+
+if TYPE_CHECKING:
+    from crowdsim.scenario.model import Goal
+
+STARVED_SECONDS = 2.0  # A request for a way that is open longer starves whoever made it; the verdict of a run warns from then on too.
+ARCH_WIDEST_BODIES = 5.0  # Gaps wider than so many bodies do not clog (To, Lai, Pak: Jamming of granular flow in a two-dimensional hopper, PRL 86, 2001).
+AGAINST = -0.5  # Cosine below which two go against each other: more than 120 degrees between their ways.
+ACROSS = 0.5  # Cosine below which two go across each other: more than 60 degrees.
+MEETING_M = 2.0  # Between bodies that come against each other: what avoidance looks ahead at the speed of people who have almost stopped.
+AT_GOAL_M = 0.05  # A way ends at a goal if its last corner is as near to it.
+BLOCK_M, BLOCK_ROWS = 5.0, 64  # How people are put together to find walls in their lines; changes the time that takes only.
+MOST_SHUT_IN = 64  # Heads that are looked at whether they are shut in; more are as a rule not, and each costs a millisecond.
+
+
+class Cause(IntEnum):
+    """Why somebody is stuck. The numbers are part of the recorded format (value of DEADLOCKED) and are never reused."""
+
+    UNKNOWN = 0  # nothing of what follows
+    NO_PATH = 1  # there is no way to its goal that is wide enough, or the ground under it was taken out
+    ENCLOSED = 2  # it can get nowhere: people who stay, and walls, shut it in
+    STARVED = 3  # its request for a way has been open for long: the budget is used up by others
+    PUSHED_OFF = 4  # a wall stands between it and the point that it steers at: it was pushed off its way
+    GOAL_OCCUPIED = 5  # somebody is where it wants to stand
+    THROUGH_PEOPLE = 6  # its way leads through people who stay
+    HEAD_ON = 7  # people who hold each other go against or across each other
+    ARCH = 8  # people who want through one gap from one side hold each other before it
+    INFEASIBLE = 9  # its way is free, but avoidance finds no velocity that leads on: it keeps no constraints, or stops for walls beside the way
+    OBSTACLE = 10  # an obstacle stands in its way for good
+    QUEUE = 11  # it waits behind people who get on, or an obstacle that goes on by its timetable: no deadlock, however long it takes
+
+    @property
+    def words(self) -> str:
+        """What people call it."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Cause.UNKNOWN: "unknown", Cause.NO_PATH: "no path", Cause.ENCLOSED: "enclosed", Cause.STARVED: "starved by the budget",
+    Cause.PUSHED_OFF: "pushed off course", Cause.GOAL_OCCUPIED: "goal occupied", Cause.THROUGH_PEOPLE: "path through people", Cause.HEAD_ON: "head-on",
+    Cause.ARCH: "arch at a gap", Cause.INFEASIBLE: "infeasible avoidance", Cause.OBSTACLE: "obstacle in the way", Cause.QUEUE: "queue",
+}  # fmt: skip
+_QUEUE = int(Cause.QUEUE)
+NOT_DIAGNOSED = 255  # in columns that hold a cause
+NOBODY, WALL = 0, -1
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Everybody at one moment, rows in ascending entity; obstacles that move are rows too where they are known.
+
+    Attributes
+    ----------
+    tick : int
+    tick_length : float, s
+    entity : (n,) int64
+    position : (n, 2) float64, m
+    radius : (n,) float64, m
+    layer : (n,) int32
+    activity : (n,) uint8
+    goal : (n,) int32
+    path_status : (n,) uint8
+    path_tick : (n,) int64
+    preferred_velocity : (n, 2) float64, m/s
+    next_corner : (n, 2) float64, m
+    diagnosis : (n,) uint8
+    blocker : (n,) int64
+    is_stuck : (n,) bool
+    walls : Segments
+    goals : sequence of Goal
+    goes_on : (n,) bool
+        Obstacles that will yet go on, or vanish, by their timetables.
+    highest_person : int
+        Entities above it are obstacles that move.
+    """
+
+    tick: int
+    tick_length: float
+    entity: NDArray[np.int64]
+    position: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    layer: NDArray[np.int32]
+    activity: NDArray[np.uint8]
+    goal: NDArray[np.int32]
+    path_status: NDArray[np.uint8]
+    path_tick: NDArray[np.int64]
+    preferred_velocity: NDArray[np.float64]
+    next_corner: NDArray[np.float64]
+    diagnosis: NDArray[np.uint8]
+    blocker: NDArray[np.int64]
+    is_stuck: NDArray[np.bool_]
+    walls: Segments
+    goals: Sequence[Goal]
+    goes_on: NDArray[np.bool_]
+    highest_person: int
+
+    @property
+    def is_starved(self) -> NDArray[np.bool_]:
+        """(n,) bool: who walks and has waited for its way for long."""
+        waits = (self.path_status == PathStatus.PENDING) | (self.path_status == PathStatus.NONE)
+        return waits & (self.activity == AgentState.WALKING) & ((self.tick - self.path_tick) * self.tick_length >= STARVED_SECONDS)
+
+    @property
+    def stays(self) -> NDArray[np.bool_]:
+        """(n,) bool: who stands and goes nowhere by itself, for want of a goal, of a way, or of its time."""
+        return (self.activity == AgentState.STANDING) | (self.activity == AgentState.WAITING)
+
+    @property
+    def is_obstacle(self) -> NDArray[np.bool_]:
+        """(n,) bool: which rows are obstacles that move."""
+        return self.activity == AgentState.OBSTACLE
+
+    def directions(self) -> NDArray[np.float64]:
+        """Return (n, 2): unit vectors where those who walk want to go: to their next corner, or, at it, where they would like to; 0 for the others."""
+        to = self.next_corner - self.position
+        here = np.hypot(to[:, 0], to[:, 1]) < 0.01
+        to[here] = self.preferred_velocity[here]
+        length = np.hypot(to[:, 0], to[:, 1])
+        to[(length < 1e-3) | (self.activity != AgentState.WALKING)] = 0.0
+        return to / np.where(length < 1e-3, 1.0, length)[:, None]
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """Why those are stuck who are, by row of the moment; rows of others are not diagnosed.
+
+    Attributes
+    ----------
+    cause : (n,) uint8
+        Cause; NOT_DIAGNOSED for those who are not stuck.
+    waits_for : (n,) int64
+        Entity that each waits for before others, -1 a wall, 0 nobody.
+    head : (n,) int64
+        Entity at the head of whom it waits for: the lowest of a ring, the one that holds all others, itself; somebody who stays is a head too.
+    is_head : (n,) bool
+        Stuck for a reason of its own, in a ring of people who wait for each other, or right behind one who stays.
+    ring : (n,) int64
+        Lowest entity of the ring that it is in; 0 is none.
+    group : (n,) int64
+        Lowest entity of those who are linked by waiting; 0 for those who are not stuck.
+    gap : list of (Gap or None)
+        The gap before it.
+    waits : Waits
+    """
+
+    cause: NDArray[np.uint8]
+    waits_for: NDArray[np.int64]
+    head: NDArray[np.int64]
+    is_head: NDArray[np.bool_]
+    ring: NDArray[np.int64]
+    group: NDArray[np.int64]
+    gap: list[Gap | None]
+    waits: Waits
+
+
+def diagnose(moment: Moment) -> Diagnosed:
+    """Return why everybody is stuck who is stuck at a moment.
+
+    Parameters
+    ----------
+    moment : Moment
+
+    Returns
+    -------
+    Diagnosed
+
+    Notes
+    -----
+    Whoever has a reason of its own (no way, no answer, a wall before it) waits for nobody. The others wait for those whom they would walk into and those whom
+    avoidance gives way to. Rings of people who wait for each other are strongly connected parts of this graph. A ring that waits for nobody outside, one
+    person who waits for nobody, whoever is right behind somebody who stays, and rings of people who go against each other, are heads: their cause is found from
+    what is there. Everybody else has the cause of the head that it waits for; of several, of one that does not get on before one that does.
+    """
+    return _Reasoning(moment).result()
+
+
+class _Reasoning:
+    """One diagnosis in the making."""
+
+    def __init__(self, moment: Moment) -> None:
+        self.moment = moment
+        count = len(moment.entity)
+        self.cause = np.full(count, NOT_DIAGNOSED, dtype=np.uint8)
+        self.waits_for, self.head = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        self.is_head, self.ring = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
+        self.gap: list[Gap | None] = [None] * count
+        self.direction = moment.directions()
+        self.stays = moment.stays
+        # What does not depend on causes of `_rank`, as plain numbers: it is asked for each edge.
+        fixed = np.where(moment.is_stuck, 1, 3)
+        fixed[self.stays] = 0
+        fixed[moment.is_obstacle] = np.where(moment.goes_on, 3, 2)[moment.is_obstacle]
+        self.fixed_rank: list[int] = fixed.tolist()
+        self.looked_shut_in = 0
+        self.by_x = np.argsort(moment.position[:, 0], kind="stable")
+        self.sorted_x, self.widest = moment.position[self.by_x, 0], float(moment.radius.max(initial=0.0))
+
+    def result(self) -> Diagnosed:
+        """Return what was found."""
+        moment = self.moment
+        stuck = moment.is_stuck
+        own = self._own_causes()
+        self.waits = waits = who_waits(
+            moment.entity, moment.position, moment.radius, moment.layer, self.direction, moment.blocker, stuck & (own == NOT_DIAGNOSED),
+        )  # fmt: skip
+        self.first = np.searchsorted(waits.source, np.arange(len(stuck) + 1)).tolist()
+        self.target, self.edge_gap = waits.target.tolist(), waits.gap.tolist()
+        for row in np.flatnonzero(own != NOT_DIAGNOSED).tolist():
+            self._set(row, Cause(int(own[row])), int(moment.entity[row]), is_head=True)
+        is_open = (stuck & (own == NOT_DIAGNOSED)).tolist()
+        for members in self._parts():
+            if is_open[members[0]]:
+                self._explain(members)
+        links = linked_parts(len(stuck), waits.source, waits.target)
+        group = np.zeros(len(stuck), dtype=np.int64)
+        rows = np.flatnonzero(stuck)
+        least: dict[int, int] = {}
+        for row in rows.tolist():
+            group[row] = least.setdefault(int(links[row]), int(moment.entity[row]))
+        return Diagnosed(self.cause, self.waits_for, self.head, self.is_head, self.ring, group, self.gap, waits)
+
+    def _own_causes(self) -> NDArray[np.uint8]:
+        """Return (n,) uint8: the causes of those who are stuck for a reason of their own."""
+        moment = self.moment
+        own = np.full(len(moment.entity), NOT_DIAGNOSED, dtype=np.uint8)
+        rows = np.flatnonzero(moment.is_stuck)
+        own[rows[self._is_cut_off(rows)]] = Cause.PUSHED_OFF
+        own[moment.is_stuck & moment.is_starved] = Cause.STARVED
+        own[moment.is_stuck & (self.stays | (moment.path_status == PathStatus.NEAREST_REACHABLE))] = Cause.NO_PATH
+        own[moment.is_stuck & self.stays & (moment.path_status == PathStatus.ENCLOSED)] = Cause.ENCLOSED
+        return own
+
+    def _is_cut_off(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (k,) bool: between whom of some rows and the point that it steers at stands a wall."""
+        moment, cut = self.moment, np.zeros(len(rows), dtype=np.bool_)
+        # Those who are beside each other are looked at together, with the walls round them.
+        order = np.lexsort((moment.position[rows, 1], np.floor(moment.position[rows, 0] / BLOCK_M), moment.layer[rows]))
+        for places in np.split(order, np.arange(BLOCK_ROWS, len(rows), BLOCK_ROWS)):
+            for layer in np.unique(moment.layer[rows[places]]).tolist():
+                own = places[moment.layer[rows[places]] == layer]
+                start, end = moment.position[rows[own]], moment.next_corner[rows[own]]
+                cut[own] = lines_cut(start, end, moment.walls.near(np.concatenate([start, end]), layer, 0.0))
+        return cut
+
+    def _parts(self) -> list[list[int]]:
+        """Return the strongly connected parts of the graph, so that those that are waited for come first; members ascending."""
+        part = strong_parts(len(self.moment.entity), self.waits.source, self.waits.target)
+        order = np.argsort(part, kind="stable")
+        starts = np.flatnonzero(np.diff(part[order], prepend=-1))
+        return [rows.tolist() for rows in np.split(order, starts[1:])] if len(order) else []
+
+    def _edges(self, row: int) -> range:
+        return range(self.first[row], self.first[row + 1])
+
+    def _explain(self, members: list[int]) -> None:
+        """Find the cause of a ring, or of one person that is in none."""
+        moment, inside = self.moment, set(members)
+        best: tuple[int, float, int, int] | None = None  # rank (lower decides), gap, edge, row
+        for row in members:
+            for edge in self._edges(row):
+                if self.target[edge] not in inside:
+                    candidate = (self._rank(self.target[edge]), self.edge_gap[edge], edge, row)
+                    best = candidate if best is None else min(best, candidate)
+        if len(members) > 1:
+            self.ring[members] = moment.entity[members[0]]
+        cause, gap = self._cause_of_ring(members) if len(members) > 1 and (best is None or best[0] == 3) else (Cause.UNKNOWN, None)
+        # Whoever gets on before them does not part people who go against each other.
+        if best is None or cause == Cause.HEAD_ON:
+            if len(members) == 1:
+                cause, gap = self._cause_alone(members[0])
+            for row in members:
+                self._set(row, cause, int(moment.entity[members[0]]), is_head=True, gap=gap)
+        else:
+            rank, _, edge, front = best
+            other = self.target[edge]
+            cause, head = self._cause_behind(front, other), self.head[other] if rank == 1 or (rank == 3 and self.head[other]) else moment.entity[other]
+            for row in members:
+                self._set(row, cause, int(head), is_head=rank == 0 and row == front, gap=self.gap[other])
+            self.waits_for[front] = moment.entity[other]
+        for row in members:
+            if not self.waits_for[row]:
+                self.waits_for[row] = self._nearest(row, inside)
+
+    def _rank(self, other: int) -> int:
+        """Return how surely somebody holds whoever waits for it: who stays, who is held for good, an obstacle, one who gets on."""
+        rank = self.fixed_rank[other]
+        return 3 if rank == 1 and self.cause[other] == _QUEUE else rank
+
+    def _nearest(self, row: int, inside: set[int]) -> int:
+        """Return the entity of the nearest that a row waits for, within its ring if there is one; -1 if a wall holds it, 0 if nobody does."""
+        edges = self._edges(row)
+        if not edges:
+            return WALL if self.moment.blocker[row] == WALL else NOBODY
+        nearest = min(edges, key=lambda edge: (self.target[edge] not in inside, self.edge_gap[edge], edge))
+        return int(self.moment.entity[self.target[nearest]])
+
+    def _set(self, row: int, cause: Cause, head: int, *, is_head: bool, gap: Gap | None = None) -> None:
+        self.cause[row], self.head[row], self.is_head[row], self.gap[row] = cause, head, is_head, gap
+        if cause == Cause.PUSHED_OFF and is_head:
+            self.waits_for[row] = WALL
+
+    def _cause_behind(self, front: int, other: int) -> Cause:
+        """Return the cause of one who waits for somebody outside its ring."""
+        rank = self._rank(other)
+        if rank == 1:
+            return Cause(int(self.cause[other]))
+        if rank == 2:
+            return Cause.OBSTACLE
+        if rank == 3:
+            return Cause.QUEUE
+        if self._is_goal_taken(front, other):
+            return Cause.GOAL_OCCUPIED
+        return Cause.ENCLOSED if self._is_shut_in(front) else Cause.THROUGH_PEOPLE
+
+    def _is_goal_taken(self, row: int, other: int) -> bool:
+        """Return whether `other` is where the way of `row` ends."""
+        moment = self.moment
+        corner = moment.next_corner[row]
+        apart = float(np.hypot(*(moment.position[other] - corner)))
+        return apart < moment.radius[row] + moment.radius[other] and goal_distance(moment.goals, int(moment.goal[row]), corner) <= AT_GOAL_M
+
+    def _is_shut_in(self, row: int) -> bool:
+        moment = self.moment
+        if self.looked_shut_in >= MOST_SHUT_IN:
+            return False
+        self.looked_shut_in += 1
+        place, size = moment.position[row], float(moment.radius[row])
+        reach = SHUT_IN_REACH_M * np.sqrt(2.0)
+        near = self._around(row, reach)
+        stay = near[(self.stays | moment.is_obstacle)[near]]
+        walls = moment.walls.near(place[None], int(moment.layer[row]), SHUT_IN_REACH_M + size)
+        return is_shut_in(place, size, moment.position[stay], moment.radius[stay], walls)
+
+    def _gap(self, rows: list[int]) -> tuple[Gap | None, NDArray[np.int8]]:
+        moment, index = self.moment, np.array(rows)
+        size = moment.radius[index]
+        widest = ARCH_WIDEST_BODIES * 2.0 * float(size.mean())
+        layer = int(moment.layer[index[0]])
+        walls = moment.walls.near(moment.position[index], layer, GAP_REACH_M + float(size.max()) + widest)
+        return gap_ahead(moment.position[index], moment.next_corner[index], size, walls, widest)
+
+    def _cause_alone(self, row: int) -> tuple[Cause, Gap | None]:
+        """Return the cause of one who waits for nobody: others who want through the same gap may hold it by leaning on it."""
+        moment = self.moment
+        if moment.diagnosis[row] == Diagnosis.INFEASIBLE:
+            return Cause.INFEASIBLE, None
+        if moment.blocker[row] > moment.highest_person:
+            goes_on = bool(np.any(moment.goes_on & (moment.entity == moment.blocker[row])))
+            return (Cause.QUEUE if goes_on else Cause.OBSTACLE), None
+        near = self._around(row, GAP_REACH_M)
+        beside = near[moment.is_stuck[near] & (near != row)].tolist()
+        if beside:
+            gap, way = self._gap([row, *beside])
+            if way[0] != 0 and np.any(way[1:] == way[0]):
+                return Cause.ARCH, gap
+        if self._meets_somebody(row):
+            return Cause.HEAD_ON, None
+        holds = moment.diagnosis[row] == Diagnosis.RELAXED or moment.blocker[row] == WALL
+        return (Cause.INFEASIBLE if holds else Cause.UNKNOWN), None
+
+    def _meets_somebody(self, row: int) -> bool:
+        """Return whether somebody who is stuck too comes the other way in the strip that a row needs, though neither waits for the other before all others."""
+        moment, way = self.moment, self.direction[row]
+        near = self._around(row, MEETING_M)
+        apart = moment.position[near] - moment.position[row]
+        along, across = apart[:, 0] * way[0] + apart[:, 1] * way[1], apart[:, 1] * way[0] - apart[:, 0] * way[1]
+        there = moment.is_stuck[near] & (along > 0.0) & (np.abs(across) < moment.radius[near] + moment.radius[row])
+        cosine = self.direction[near, 0] * way[0] + self.direction[near, 1] * way[1]
+        return bool(np.any(there & (cosine < AGAINST)))
+
+    def _around(self, row: int, gap: float) -> NDArray[np.int64]:
+        """Return the rows of those on the same floor between whose body and that of a row is at most a gap (m), ascending."""
+        moment, reach = self.moment, gap + self.widest + float(self.moment.radius[row])
+        x = moment.position[row, 0]
+        near = self.by_x[np.searchsorted(self.sorted_x, x - reach) : np.searchsorted(self.sorted_x, x + reach, side="right")]
+        near = near[(moment.layer[near] == moment.layer[row]) & (np.abs(moment.position[near, 1] - moment.position[row, 1]) <= reach)]
+        apart = np.hypot(*(moment.position[near] - moment.position[row]).T)
+        return np.sort(near[apart - moment.radius[near] - moment.radius[row] <= gap])
+
+    def _cause_of_ring(self, members: list[int]) -> tuple[Cause, Gap | None]:
+        """Return the cause of people who wait for each other and for nobody else."""
+        moment, inside = self.moment, set(members)
+        pairs = [(row, self.target[edge]) for row in members for edge in self._edges(row) if self.target[edge] in inside]
+        taken = {row for row, other in pairs if self._is_goal_taken(row, other)}
+        if len(taken) == len(members):
+            return Cause.GOAL_OCCUPIED, None
+        gap, way = self._gap(members)
+        ways = dict(zip(members, way.tolist(), strict=True))
+        against = [self._cosine(a, b) for a, b in pairs if ways[a] == 0 or ways[a] != ways[b]]
+        if (np.any(way == 1) and np.any(way == -1)) or any(cosine < AGAINST for cosine in against):
+            return Cause.HEAD_ON, gap
+        if max(np.count_nonzero(way == 1), np.count_nonzero(way == -1)) > 1:
+            return Cause.ARCH, gap
+        if any(cosine < ACROSS for cosine in against) or any(self._meets_somebody(row) for row in members):
+            return Cause.HEAD_ON, gap
+        relaxed = np.count_nonzero(moment.diagnosis[members] >= Diagnosis.RELAXED)
+        return (Cause.INFEASIBLE if 2 * relaxed > len(members) else Cause.UNKNOWN), None
+
+    def _cosine(self, a: int, b: int) -> float:
+        return float(self.direction[a, 0] * self.direction[b, 0] + self.direction[a, 1] * self.direction[b, 1])
+
+
+def goal_distance(goals: Sequence[Goal], index: int, point: NDArray[np.float64]) -> float:
+    """Return the distance (m) from a point to a goal; infinite if there is no such goal.
+
+    Parameters
+    ----------
+    goals : sequence of Goal
+    index : int
+    point : (2,) float64, m
+    """
+    if not 0 <= index < len(goals):
+        return float("inf")
+    goal = goals[index]
+    if goal.parts:
+        return min(goal_distance(goals, part, point) for part in goal.parts)
+    shape = shapely.Point(goal.point) if goal.point is not None else goal.area
+    return float(shapely.distance(shape, shapely.Point(point)))

@@ -1,0 +1,187 @@
+"""The ground round those who are stuck: walls in the line to where they go, gaps before them, and whether they are shut in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+GAP_REACH_M = 1.0  # Farther from its rim than this before a gap nobody is at it. Larger takes crowds in rooms for arches at their doors.
+SHUT_IN_REACH_M = 2.0  # Who cannot get as far as this from where it is, is shut in.
+SHUT_IN_CELL_M = 0.05  # Of the lattice on which that is found out: gaps that are wider or narrower than a body by less may count as closed or open.
+SQUEEZE_M = 0.025  # Bodies are taken to be thinner by so much there, half a cell, so that the lattice errs as often to either side, and contacts overlap.
+_SLACK = 1e-9
+
+
+class Segments(NamedTuple):
+    """Walls.
+
+    Attributes
+    ----------
+    start, end : (m, 2) float64, m
+    layer : (m,) int32
+        Floor on which each stands.
+    """
+
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    layer: NDArray[np.int32]
+
+    def near(self, points: NDArray[np.float64], layer: int, reach: float) -> Segments:
+        """Return those of a floor that come within `reach` (m) of the box round some points, (k, 2) in metres."""
+        low, high = points.min(axis=0) - reach, points.max(axis=0) + reach
+        beside = np.any((np.maximum(self.start, self.end) < low) | (np.minimum(self.start, self.end) > high), axis=1)
+        keep = (self.layer == layer) & ~beside
+        return Segments(self.start[keep], self.end[keep], self.layer[keep])
+
+
+class Gap(NamedTuple):
+    """A gap between two walls.
+
+    Attributes
+    ----------
+    a, b : (2,) float64, m
+        Its two ends.
+    width : float, m
+    """
+
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    width: float
+
+
+def lines_cut(start: NDArray[np.float64], end: NDArray[np.float64], walls: Segments) -> NDArray[np.bool_]:
+    """Return (k,) bool: which of the lines from `start` to `end`, (k, 2) in metres, cross a wall; touching its end is no crossing."""
+    a, b = walls.start[None], walls.end[None]
+    p, q = start[:, None], end[:, None]
+    one, two = _side(p, q, a), _side(p, q, b)
+    three, four = _side(a, b, p), _side(a, b, q)
+    return np.any((one * two < -_SLACK) & (three * four < -_SLACK), axis=1)
+
+
+def _side(p: NDArray[np.float64], q: NDArray[np.float64], r: NDArray[np.float64]) -> NDArray[np.float64]:
+    return (q[..., 0] - p[..., 0]) * (r[..., 1] - p[..., 1]) - (q[..., 1] - p[..., 1]) * (r[..., 0] - p[..., 0])
+
+
+def feet(points: NDArray[np.float64], walls: Segments) -> NDArray[np.float64]:
+    """Return (k, m, 2): the point of each wall that is nearest to each of some points, (k, 2) in metres."""
+    along = walls.end - walls.start
+    square = np.maximum((along * along).sum(axis=1), 1e-300)
+    share = (((points[:, None] - walls.start) * along).sum(axis=2) / square).clip(0.0, 1.0)
+    return walls.start + share[..., None] * along
+
+
+def wall_distances(points: NDArray[np.float64], walls: Segments) -> NDArray[np.float64]:
+    """Return (k,): the distance from each of some points, (k, 2) in metres, to the nearest wall; infinite where there is none."""
+    if not len(walls.start):
+        return np.full(len(points), np.inf)
+    apart = feet(points, walls) - points[:, None]
+    return np.hypot(apart[..., 0], apart[..., 1]).min(axis=1)
+
+
+def gap_ahead(
+    position: NDArray[np.float64], corner: NDArray[np.float64], radius: NDArray[np.float64], walls: Segments, widest: float
+) -> tuple[Gap | None, NDArray[np.int8]]:
+    """Return the narrowest gap that some people go for, and which way.
+
+    Parameters
+    ----------
+    position, corner : (k, 2) float64, m
+        Where they are, and the points that they steer at.
+    radius : (k,) float64, m
+    walls : Segments
+        Near them, on their floor.
+    widest : float, m
+        Wider gaps are none.
+
+    Returns
+    -------
+    Gap or None
+    way : (k,) int8
+        1 and -1 for those who want through the gap from its one side and from the other; 0 for those who do not go for it.
+
+    Notes
+    -----
+    A gap is the shortest line from a corner of a wall to another wall where the disc round that line is free of walls. Somebody goes for it who is within
+    `GAP_REACH_M` of it and whose line to its corner, made half a metre longer, crosses it, or whose corner is not farther from it than its own body.
+    """
+    nobody = np.zeros(len(position), dtype=np.int8)
+    if not len(walls.start):
+        return None, nobody
+    corners = np.unique(np.concatenate([walls.start, walls.end]), axis=0)
+    ends = feet(corners, walls)
+    width = np.hypot(ends[..., 0] - corners[:, None, 0], ends[..., 1] - corners[:, None, 1])
+    c, w = np.nonzero((width > 1e-6) & (width <= widest))
+    order = np.lexsort((w, c, np.round(width[c, w], 6)))
+    for at, wall in zip(c[order].tolist(), w[order].tolist(), strict=True):
+        a, b, wide = corners[at], ends[at, wall], float(width[at, wall])
+        if wall_distances((0.5 * (a + b))[None], walls)[0] < 0.5 * wide - 1e-6:
+            continue
+        way = _through(position, corner, radius, a, b, walls)
+        if np.any(way):
+            return Gap(a, b, wide), way
+    return None, nobody
+
+
+def _through(
+    position: NDArray[np.float64], corner: NDArray[np.float64], radius: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], walls: Segments
+) -> NDArray[np.int8]:
+    """Return (k,) int8: who wants through the gap from a to b, as 1 and -1 by the way; 0 for others."""
+    gap = Segments(a[None], b[None], np.zeros(1, dtype=np.int32))
+    at = wall_distances(position, gap) <= GAP_REACH_M + radius
+    to = corner - position
+    length = np.hypot(to[:, 0], to[:, 1])
+    ahead = corner + to * (0.5 / np.maximum(length, 1e-9))[:, None]
+    crosses = lines_cut(position, ahead, gap) & (length > 1e-3)
+    # Where the gap is reached, the line must not have gone through a wall: then it would be a gap on the other side of it.
+    foot = feet(position, gap)[:, 0]
+    is_open = ~lines_cut(position, foot + (position - foot) * 1e-3, walls)
+    goes = at & is_open & (crosses | (wall_distances(corner, gap) <= radius + 0.1))
+    normal = np.array([b[1] - a[1], a[0] - b[0]]) / np.hypot(*(b - a))
+    beside = position - 0.5 * (a + b)
+    side, heading = beside[:, 0] * normal[0] + beside[:, 1] * normal[1], to[:, 0] * normal[0] + to[:, 1] * normal[1]
+    way = np.where(np.abs(side) > 0.5 * radius, -np.sign(side), np.sign(heading))
+    return np.where(goes, way, 0).astype(np.int8)
+
+
+def is_shut_in(position: NDArray[np.float64], radius: float, others: NDArray[np.float64], other_radius: NDArray[np.float64], walls: Segments) -> bool:
+    """Return whether a body can get nowhere from where it is, between others who stay and walls.
+
+    Parameters
+    ----------
+    position : (2,) float64, m
+    radius : float, m
+    others : (k, 2) float64, m
+    other_radius : (k,) float64, m
+    walls : Segments
+        Near it, on its floor.
+
+    Notes
+    -----
+    Places `SHUT_IN_CELL_M` apart where the body would be free, `SQUEEZE_M` thinner, are flooded from where it is; it is shut in if the flood ends within
+    `SHUT_IN_REACH_M` in x and y. Twin: `tests/reference/deadlock.py`.
+    """
+    side = round(SHUT_IN_REACH_M / SHUT_IN_CELL_M)
+    steps = np.arange(-side, side + 1) * SHUT_IN_CELL_M
+    x, y = np.meshgrid(position[0] + steps, position[1] + steps, indexing="ij")
+    points = np.stack([x.ravel(), y.ravel()], axis=1)
+    free = wall_distances(points, walls) >= radius - SQUEEZE_M
+    for place, size in zip(others, other_radius.tolist(), strict=True):
+        free &= np.hypot(points[:, 0] - place[0], points[:, 1] - place[1]) >= radius + size - SQUEEZE_M
+    ground = free.reshape(x.shape)
+    ground[side, side] = True
+    flood = np.zeros_like(ground)
+    flood[side, side] = True
+    while True:
+        grown = flood.copy()
+        grown[1:] |= flood[:-1]
+        grown[:-1] |= flood[1:]
+        grown[:, 1:] |= flood[:, :-1]
+        grown[:, :-1] |= flood[:, 1:]
+        grown &= ground
+        if bool(grown[0].any() or grown[-1].any() or grown[:, 0].any() or grown[:, -1].any()):
+            return False
+        if np.array_equal(grown, flood):
+            return True
+        flood = grown

@@ -1,0 +1,193 @@
+"""Moments of a recorded run, as a diagnosis of who is stuck takes them: from what was recorded and the scenario in it, without running anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.measures.deadlock_causes import Moment
+from crowdsim.measures.deadlock_places import Segments
+from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdsim.recording.reader import Recording
+    from crowdsim.scenario.model import Scenario
+
+NEEDED = ("activity", "goal", "path_status", "path_tick", "preferred_velocity", "next_corner", "diagnosis", "blocker", "layer")
+_MM = 1e-3
+
+
+class Recorded:
+    """A recording, looked at for who was stuck when.
+
+    Parameters
+    ----------
+    recording : Recording
+
+    Attributes
+    ----------
+    events, roster : DataFrame
+        As the recording returns them.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.events: pd.DataFrame = recording.events()
+        self.roster: pd.DataFrame = recording.roster()
+        self.tick_s = recording.header.tick_s
+        self.people = int(self.roster["entity"].max()) if len(self.roster) else 0
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The scenario of the run."""
+        from crowdsim.scenario.load import parse_scenario
+
+        return parse_scenario(self.recording.header.scenario, file=str(self.recording.path))
+
+    @cached_property
+    def frame_ticks(self) -> NDArray[np.int64]:
+        """Tick of each frame, ascending."""
+        return self.recording.frames()["tick"].to_numpy()
+
+    @cached_property
+    def label(self) -> dict[int, str]:
+        """What a user calls each agent, by entity: ``#7`` by its id, else ``crowd[3]``."""
+        rows = zip(*(self.roster[name].tolist() for name in ("entity", "scenario_id", "group_name", "index")), strict=True)
+        return {entity: f"#{identity}" if identity >= 0 else f"{group}[{index}]" for entity, identity, group, index in rows}
+
+    @cached_property
+    def spells(self) -> pd.DataFrame:
+        """When who was stuck; see `crowdsim.measures.deadlock.stuck_spells`."""
+        import pandas as pd
+
+        own = self.events[self.events["kind"].isin(("STUCK", "UNSTUCK", "ARRIVAL", "RETIRED"))]
+        last, rows, begun = self.recording.commit.last_tick, [], {}
+        for tick, entity, kind, x, y in own[["tick", "entity", "kind", "x", "y"]].itertuples(index=False):
+            if kind == "STUCK":
+                begun[entity] = (tick, x, y)
+            elif entity in begun:
+                begin, at_x, at_y = begun.pop(entity)
+                rows.append((entity, begin, tick, True, at_x, at_y))
+        rows += [(entity, begin, last + 1, False, x, y) for entity, (begin, x, y) in begun.items()]
+        table = pd.DataFrame(rows, columns=["entity", "begin_tick", "end_tick", "is_over", "x", "y"])
+        return table.astype({"entity": int, "begin_tick": int, "end_tick": int, "is_over": bool}).sort_values(["begin_tick", "entity"], ignore_index=True)
+
+    def is_stuck_at(self, tick: int, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (n,) bool: which entities were stuck at the end of a tick."""
+        spells = self.spells
+        there = spells[(spells["begin_tick"] <= tick) & (spells["end_tick"] > tick)]
+        return np.isin(entity, there["entity"].to_numpy())
+
+    def frame_at(self, tick: int) -> int:
+        """Return the last frame that is not later than a tick."""
+        return int(np.searchsorted(self.frame_ticks, tick, side="right")) - 1
+
+    def moment(self, frame: int) -> Moment:
+        """Return everybody in a frame.
+
+        Raises
+        ------
+        CrowdsimError
+            If columns that a diagnosis needs were not recorded.
+        """
+        missing = [name for name in NEEDED if name not in {column.name for column in self.recording.layout.columns}]
+        if missing:
+            raise CrowdsimError(
+                f"{self.recording.path}: has no {', '.join(missing)}, without which nobody can say why people were stuck. "
+                "Record all columns (leave out record.columns), and run again."
+            )
+        tick = int(self.frame_ticks[frame])
+        rows = self.recording.trajectories(frames=slice(frame, frame + 1), columns=["x", "y", *NEEDED])
+        data: dict[str, NDArray[Any]] = {
+            "entity": rows["id"].to_numpy(), "position": rows[["x", "y"]].to_numpy(), "layer": rows["layer"].to_numpy(),
+            "activity": rows["activity"].to_numpy(), "goal": rows["goal"].to_numpy(), "path_status": rows["path_status"].to_numpy(),
+            "path_tick": rows["path_tick"].to_numpy().astype(np.int64),
+            "preferred_velocity": rows[["preferred_velocity_x", "preferred_velocity_y"]].to_numpy(dtype=np.float64),
+            "next_corner": rows[["next_corner_x", "next_corner_y"]].to_numpy(dtype=np.float64), "diagnosis": rows["diagnosis"].to_numpy(),
+            "blocker": rows["blocker"].to_numpy(),
+        }  # fmt: skip
+        data["radius"] = self._radii(tick, data["entity"])
+        data["goes_on"] = np.zeros(len(rows), dtype=np.bool_)
+        data = self._with_obstacles(tick, data)
+        return Moment(
+            tick=tick, tick_length=self.tick_s, is_stuck=self.is_stuck_at(tick, data["entity"]), walls=self.walls(tick), goals=self.scenario.goals,
+            highest_person=self.people, **data,
+        )  # fmt: skip
+
+    def _radii(self, tick: int, entity: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return (n,) float64, m: the radius of each at the end of a tick."""
+        known = dict(zip(self.roster["entity"].tolist(), self.roster["radius"].tolist(), strict=True))
+        changes = self.events[(self.events["kind"] == "RADIUS_SET") & (self.events["tick"] <= tick)]
+        known.update(zip(changes["entity"].tolist(), (changes["value"] * _MM).tolist(), strict=True))
+        return np.array([known[each] for each in entity.tolist()], dtype=np.float64)
+
+    @cached_property
+    def _obstacles_are_known(self) -> bool:
+        return not bool((self.events["kind"] == "OBSTACLE_SENT").any())
+
+    def _with_obstacles(self, tick: int, data: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Add the discs of obstacles that were there, with the entities that they had: they come into the world after all agents, in order of appearance."""
+        obstacles = self.scenario.obstacles if self._obstacles_are_known else ()
+        entity = self.people + 1
+        for number in sorted(range(len(obstacles)), key=lambda each: (obstacles[each].first_tick, each)):
+            obstacle = obstacles[number]
+            count = len(obstacle.radius)
+            if obstacle.is_there(tick):
+                place, none = obstacle.discs(tick), np.zeros(count)
+                more = {
+                    "entity": np.arange(entity, entity + count), "position": place, "layer": none + max(0, obstacle.layer),
+                    "activity": none + AgentState.OBSTACLE, "goal": none - 1, "path_status": none + PathStatus.NONE, "path_tick": none - 1,
+                    "preferred_velocity": np.zeros((count, 2)), "next_corner": place, "diagnosis": none + Diagnosis.NONE, "blocker": none,
+                    "radius": obstacle.radius, "goes_on": none + obstacle.will_go_on(tick - 1),
+                }  # fmt: skip
+                data = {name: np.concatenate([array, more[name].astype(array.dtype)]) for name, array in data.items()}
+            entity += count
+        return data
+
+    def grounds(self, tick: int) -> list[Any]:
+        """Return the ground of each floor as it was at the end of a tick: without areas that were closed, and obstacles that were closed ground."""
+        geometry, past = self.scenario.geometry, self.events[self.events["tick"] <= tick]
+        is_open = [area.available for area in geometry.areas]
+        for kind, area in past.loc[past["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]].itertuples(index=False):
+            is_open[int(area)] = kind == "AREA_OPENED"
+        shut: list[tuple[int, Any]] = [(-1, area.area) for area, there in zip(geometry.areas, is_open, strict=True) if not there]
+        obstacles: Sequence[Any] = self.scenario.obstacles if self._obstacles_are_known else ()
+        shut += [(obstacle.layer, obstacle.outline(tick)) for obstacle in obstacles if obstacle.is_closed(tick)]
+        grounds = []
+        for floor, ground in enumerate(geometry.grounds):
+            closed = [shape for layer, shape in shut if layer in (-1, floor)]
+            grounds.append(shapely.difference(ground, shapely.union_all(closed)) if closed else ground)
+        return grounds
+
+    def walls(self, tick: int) -> Segments:
+        """Return the walls at the end of a tick; where an exit covers one, it is open."""
+        changes = self.events[self.events["kind"].isin(("AREA_OPENED", "AREA_CLOSED", "OBSTACLE_STANDS", "OBSTACLE_MOVES", "OBSTACLE_GONE"))]
+        era = int((changes["tick"] <= tick).sum())
+        if era not in self._walls:
+            self._walls[era] = self._walls_of(self.grounds(tick))
+        return self._walls[era]
+
+    @cached_property
+    def _walls(self) -> dict[int, Segments]:
+        return {}
+
+    def _walls_of(self, grounds: Sequence[Any]) -> Segments:
+        starts, ends, layers = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0, dtype=np.int32)]
+        for floor, ground in enumerate(grounds):
+            exits = [goal.area for goal in self.scenario.goals if goal.kind == "exit" and goal.layer in (-1, floor)]
+            border = shapely.boundary(ground)
+            border = shapely.difference(border, shapely.union_all(exits)) if exits else border
+            for line in shapely.get_parts(shapely.line_merge(border) if border.geom_type == "MultiLineString" else border):
+                points = shapely.get_coordinates(line)
+                starts.append(points[:-1])
+                ends.append(points[1:])
+                layers.append(np.full(len(points) - 1, floor, dtype=np.int32))
+        return Segments(np.concatenate(starts), np.concatenate(ends), np.concatenate(layers))

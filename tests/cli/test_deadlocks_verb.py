@@ -1,0 +1,79 @@
+"""`crowdsim deadlocks`: tables for people, JSON for programs, a picture, and an exit code; the page about deadlocks shows what it prints."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from crowdsim.measures.deadlock_causes import Cause
+from tests.cli.command import crowdsim, environment
+from tests.crowds import ROOT, SCENARIOS
+
+PAGE = (ROOT / "docs" / "deadlocks.md").read_text(encoding="utf-8")
+SCENE = ROOT / "tests" / "scenes" / "stuck" / "head-on-narrow-corridor.yaml"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a recording of two pairs who meet in a corridor."""
+    folder = tmp_path_factory.mktemp("deadlocks")
+    (folder / "runs").mkdir()
+    done = crowdsim(["run", SCENE, "-o", "runs/corridor.h5"], cwd=folder)
+    assert done.returncode == 3 and "\ndeadlocks    4 head-on (stuck for 30 s)\n" in done.stdout
+    assert "east[1]  (6.40, 0.55)  stuck: head-on  36 s       east[0]" in done.stdout
+    return folder
+
+
+def test_the_page_shows_what_the_command_prints(folder):
+    shown = re.search(r"--picture runs/corridor.png\n(.*?)```", PAGE, re.DOTALL)[1]
+    done = crowdsim(["deadlocks", "runs/corridor.h5"], cwd=folder)
+    assert (done.returncode, done.stdout) == (3, shown)
+
+
+def test_the_snippet_of_the_page_runs(folder):
+    snippet = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
+    done = subprocess.run([sys.executable, "-c", snippet], cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and "head-on" in done.stdout
+
+
+def test_the_page_lists_every_cause_with_its_number():
+    rows = dict(re.findall(r"^\| ([a-z -]+) \| (\d+) \|", PAGE, re.MULTILINE))
+    assert rows == {cause.words: str(int(cause)) for cause in Cause}
+
+
+def test_json_has_groups_people_edges_and_spells(folder):
+    done = crowdsim(["deadlocks", "runs/corridor.h5", "--json", "--at", "30"], cwd=folder)
+    facts = json.loads(done.stdout)
+    assert done.returncode == 3 and facts["at_s"] == 30.0 and facts["deadlocked_ever"] == 4
+    (group,) = facts["groups"]
+    assert group["heads"] == ["east[0]", "west[0]"] and group["until_s"] is None and group["cause"] == "head-on" and group["gap_m"] is None
+    assert {person["agent"]: person["waits_for_name"] for person in facts["people"]}["west[1]"] == "west[0]"
+    assert {"agent": "east[1]", "other": "east[0]"}.items() <= facts["waits"][1].items() and len(facts["spells"]) == 4
+
+
+def test_a_picture_is_drawn_once_and_replaced_only_by_force(folder):
+    pytest.importorskip("matplotlib")
+    assert crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg"], cwd=folder).returncode == 3
+    text = (folder / "a.svg").read_text(encoding="utf-8")
+    assert "<svg" in text and len(text) > 10_000
+    done = crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg"], cwd=folder)
+    assert done.returncode == 2 and "a.svg exists already. --force replaces it." in done.stderr
+    assert crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg", "--force"], cwd=folder).returncode == 3
+
+
+def test_a_run_in_which_nobody_is_stuck_says_so(tmp_path):
+    path = tmp_path / "a.h5"
+    assert crowdsim(["run", SCENARIOS / "antipodal-circle.yaml", "-o", path, "-q"]).returncode == 0
+    done = crowdsim(["deadlocks", path, "--all"])
+    assert done.returncode == 0 and done.stdout.splitlines()[0].startswith(f"{path}: 0 deadlocks, 0 of ")
+
+
+def test_what_cannot_be_diagnosed_is_refused_with_a_way_out(tmp_path, folder):
+    path = tmp_path / "thin.h5"
+    assert crowdsim(["run", SCENE, "-o", path, "-q", "--set", "record.columns=[velocity]"]).returncode == 3
+    done = crowdsim(["deadlocks", path])
+    assert done.returncode == 2 and "has no activity, goal, path_status" in done.stderr and "Record all columns" in done.stderr
+    done = crowdsim(["deadlocks", "runs/corridor.h5", "--at", "99"], cwd=folder)
+    assert done.returncode == 2 and "ends at 52 s, before 99 s" in done.stderr

@@ -1,0 +1,231 @@
+"""Who is stuck, who waits for whom, what gaps are: by hand, and against naive twins."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+from crowdsim.measures import deadlock
+from crowdsim.measures.deadlock_causes import NOT_DIAGNOSED, Cause, Moment, diagnose, goal_distance
+from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts, pairs_within, strong_parts, who_waits
+from crowdsim.measures.deadlock_places import Segments, gap_ahead, is_shut_in, lines_cut
+from crowdsim.measures.deadlock_stuck import look_every, wants_on
+from crowdsim.scenario.model import Goal
+from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+from tests.reference import deadlock as naive
+
+
+def segments(*lines):
+    ends = np.array(lines, dtype=float).reshape(-1, 2, 2)
+    return Segments(ends[:, 0], ends[:, 1], np.zeros(len(ends), dtype=np.int32))
+
+
+def ring_walls(shape):
+    """Return the walls of a shapely ground."""
+    lines = []
+    for polygon in shapely.get_parts(shape):
+        for ring in (polygon.exterior, *polygon.interiors):
+            points = list(ring.coords)
+            lines += [(points[k], points[k + 1]) for k in range(len(points) - 1)]
+    return segments(*lines)
+
+
+@pytest.mark.parametrize(("tick", "every", "looks"), [(0.05, 20, 10), (0.1, 10, 10), (1.0, 1, 10), (0.3, 4, 8), (0.7, 2, 7), (0.01, 100, 10), (0.4, 3, 8)])
+def test_looks_are_a_second_apart_and_compare_ten_seconds(tick, every, looks):
+    assert look_every(tick) == (every, looks)
+    assert abs(every * looks * tick - 10.0) <= 0.6
+
+
+def test_stuck_is_who_wants_on_and_is_within_twenty_centimetres_of_where_it_was():
+    """1 stands, 2 creeps 19 cm, 3 creeps 21 cm, 4 goes round and comes back, 5 wants on only from 5 s."""
+    rows = []
+    for second in range(13):
+        for one, x in ((1, 0.0), (2, 0.019 * second), (3, 0.021 * second), (4, abs(5 - second % 10)), (5, 0.0)):
+            rows.append((float(second), one, x, 0.0, one != 5 or second >= 5))
+    found = deadlock.stuck_by_place(pd.DataFrame(rows, columns=["time_s", "id", "x", "y", "wants_on"]), every=1.0, looks=10)
+    stuck = found[found["is_stuck"]].groupby("id")["time_s"].min()
+    assert stuck.to_dict() == {1: 10.0, 2: 10.0, 4: 10.0}
+    assert len(found) == len(rows) and not found[found["time_s"] < 10.0]["is_stuck"].any()
+
+
+def test_who_waits_by_design_does_not_want_on():
+    activity = np.array([AgentState.WALKING, AgentState.WAITING, AgentState.STANDING, AgentState.STANDING, AgentState.WALKING, AgentState.WALKING], dtype=np.uint8)
+    goal = np.array([0, 0, -1, 0, 0, 0], dtype=np.int32)
+    status = np.array([PathStatus.FOUND, PathStatus.NONE, PathStatus.NONE, PathStatus.UNREACHABLE, PathStatus.FOUND, PathStatus.NEAREST_REACHABLE], dtype=np.uint8)
+    preferred, driven = np.array([[1.0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [1, 0]]), np.array([0, 0, 0, 0, 1, 0], dtype=np.uint8)
+    assert wants_on(activity, goal, status, preferred, driven, door_opens_later=False).tolist() == [True, False, False, True, False, True]
+    assert wants_on(activity, goal, status, preferred, driven, door_opens_later=True).tolist() == [True, False, False, False, False, False]
+
+
+def crowd(seed, count=40):
+    rng = np.random.default_rng(seed)
+    position = rng.uniform(0.0, 2.5, (count, 2))
+    direction = rng.normal(size=(count, 2))
+    direction /= np.hypot(*direction.T)[:, None]
+    direction[rng.random(count) < 0.1] = 0.0
+    entity = np.cumsum(rng.integers(1, 3, count))
+    blocker = np.where(rng.random(count) < 0.5, rng.choice(entity, count), rng.choice([0, -1, 10_000], count))
+    return entity, position, rng.uniform(0.15, 0.3, count), rng.integers(0, 2, count).astype(np.int32), direction, blocker, rng.random(count) < 0.8
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_graph_agrees_with_its_reference(seed):
+    entity, position, radius, layer, direction, blocker, waiting = crowd(seed)
+    blocker[blocker == entity] = 0
+    rows = np.flatnonzero(waiting)
+    assert set(zip(*(part.tolist() for part in pairs_within(position, layer, rows, 0.6)), strict=True)) == naive.pairs_within(position, layer, rows, 0.6)
+    waits = who_waits(entity, position, radius, layer, direction, blocker, waiting)
+    edges = {(a, b): kind for a, b, kind in zip(waits.source.tolist(), waits.target.tolist(), waits.kind.tolist(), strict=True)}
+    assert edges == naive.who_waits(entity, position, radius, layer, direction, blocker, waiting) and len(edges) > 10
+    assert list(edges) == sorted(edges)
+    parts = strong_parts(len(entity), waits.source, waits.target)
+    found = {frozenset(np.flatnonzero(parts == part).tolist()) for part in set(parts.tolist())}
+    assert found == naive.strong_parts(len(entity), edges)
+    assert all(parts[b] <= parts[a] for a, b in edges)
+    links = linked_parts(len(entity), waits.source, waits.target)
+    both_ways = naive.strong_parts(len(entity), [*edges, *((b, a) for a, b in edges)])
+    assert {frozenset(np.flatnonzero(links == node).tolist()) for node in set(links.tolist())} == both_ways
+
+
+def test_a_graph_of_nobody_has_no_edges():
+    nothing = np.zeros(0, dtype=np.int64)
+    waits = who_waits(nothing, np.zeros((0, 2)), np.zeros(0), nothing.astype(np.int32), np.zeros((0, 2)), nothing, np.zeros(0, dtype=bool))
+    assert len(waits.source) == 0 and len(strong_parts(0, nothing, nothing)) == 0 and len(linked_parts(0, nothing, nothing)) == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_shut_in_agrees_with_its_reference(seed):
+    rng = np.random.default_rng(seed)
+    walls = [((-1.0, -0.5), (1.0, -0.5)), ((-0.8, -0.5), (-0.8, 1.5))]
+    others = rng.uniform(-1.2, 1.2, (int(rng.integers(2, 9)), 2))
+    size = rng.uniform(0.2, 0.35, len(others))
+    assert is_shut_in(np.zeros(2), 0.2, others, size, segments(*walls)) == naive.is_shut_in((0.0, 0.0), 0.2, others.tolist(), size.tolist(), walls)
+
+
+def test_a_ring_of_six_shuts_in_and_of_five_does_not():
+    ring = 0.6 * np.array([(np.cos(k * np.pi / 3), np.sin(k * np.pi / 3)) for k in range(6)])
+    nothing = segments()
+    assert is_shut_in(np.zeros(2), 0.2, ring, np.full(6, 0.28), nothing)
+    assert not is_shut_in(np.zeros(2), 0.2, ring[:5], np.full(5, 0.28), nothing)
+
+
+def test_a_line_is_cut_by_a_wall_that_it_crosses_and_not_by_one_that_it_ends_at():
+    wall = segments(((1, -1), (1, 1)))
+    start, end = np.zeros((3, 2)), np.array([[2.0, 0.0], [1.0, 0.0], [2.0, 3.0]])
+    assert lines_cut(start, end, wall).tolist() == [True, False, False]
+
+
+TWO_ROOMS = shapely.union_all([shapely.box(0, 0, 5, 6), shapely.box(5, 2.65, 5.2, 3.35), shapely.box(5.2, 0, 10, 6)])
+
+
+def test_the_gap_before_people_is_the_door_and_has_its_width():
+    position, corner = np.array([[4.7, 3.3], [4.7, 2.7], [4.0, 3.0]]), np.array([[5.1, 3.0], [5.1, 3.0], [5.1, 3.0]])
+    gap, way = gap_ahead(position, corner, np.full(3, 0.25), ring_walls(TWO_ROOMS), 2.5)
+    assert gap is not None and gap.width == pytest.approx(0.7) and abs(way.sum()) == 3
+    assert {round(float(y), 6) for y in (gap.a[1], gap.b[1])} == {2.65, 3.35}
+
+
+def test_who_comes_from_the_other_side_goes_the_other_way():
+    position, corner = np.array([[4.6, 3.0], [5.6, 3.0]]), np.array([[9.0, 3.0], [1.0, 3.0]])
+    gap, way = gap_ahead(position, corner, np.full(2, 0.25), ring_walls(TWO_ROOMS), 2.5)
+    assert gap is not None and sorted(way.tolist()) == [-1, 1]
+
+
+def test_the_thickness_of_a_wall_a_far_door_and_a_wide_one_are_no_gaps():
+    walls = ring_walls(TWO_ROOMS)
+    beside, to = np.array([[4.7, 1.0]]), np.array([[4.9, 1.0]])  # towards the wall beside the door
+    assert gap_ahead(beside, to, np.full(1, 0.25), walls, 2.5)[0] is None
+    assert gap_ahead(np.array([[2.0, 3.0]]), np.array([[9.0, 3.0]]), np.full(1, 0.25), walls, 2.5)[0] is None
+    assert gap_ahead(np.array([[4.6, 3.0]]), np.array([[9.0, 3.0]]), np.full(1, 0.25), walls, 0.6)[0] is None
+    assert gap_ahead(np.array([[4.6, 3.0]]), np.array([[9.0, 3.0]]), np.full(1, 0.25), segments(), 2.5)[0] is None
+
+
+def moment(position, corner, *, walls=None, stuck=None, **columns):
+    """Return a moment of people of 0.25 m who walk, all stuck, with goals at their corners."""
+    count = len(position)
+    place, to = np.array(position, dtype=float).reshape(-1, 2), np.array(corner, dtype=float).reshape(-1, 2)
+    plain = {
+        "radius": np.full(count, 0.25), "layer": np.zeros(count, dtype=np.int32), "activity": np.full(count, AgentState.WALKING, dtype=np.uint8),
+        "goal": np.arange(count, dtype=np.int32), "path_status": np.full(count, PathStatus.FOUND, dtype=np.uint8), "path_tick": np.zeros(count, dtype=np.int64),
+        "preferred_velocity": np.zeros((count, 2)), "diagnosis": np.full(count, Diagnosis.FEASIBLE, dtype=np.uint8), "blocker": np.zeros(count, dtype=np.int64),
+        "goes_on": np.zeros(count, dtype=bool),
+    }  # fmt: skip
+    return Moment(
+        tick=1000, tick_length=0.1, entity=np.arange(1, count + 1), position=place, next_corner=to, is_stuck=np.array([True] * count if stuck is None else stuck),
+        walls=walls or segments(), goals=[Goal(f"{k}", "point", tuple(each)) for k, each in enumerate(to.tolist())], highest_person=99,
+        **{name: np.array(columns[name], dtype=array.dtype) if name in columns else array for name, array in plain.items()},
+    )  # fmt: skip
+
+
+def causes(found):
+    return [Cause(int(cause)).words if cause != NOT_DIAGNOSED else "" for cause in found.cause]
+
+
+def test_what_each_cause_looks_like_at_its_smallest():
+    wall = segments(((1, -2), (1, 2)))
+    assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [-9, 0]]))) == ["head-on", "head-on"]
+    assert causes(diagnose(moment([[0, 0]], [[9, 0]], walls=wall))) == ["pushed off course"]
+    assert causes(diagnose(moment([[0, 0]], [[9, 0]], path_status=[PathStatus.PENDING]))) == ["starved by the budget"]
+    assert causes(diagnose(moment([[0, 0]], [[9, 0]], path_status=[PathStatus.PENDING], path_tick=[990]))) == ["unknown"]
+    assert causes(diagnose(moment([[0, 0]], [[0, 0]], path_status=[PathStatus.UNREACHABLE], activity=[AgentState.STANDING]))) == ["no path"]
+    assert causes(diagnose(moment([[0, 0]], [[0, 0]], path_status=[PathStatus.ENCLOSED], activity=[AgentState.STANDING]))) == ["enclosed"]
+    assert causes(diagnose(moment([[0, 0]], [[9, 0]], diagnosis=[Diagnosis.INFEASIBLE]))) == ["infeasible avoidance"]
+    assert causes(diagnose(moment([[0, 0]], [[9, 0]]))) == ["unknown"]
+    assert causes(diagnose(moment([[0, 0]], [[9, 0]], blocker=[500]))) == ["obstacle in the way"]
+    one_stands = {"activity": [AgentState.WALKING, AgentState.STANDING], "goal": [0, -1], "stuck": [True, False]}
+    assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [0.5, 0]], **one_stands))) == ["path through people", ""]
+    assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[0.5, 0], [0.5, 0]], **one_stands))) == ["goal occupied", ""]
+    assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [9, 0]], stuck=[True, False]))) == ["queue", ""]
+
+
+def test_an_obstacle_that_will_go_on_makes_a_queue_and_one_that_stays_a_deadlock():
+    cart = {"activity": [AgentState.WALKING, AgentState.OBSTACLE], "goal": [0, -1], "stuck": [True, False]}
+    assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [0.5, 0]], goes_on=[False, True], **cart))) == ["queue", ""]
+    assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [0.5, 0]], **cart))) == ["obstacle in the way", ""]
+
+
+def test_those_behind_have_the_cause_of_their_head_and_wait_for_whom_they_touch():
+    """A file of four, the first of whom has no answer to its request; the last does not touch anybody, but avoidance gives way."""
+    found = diagnose(
+        moment([[0, 0], [-0.5, 0], [-1.0, 0], [-2.0, 0]], [[9, 0]] * 4, path_status=[PathStatus.PENDING] + [PathStatus.FOUND] * 3, blocker=[0, 0, 0, 3]),
+    )  # fmt: skip
+    assert causes(found) == ["starved by the budget"] * 4
+    assert found.waits_for.tolist() == [0, 1, 2, 3] and found.head.tolist() == [1, 1, 1, 1] and found.is_head.tolist() == [True, False, False, False]
+    assert found.group.tolist() == [1, 1, 1, 1] and found.ring.tolist() == [0, 0, 0, 0]
+    assert found.waits.kind.tolist() == [CONTACT, CONTACT, YIELD]
+
+
+def test_who_keeps_away_from_somebody_without_being_bound_by_him_waits_behind_him():
+    """As a wall binds the velocity of the second. The third has more than half a metre before it, and nobody says why it stands."""
+    found = diagnose(
+        moment([[0, 0], [-0.8, 0], [-2.1, 0]], [[9, 0]] * 3, path_status=[PathStatus.PENDING] + [PathStatus.FOUND] * 2, blocker=[0, -1, 0]),
+    )  # fmt: skip
+    assert causes(found) == ["starved by the budget", "starved by the budget", "unknown"]
+    assert found.waits.kind.tolist() == [BEHIND] and found.waits_for.tolist() == [0, 1, 0]
+
+
+def test_who_waits_for_a_deadlock_and_for_somebody_who_gets_on_has_the_cause_of_the_deadlock():
+    position = [[0, 0], [0.5, 0], [-0.35, 0.35], [-0.1, 0.8]]
+    found = diagnose(moment(position, [[9, 0], [-9, 0], [9, 0.35], [9, 9]], stuck=[True, True, True, False], blocker=[0, 0, 4, 0]))
+    assert causes(found) == ["head-on", "head-on", "head-on", ""] and found.head[2] == 1
+
+
+def test_people_who_go_against_each_other_are_no_queue_though_somebody_before_them_gets_on():
+    position = [[0, 0], [0.5, 0], [0.2, 0.5]]  # the third walks by, in touch of the first
+    found = diagnose(moment(position, [[9, 0], [-9, 0], [9, 9]], stuck=[True, True, False], blocker=[3, 0, 0]))
+    assert causes(found) == ["head-on", "head-on", ""] and found.is_head.tolist() == [True, True, False]
+
+
+def test_permuting_people_changes_no_cause():
+    rng = np.random.default_rng(4)
+    place, to = rng.uniform(0, 3, (30, 2)), rng.uniform(-20, 20, (30, 2))
+    stuck = rng.random(30) < 0.8
+    base = diagnose(moment(place, to, stuck=stuck))
+    order = rng.permutation(30)
+    other = diagnose(moment(place[order], to[order], stuck=stuck[order], goal=order))
+    assert np.array_equal(base.cause[order], other.cause) and np.array_equal(base.ring[order] > 0, other.ring > 0)
+
+
+def test_the_distance_to_a_goal():
+    goals = [Goal("p", "point", (1.0, 0.0)), Goal("r", "region", area=shapely.box(4, 0, 5, 1)), Goal("n", "nearest_of", parts=(0, 1))]
+    assert [goal_distance(goals, k, np.array([3.0, 0.0])) for k in (0, 1, 2, -1, 9)] == [2.0, 1.0, 1.0, np.inf, np.inf]
