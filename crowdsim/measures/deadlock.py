@@ -6,8 +6,10 @@ people who held each other or were held by the same. What the words mean stands 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +18,14 @@ from crowdsim.measures.deadlock_causes import NOBODY, WALL, Cause, Diagnosed, Mo
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, is_near, look_every
+from crowdsim.recording.reader import open_run
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from crowdsim.recording.reader import Recording
 
+Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
 KINDS = {CONTACT: "contact", YIELD: "yields", CONTACT | YIELD: "contact, yields", BEHIND: "behind"}
 
@@ -64,12 +68,12 @@ def stuck_by_place(places: pd.DataFrame, *, every: float, looks: int) -> pd.Data
     return pd.DataFrame({"time_s": both["time_s"], "id": both["id"], "is_stuck": near & both["wants_on"].to_numpy(dtype=bool)})
 
 
-def stuck_spells(recording: Recording | Recorded) -> pd.DataFrame:
+def stuck_spells(recording: Source) -> pd.DataFrame:
     """Return when who was stuck: less than 0.2 m from where it was ten seconds before, not arrived, and not waiting by design.
 
     Parameters
     ----------
-    recording : Recording
+    recording : path, Recording, or Recorded
 
     Returns
     -------
@@ -101,12 +105,12 @@ def _last_tick_of(run: Recorded, spells: pd.DataFrame) -> pd.Series:
     return np.minimum(spells["end_tick"], run.recording.commit.last_tick) - spells["begin_tick"]
 
 
-def why_stuck(recording: Recording | Recorded, time_s: float | None = None) -> pd.DataFrame:
+def why_stuck(recording: Source, time_s: float | None = None) -> pd.DataFrame:
     """Return why those were stuck who were, at one moment.
 
     Parameters
     ----------
-    recording : Recording
+    recording : path, Recording, or Recorded
     time_s : float, s, optional
         The last frame that is not later; default: the last frame.
 
@@ -123,12 +127,12 @@ def why_stuck(recording: Recording | Recorded, time_s: float | None = None) -> p
     return _table_of(run, moment, diagnose(moment))
 
 
-def who_waits_for_whom(recording: Recording | Recorded, time_s: float | None = None) -> pd.DataFrame:
+def who_waits_for_whom(recording: Source, time_s: float | None = None) -> pd.DataFrame:
     """Return the edges of waiting at one moment.
 
     Parameters
     ----------
-    recording : Recording
+    recording : path, Recording, or Recorded
     time_s : float, s, optional
         As in `why_stuck`.
 
@@ -153,12 +157,12 @@ def who_waits_for_whom(recording: Recording | Recorded, time_s: float | None = N
     return table
 
 
-def deadlocks(recording: Recording | Recorded) -> pd.DataFrame:
+def deadlocks(recording: Source) -> pd.DataFrame:
     """Return the groups of people who were stuck together, each with its cause, head, time and place.
 
     Parameters
     ----------
-    recording : Recording
+    recording : path, Recording, or Recorded
 
     Returns
     -------
@@ -197,7 +201,7 @@ def deadlocks(recording: Recording | Recorded) -> pd.DataFrame:
     return table
 
 
-def stuck_people(recording: Recording | Recorded) -> pd.DataFrame:
+def stuck_people(recording: Source) -> pd.DataFrame:
     """Return one row for each time that somebody was stuck, with why: `stuck_spells` with what was found at the moments that `deadlocks` looks at.
 
     Returns
@@ -267,8 +271,10 @@ def _looked_at(run: Recorded) -> list[int]:
     return [int(frame) for frame in frames if frame >= 0]
 
 
-def _recorded(recording: Recording | Recorded) -> Recorded:
-    return recording if isinstance(recording, Recorded) else Recorded(recording)
+def _recorded(recording: Source) -> Recorded:
+    if isinstance(recording, Recorded):
+        return recording
+    return Recorded(open_run(Path(recording)) if isinstance(recording, (str, os.PathLike)) else recording)
 
 
 def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from crowdsim import measures, open_run
 from crowdsim.measures.deadlock_causes import Cause
 from tests.cli.command import crowdsim, environment
 from tests.crowds import ROOT, SCENARIOS
@@ -41,6 +42,14 @@ def test_the_snippet_of_the_page_runs(folder):
 def test_the_page_lists_every_cause_with_its_number():
     rows = dict(re.findall(r"^\| ([a-z -]+) \| (\d+) \|", PAGE, re.MULTILINE))
     assert rows == {cause.words: str(int(cause)) for cause in Cause}
+
+
+def test_the_tables_take_a_path_or_an_open_recording(folder):
+    path = folder / "runs" / "corridor.h5"
+    with open_run(path) as recording:
+        for function in (measures.deadlocks, measures.stuck_people, measures.stuck_spells, measures.who_waits_for_whom, measures.why_stuck):
+            table = function(path)
+            assert len(table) and table.equals(function(recording)), function.__name__
 
 
 def test_json_has_groups_people_edges_and_spells(folder):
