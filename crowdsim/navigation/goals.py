@@ -18,6 +18,8 @@ from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.ends import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.mesh import NavMesh, are_parted, is_in_sight, locate, make_flood, wall_distance
 
+RIM_M = 1e-7  # How near a point is to a line to lie on it: rounding at map coordinates.
+
 SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: a hundredth of a millimetre squared holds nobody.
 
 
@@ -253,9 +255,10 @@ def target_in_piece(mesh, goals, piece, x, y, radius, flood):
 def arrived_piece(mesh, goals, goal, polygon, x, y):
     """Return the piece of a goal at which a centre in `polygon` at (x, y) has arrived, -1 if none.
 
-    Regions count from inside, points from the goal's reach if they are in sight: not through a wall, nor from the floor above.
+    Regions count from inside and from their rim, points from the goal's reach if they are in sight: not through a wall, nor from the floor above.
     """
     reach = goals.reach[goal]
+    beyond = _polygon_touched(mesh, polygon, x, y)
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
         if last - first == 1:
@@ -264,7 +267,12 @@ def arrived_piece(mesh, goals, goal, polygon, x, y):
             if np.hypot(px - x, py - y) <= within and is_in_sight(mesh, polygon, x, y, px, py, mesh.polygon_layer[goals.piece_polygon[piece]]):
                 return piece
             continue
-        if goals.piece_polygon[piece] != polygon:
+        there = goals.piece_polygon[piece]
+        if there == beyond:
+            tx, ty = nearest_in_piece(goals, piece, x, y)
+            if abs(tx - x) <= RIM_M and abs(ty - y) <= RIM_M:
+                return piece
+        if there != polygon:
             continue
         inside = True
         for i in range(first, last):
@@ -274,6 +282,20 @@ def arrived_piece(mesh, goals, goal, polygon, x, y):
                 break
         if inside:
             return piece
+    return -1
+
+
+@inlined_kernel
+def _polygon_touched(mesh, polygon, x, y):
+    """Return the polygon behind the portal on which a point of `polygon` lies, -1 if it lies on none: a way to a region ends on its rim, before the portal."""
+    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        twin = mesh.edge_twin[edge]
+        if twin < 0:
+            continue
+        a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+        ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+        if orientation(ax, ay, bx, by, x, y) <= RIM_M * (abs(bx - ax) + abs(by - ay)):
+            return mesh.edge_polygon[twin]
     return -1
 
 

@@ -10,6 +10,7 @@ from crowdsim.navigation.build import build_mesh, mesh_from_polygons
 from crowdsim.navigation.goals import GoalShape, arrived_many, arrived_piece, cut_goals, nearest_in_piece, target_in_piece
 from crowdsim.navigation.mesh import are_parted, make_flood, wall_distance
 from crowdsim.navigation.search import FOUND, UNREACHABLE
+from tests.crowds import simulation
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, located, outlines, random_ground, rooms
 from tests.reference import goals as twin
@@ -115,6 +116,29 @@ def test_arrivals_agree_with_reference():
                 assert arrived_piece(mesh, goals, goal, polygon[row], x, y) == out[row]
         arrived += int(np.sum(out >= 0))
     assert arrived > 50
+
+
+@pytest.mark.parametrize("shift", [0.0, 5e5])
+def test_who_stands_on_the_rim_of_a_region_has_arrived_on_whichever_side_of_the_portal(shift):
+    ground, exit_ = (shapely.affinity.translate(shape, shift, shift) for shape in (shapely.box(0, 0, 20, 8) - shapely.box(9, 0, 9.4, 5), shapely.box(19, 0, 20, 8)))
+    mesh = build_mesh(ground, openings=exit_).mesh
+    goals = cut_goals(mesh, [GoalShape(exit_)])
+    (there,) = goals.piece_polygon.tolist()
+    before = int(located(mesh, np.array([[shift + 18.9, shift + 4.0]]))[0])
+    assert there != before
+    for x, polygon, has_arrived in ((19.0, before, True), (19.0, there, True), (18.999, before, False), (19.001, there, True)):
+        assert (arrived_piece(mesh, goals, 0, polygon, shift + x, shift + 7.0) >= 0) == has_arrived, x
+
+
+def test_nobody_stops_for_ever_on_the_rim_of_an_exit():
+    """Steps of 6.25 cm lead exactly to it."""
+    document = {
+        "version": 1, "name": "rim", "tick": 0.05, "stop": {"after": 30}, "avoidance": "none",
+        "geometry": {"walkable": {"box": [0, 0, 20, 8]}, "obstacles": [{"box": [9, 0, 9.4, 5]}]}, "goals": {"out": {"exit": {"box": [19, 0, 20, 8]}}},
+        "groups": [{"name": "walker", "agents": [{"position": [3, 7], "speed": 1.25, "radius": 0.2}], "goals": ["out"]}],
+    }  # fmt: skip
+    with simulation(document) as run:
+        assert run.run().last_arrival_s == pytest.approx(12.85, abs=0.051)
 
 
 def test_nobody_arrives_at_a_point_through_a_wall_or_round_a_corner():

@@ -27,7 +27,7 @@ def nearest_in_piece(goals, piece, x, y):
 
 
 def arrived_pieces(ground, goals, goal, polygon, x, y):
-    """All pieces at which a centre has arrived: points by their own goal's reach and in sight, regions by holding it."""
+    """All pieces at which a centre has arrived: points by their own goal's reach and in sight, regions by holding it, on their rims from next door too."""
     here, found = shapely.Point(x, y), []
     for piece in pieces_of(goals, goal):
         shape = shape_of(goals, piece)
@@ -35,6 +35,9 @@ def arrived_pieces(ground, goals, goal, polygon, x, y):
             is_near = math.dist((x, y), (shape.x, shape.y)) <= goals.reach[goals.piece_source[piece]]
             if is_near and ground.covers(shapely.LineString([(x, y), shape])):
                 found.append(piece)
-        elif goals.piece_polygon[piece] == polygon and shape.covers(here):
+        elif goals.piece_polygon[piece] == polygon:
+            if shape.covers(here):
+                found.append(piece)
+        elif shape.distance(here) <= 1e-7 and ground.covers(here):
             found.append(piece)
     return found
