@@ -158,6 +158,9 @@ class Layout:
         Digests after every system and for every block of agents are kept as well.
     explain : bool
         What stood behind the velocities of some agents is kept for every tick.
+    traced : tuple of str
+        Further columns of the world of which the trace has digests: what only systems among themselves pass on. In ``trace/index`` they are counted on after
+        `digests`.
     """
 
     columns: tuple[RecordedColumn, ...] = ()
@@ -166,15 +169,21 @@ class Layout:
     digests: tuple[str, ...] = ()
     trace: bool = False
     explain: bool = False
+    traced: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_names("column", [column.name for column in self.columns])
         check_names("count", ["tick", *(count.name for count in self.counts)])
         check_names("system", self.systems)
-        check_names("digest", self.digests)
+        check_names("digest", self.trace_columns)
         for column in self.columns:
             if column.width not in (1, 2):
                 raise ValueError(f"column {column.name!r} has width {column.width}, but 1 (scalar) and 2 (vector) are recorded")
+
+    @property
+    def trace_columns(self) -> tuple[str, ...]:
+        """Names of the columns of the world that ``trace/index`` means by its numbers."""
+        return (*self.digests, *self.traced)
 
 
 def plain(value: Any) -> Any:

@@ -153,6 +153,12 @@ STANDARD_COLUMNS = (
     RecordedColumn("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
 )
 
+# Kept as well where a run is traced with all columns: with them every column of the digests can be shown agent by agent.
+TRACED_COLUMNS = (
+    RecordedColumn("chosen_velocity", "float64", "m/s", "what avoidance chose", width=2),
+    RecordedColumn("corridor_length", "int32", "", "portals, cells or corners of the way that are still ahead"),
+)
+
 
 def fitted(column: RecordedColumn, farthest_m: float) -> RecordedColumn:
     """Return a column as it is stored where no coordinate is farther than `farthest_m` from 0: in float32 if that still tells multiples of its resolution."""

@@ -40,6 +40,7 @@ BLOCK_CHUNKS = 8  # A commit waits until this many chunks of rows are full, so t
 FLUSH_SECONDS = 2.0  # ... but not longer than this.
 COMPACT_SHARE = 0.25  # A file of which more than this is waste is copied when it is finished: small scenes that ran for long.
 TICK_BYTES = 4096  # Room that a tick without a frame may need.
+_NOTHING_TRACED = np.zeros(0, dtype=np.uint64)
 VERDICT_BYTES = 2**20  # A verdict is a screen of text; a longer one belongs into a file of its own.
 
 
@@ -73,6 +74,8 @@ class RecordingWriter:
         `trace` will be called.
     explain : bool
         `explanations` will be called.
+    traced : sequence of str
+        Names of the columns that `trace` is given beside those of `digest_columns`.
 
     Raises
     ------
@@ -94,10 +97,11 @@ class RecordingWriter:
         force: bool = False,
         trace: bool = False,
         explain: bool = False,
+        traced: Sequence[str] = (),
     ) -> None:
         self.out = Path(out)
         self.header = header
-        self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace, explain)
+        self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace, explain, tuple(traced))
         self.force = force
         self.block_frames = block_frames
         self.flush_seconds = flush_seconds
@@ -109,6 +113,8 @@ class RecordingWriter:
         self._tick_row = np.zeros(1, dtype=self._storage.datasets["ticks"].dtype)
         self._scratch = np.empty(0)
         self._fold = 0
+        self._trace_number = {name: number for number, name in enumerate(self.layout.trace_columns)}
+        self._traced: dict[int, NDArray[np.uint64]] = {}  # what the trace last saw of each column
         self._closed = False
         self._is_halfway = False  # an exception between here and there (Ctrl-C, a wrong array) leaves columns of different lengths in memory
 
@@ -148,6 +154,10 @@ class RecordingWriter:
         copy_rows(recording, self._storage, counts)
         self._now = replace(counts, number=0, state=int(RunState.RUNNING), verdict_bytes=0, clock_ns=0)
         self._fold = counts.run_digest
+        if self.layout.trace:
+            index = recording.table("trace/index", 0, counts.trace)
+            for column, entry in {int(each["column"]): each for each in index}.items():  # the last of each
+                self._traced[column] = recording.table("trace/digests", int(entry["start"]), int(entry["start"] + entry["count"]))
         self._is_halfway = False
         self.commit()
 
@@ -254,7 +264,7 @@ class RecordingWriter:
             self.commit()
 
     def trace(self, tick: int, system: int, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Keep the digests of what a system has written, for every block of 64 agents.
+        """Keep the digests of what a system has written, for every block of 64 agents; a column that is as the trace last saw it gets no entry.
 
         Parameters
         ----------
@@ -262,18 +272,26 @@ class RecordingWriter:
         system : int
             Index of the system that has just run.
         columns : mapping of str to (n, ...) arrays
-            The columns that it writes, among the declared `digest_columns`.
+            The columns that it writes, among the declared `digest_columns` and `traced`.
         """
-        names = self.layout.digests
+        entries, parts, start = [], [], self._now.trace_digests
         for name, array in columns.items():
-            values = block_digests(array, TRACE_BLOCK_ROWS)
-            entry = np.array([(tick, system, names.index(name), len(array), self._now.trace_digests, len(values))], dtype=TRACE_DTYPE)
-            self._require_room(values.nbytes + TICK_BYTES)
-            self._is_halfway = True
-            self._storage.append("trace/index", 1, entry)
-            self._storage.append("trace/digests", len(values), values)
-            self._now = replace(self._now, trace=self._now.trace + 1, trace_digests=self._now.trace_digests + len(values))
-            self._is_halfway = False
+            column, values = self._trace_number[name], block_digests(array, TRACE_BLOCK_ROWS)
+            if np.array_equal(self._traced.get(column, _NOTHING_TRACED), values) and len(values):
+                continue
+            self._traced[column] = values
+            entries.append((tick, system, column, len(array), start, len(values)))
+            parts.append(values)
+            start += len(values)
+        if not entries:
+            return
+        digests = np.concatenate(parts)
+        self._require_room(digests.nbytes + TICK_BYTES)
+        self._is_halfway = True
+        self._storage.append("trace/index", len(entries), np.array(entries, dtype=TRACE_DTYPE))
+        self._storage.append("trace/digests", len(digests), digests)
+        self._now = replace(self._now, trace=self._now.trace + len(entries), trace_digests=start)
+        self._is_halfway = False
 
     def explanations(self, tick: int, reasons: NDArray[Any]) -> None:
         """Keep what stood behind the velocities that some agents chose in a tick.
