@@ -20,12 +20,14 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "bless": Verb("bless", "bless", "Keep a run as a golden recording, for regression tests."),
     "budget": Verb("budget", "budget", "Show where the time of ticks went, and who broke the budget."),
     "compare": Verb("compare", "compare", "Compare two recordings: bit for bit, by places, or on the whole."),
     "export": Verb("export", "export", "Write a recording as CSV or for JuPedSim's tools."),
     "fork": Verb("fork", "fork", "Go on from a checkpoint with other values."),
     "info": Verb("info", "info", "Show what a recording holds."),
     "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
+    "migrate": Verb("migrate", "migrate", "Bring a recording of an older format to today's."),
     "models": Verb("models", "models", "Compare avoidance models on one scene, or list them."),
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
