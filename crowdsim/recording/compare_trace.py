@@ -30,15 +30,18 @@ class _Trace:
 
     def __init__(self, recording: Recording, last_tick: int) -> None:
         index = recording.table("trace/index")
-        self.index = index[: np.searchsorted(index["tick"], last_tick, side="right")]
+        self.index = index[index["tick"] <= last_tick]
         self.digests = recording.table("trace/digests")
         self.recording = recording
+        ticks = self.index["tick"].tolist()
+        self._stops = {tick: row + 1 for row, tick in enumerate(ticks)}
+        self._starts = {tick: len(ticks) - 1 - row for row, tick in enumerate(reversed(ticks))}
         self._systems, self._columns = recording.layout.systems, recording.layout.trace_columns
 
     def of(self, tick: int) -> dict[tuple[str, str], _Traced]:
         """Return what is traced in a tick, in the order of the tick."""
         found = {}
-        for entry in self.index[np.searchsorted(self.index["tick"], tick) : np.searchsorted(self.index["tick"], tick, side="right")]:
+        for entry in self.index[self._starts.get(tick, 0) : self._stops.get(tick, 0)]:
             system, column, rows, start, count = (int(entry[field]) for field in ("system", "column", "rows", "start", "count"))
             is_known = 0 <= system < len(self._systems) and 0 <= column < len(self._columns)
             if not (is_known and 0 <= start <= start + count <= len(self.digests)):
@@ -73,13 +76,27 @@ def first_trace_difference(recorded: Recording, fresh: Recording, last_tick: int
         found = _difference_in(*traces, tick, names)
         if found is not None:
             return found
-    return None
+    return _other_entry(*traces, names) if _mean_the_same(*traces) else None
+
+
+def _mean_the_same(one: _Trace, other: _Trace) -> bool:
+    """Return whether two traces mean the same systems and columns by their numbers."""
+    layouts = [(trace.recording.layout.systems, trace.recording.layout.trace_columns) for trace in (one, other)]
+    return layouts[0] == layouts[1]
+
+
+def _other_entry(one: _Trace, other: _Trace, names: Names) -> Difference | None:
+    """Return the first entry that differs though what it leads to does not: such as no run writes."""
+    count = min(len(one.index), len(other.index))
+    row = next((row for row in range(count) if one.index[row] != other.index[row]), count)
+    entries = [trace.index[row] if row < len(trace.index) else None for trace in (one, other)]
+    ticks = [max(0, int(entry["tick"])) for entry in entries if entry is not None]
+    return Difference(min(ticks), "", f"row {row} of trace/index: {names[0]} {entries[0]}, {names[1]} {entries[1]}", names=names) if ticks else None
 
 
 def _are_equal(one: _Trace, other: _Trace) -> bool:
     """Return whether two traces are the same, if that can be seen without looking at each entry."""
-    layouts = [(trace.recording.layout.systems, trace.recording.layout.trace_columns) for trace in (one, other)]
-    if layouts[0] != layouts[1] or not np.array_equal(one.index, other.index):
+    if not _mean_the_same(one, other) or not np.array_equal(one.index, other.index):
         return False
     reach = int(one.index["start"][-1] + one.index["count"][-1]) if len(one.index) else 0
     return np.array_equal(one.digests[:reach], other.digests[:reach])
