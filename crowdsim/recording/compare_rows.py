@@ -49,7 +49,8 @@ def _first_of_table(name: str, tick_field: str, recorded: Recording, fresh: Reco
     field = next(field for field, each in rows.items() if len(each) and each[0] == first)
     one, other = tables[0][field][first].item(), tables[1][field][first].item()
     tick = max(0, min(int(table[tick_field][first]) for table in tables))
-    return Difference(tick, "", f"{field} in row {first} of {name}: {names[0]} {one!r}, {names[1]} {other!r}", names=names)
+    whose = f" (agent {int(tables[0]['entity'][first])})" if "entity" in fields else ""
+    return Difference(tick, "", f"{field} in row {first} of {name}{whose}: {names[0]} {one!r}, {names[1]} {other!r}", names=names)
 
 
 def _differing(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:

@@ -122,7 +122,7 @@ def _write(file: h5py.File, name: str, planned: PlannedDataset, rows: Any) -> No
 
 
 def what_changed(old: Path, new: Path) -> str:
-    """Return in words how a golden recording differs from another that has its place; an empty string if it does not.
+    """Return in words how a golden recording differs from another that has its place, if that can be read; an empty string if it does not.
 
     Parameters
     ----------
@@ -130,6 +130,10 @@ def what_changed(old: Path, new: Path) -> str:
     """
     from crowdsim.recording.closeness import aggregates
 
+    try:
+        open_run(old).close()
+    except RecordingError as error:
+        return f"the one before cannot be compared: {error}"
     with open_run(old) as before, open_run(new) as after:
         found = first_difference(before, after, ("before", "now"), scenarios=True)
         ends, later = (before.commit.last_tick, after.commit.last_tick), (later_digests(before), later_digests(after))

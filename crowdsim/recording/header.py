@@ -199,6 +199,20 @@ def plain(value: Any) -> Any:
     return plain(value.item()) if hasattr(value, "item") else str(value)
 
 
+class OtherVersion(ValueError):
+    """A recording is of another version of the format than the one that is read.
+
+    Attributes
+    ----------
+    version : int
+        0 where it says none.
+    """
+
+    def __init__(self, version: Any) -> None:
+        self.version = version if isinstance(version, int) and not isinstance(version, bool) else 0
+        super().__init__(f"it has format version {version!r:.40}, but this crowdsim reads version {FORMAT_VERSION}")
+
+
 def to_json(header: Header, layout: Layout) -> bytes:
     """Return header and layout as UTF-8 JSON, at most `MAXIMUM_HEADER_BYTES`.
 
@@ -217,20 +231,27 @@ def to_json(header: Header, layout: Layout) -> bytes:
     return text
 
 
-def from_json(text: bytes) -> tuple[Header, Layout]:
+def from_json(text: bytes, version: int = FORMAT_VERSION) -> tuple[Header, Layout]:
     """Return what `to_json` wrote.
+
+    Parameters
+    ----------
+    text : bytes
+    version : int
+        The version of the format that is expected.
 
     Raises
     ------
+    OtherVersion
+        If it has another one.
     ValueError
         If `text` is no such thing; the message says what is wrong.
     """
     document = json.loads(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("it does not call itself a crowdsim recording")
-    version = document.get("format_version")
-    if version != FORMAT_VERSION:
-        raise ValueError(f"it has format version {version}, but this crowdsim reads version {FORMAT_VERSION}")
+    if document.get("format_version") != version:
+        raise OtherVersion(document.get("format_version"))
     raw_header, raw_layout = document.get("header"), document.get("layout")
     if not isinstance(raw_header, dict) or not isinstance(raw_layout, dict):
         raise ValueError("its header has no content")

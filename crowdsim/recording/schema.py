@@ -15,7 +15,7 @@ from crowdsim.avoidance.explain import REASON_DTYPE
 from crowdsim.world.events import EventKind as EventKind  # its numbers are part of the format
 
 FORMAT = "crowdsim recording"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: the trace has an entry where a system changed a column; in 1 it had one wherever a system might have
 
 # Every field has eight bytes: the byte shuffle then works on whole machine words, and no reader meets an unsigned frame number that wraps below zero.
 TRAJECTORY_DTYPE = np.dtype([("frame", "<i8"), ("id", "<i8"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")])
