@@ -3,8 +3,8 @@
     def test_the_lobby_empties_as_it_did(crowdsim_golden):
         crowdsim_golden("lobby.yaml", seconds=5)
 
-``pytest --bless`` keeps the run of today under ``runs/golden``; from then on ``pytest`` fails where a run is another one, and says where. Nothing of crowdsim is
-imported before a test asks for the fixture.
+``pytest --bless`` keeps the run of today under ``runs/golden``; from then on ``pytest`` fails where a run is another one, and says where. Nothing of crowdsim
+is imported before a test asks for the fixture.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class Golden:
                 self._bless(path, loaded, seconds, until, threads)
                 return path
             if not path.exists():
-                pytest.fail(f"{self._shown(path)}: there is no golden recording of this run yet. Keep the run of today: pytest --bless {self._name()}", pytrace=False)
+                what = f"{self._shown(path)}: there is no golden recording of this run yet."
+                pytest.fail(f"{what} Keep the run of today: pytest --bless {self._name()}", pytrace=False)
             from crowdsim.schedule.golden import check_golden
 
             found = check_golden(path, loaded, tolerance=tolerance, threads=threads)
@@ -126,7 +127,8 @@ class Golden:
         taken = self._config.stash.setdefault(_TAKEN, {})
         owner = taken.setdefault(path, self._item.nodeid)
         if owner != self._item.nodeid:
-            pytest.fail(f"{self._shown(path)}: is the golden recording of {owner} already. Give one of the two a name: crowdsim_golden(..., name=...)", pytrace=False)
+            what = f"{self._shown(path)}: is the golden recording of {owner} already."
+            pytest.fail(f"{what} Give one of the two a name: crowdsim_golden(..., name=...)", pytrace=False)
 
     def _shown(self, path: Path) -> str:
         return os.path.relpath(path, self._config.invocation_params.dir)

@@ -23,7 +23,7 @@ FOLDER = Path("runs/golden")
 
 def bless(
     run: Annotated[Path, typer.Argument(help="A recording of the run that is to be kept.")],
-    seconds: Annotated[float | None, typer.Option("--seconds", metavar="S", help="Keep every column of so much simulated time; without it of the whole run.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", metavar="S", help="Keep all of so much simulated time, instead of the whole run.")] = None,
     until: Annotated[float | None, typer.Option("--until", metavar="S", help="Also keep digests of later ticks until then; they take few bytes.")] = None,
     folder: Annotated[Path, typer.Option("--folder", metavar="DIR", help="Where golden recordings lie.")] = FOLDER,
     name: Annotated[str | None, typer.Option("--name", help="Name of the file without its ending; without it that of the scenario.")] = None,
@@ -68,7 +68,8 @@ def bless(
                 copy.write_bytes(made.read_bytes())
         size = made.stat().st_size
     if json:
-        say_json({"ok": True, "golden": str(target), "ticks": ran.ticks, "later_ticks": [*ran.later], "bytes": size, "is_new": is_new, "changed": changed or None})
+        facts = {"ticks": ran.ticks, "later_ticks": [*ran.later], "bytes": size, "is_new": is_new, "changed": changed or None}
+        say_json({"ok": True, "golden": str(target), **facts})
         return int(ExitCode.OK)
     if not is_new and not changed:
         say(f"{target}: unchanged")
@@ -101,5 +102,6 @@ def _require_same(recorded: Recording, made: Path) -> None:
         found = compare_digests(recorded, fresh)
     if found is not None:
         raise DivergenceError(
-            f"{recorded.path}: this version makes another run of it\n{found}\nThere is nothing to bless: run the scenario again (crowdsim run), look at it, bless that."
+            f"{recorded.path}: this version makes another run of it\n{found}\n"
+            "There is nothing to bless: run the scenario again (crowdsim run), look at it, bless that."
         )

@@ -35,7 +35,8 @@ def first_fact(recorded: Recording, fresh: Recording, names: Names, *, scenarios
     for key in facts[0]:
         if key in facts[1] and repr(facts[0][key]) != repr(facts[1][key]):  # of floats every digit
             one, other = _shown(facts[0][key], facts[1][key])
-            return Difference(0, "", f"the same in every tick, but not in what they say of themselves: {key}: {names[0]} {one}, {names[1]} {other}", names=names)
+            what = f"the same in every tick, but not in what they say of themselves: {key}: {names[0]} {one}, {names[1]} {other}"
+            return Difference(0, "", what, names=names)
     return None
 
 

@@ -45,6 +45,8 @@ class Difference:
         The system after which the column differed first; empty if the recordings are not traced.
     rows : tuple of int
         Traced: first row of the world in the block of the first difference, and the row behind its last; (0, 0) if unknown.
+    rows_in_all : int
+        Traced: rows of the world at that time; 0 if unknown.
     entities : tuple of int
         Traced: the agents in these rows, if the next frame has everybody who was in the world then.
     values : tuple of ValueDifference
@@ -62,6 +64,7 @@ class Difference:
     fresh: int = 0
     system: str = ""
     rows: tuple[int, int] = (0, 0)
+    rows_in_all: int = 0
     entities: tuple[int, ...] = ()
     values: tuple[ValueDifference, ...] = ()
     values_tick: int = -1

@@ -147,5 +147,6 @@ def what_changed(old: Path, new: Path) -> str:
         if not lines:
             return ""
         values = [aggregates(recording) for recording in (before, after)]
-        lines += [f"    {name}: {values[0][name]:.6g} before, {values[1][name]:.6g} now" for name in values[0] if repr(values[0][name]) != repr(values[1][name])]
+        others = [name for name in values[0] if repr(values[0][name]) != repr(values[1][name])]
+        lines += [f"    {name}: {values[0][name]:.6g} before, {values[1][name]:.6g} now" for name in others]
         return "\n".join(lines)

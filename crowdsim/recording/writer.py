@@ -40,7 +40,6 @@ BLOCK_CHUNKS = 8  # A commit waits until this many chunks of rows are full, so t
 FLUSH_SECONDS = 2.0  # ... but not longer than this.
 COMPACT_SHARE = 0.25  # A file of which more than this is waste is copied when it is finished: small scenes that ran for long.
 TICK_BYTES = 4096  # Room that a tick without a frame may need.
-_NOTHING_TRACED = np.zeros(0, dtype=np.uint64)
 VERDICT_BYTES = 2**20  # A verdict is a screen of text; a longer one belongs into a file of its own.
 
 
@@ -115,6 +114,8 @@ class RecordingWriter:
         self._fold = 0
         self._trace_number = {name: number for number, name in enumerate(self.layout.trace_columns)}
         self._traced: dict[int, NDArray[np.uint64]] = {}  # what the trace last saw of each column
+        self._trace_entries: list[tuple[int, ...]] = []  # of this tick
+        self._trace_parts: list[NDArray[np.uint64]] = []
         self._closed = False
         self._is_halfway = False  # an exception between here and there (Ctrl-C, a wrong array) leaves columns of different lengths in memory
 
@@ -241,6 +242,8 @@ class RecordingWriter:
         ValueError
             If a count was not declared, or the arrays do not fit.
         """
+        if self._trace_entries:
+            self._keep_trace()
         self._require_room(TICK_BYTES)
         self._is_halfway = True
         row = self._tick_row
@@ -274,23 +277,25 @@ class RecordingWriter:
         columns : mapping of str to (n, ...) arrays
             The columns that it writes, among the declared `digest_columns` and `traced`.
         """
-        entries, parts, start = [], [], self._now.trace_digests
         for name, array in columns.items():
             column, values = self._trace_number[name], block_digests(array, TRACE_BLOCK_ROWS)
-            if np.array_equal(self._traced.get(column, _NOTHING_TRACED), values) and len(values):
+            before = self._traced.get(column)
+            if before is not None and len(before) == len(values) > 0 and (before == values).all():
                 continue
             self._traced[column] = values
-            entries.append((tick, system, column, len(array), start, len(values)))
-            parts.append(values)
-            start += len(values)
-        if not entries:
-            return
-        digests = np.concatenate(parts)
-        self._require_room(digests.nbytes + TICK_BYTES)
+            self._trace_entries.append((tick, system, column, len(array), 0, len(values)))
+            self._trace_parts.append(values)
+
+    def _keep_trace(self) -> None:
+        """Append what was traced in a tick, all at once."""
+        entries, digests = np.array(self._trace_entries, dtype=TRACE_DTYPE), np.concatenate(self._trace_parts)
+        self._trace_entries, self._trace_parts = [], []
+        self._require_room(digests.nbytes + entries.nbytes + TICK_BYTES)
+        entries["start"] = self._now.trace_digests + np.cumsum(entries["count"]) - entries["count"]
         self._is_halfway = True
-        self._storage.append("trace/index", len(entries), np.array(entries, dtype=TRACE_DTYPE))
+        self._storage.append("trace/index", len(entries), entries)
         self._storage.append("trace/digests", len(digests), digests)
-        self._now = replace(self._now, trace=self._now.trace + len(entries), trace_digests=start)
+        self._now = replace(self._now, trace=self._now.trace + len(entries), trace_digests=self._now.trace_digests + len(digests))
         self._is_halfway = False
 
     def explanations(self, tick: int, reasons: NDArray[Any]) -> None:

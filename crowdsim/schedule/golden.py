@@ -46,7 +46,8 @@ class Ran:
 
 def golden_scenario(scenario: Scenario) -> Scenario:
     """Return a scenario that is recorded as golden runs are: every column of everybody in every tick, traced."""
-    every = replace(scenario.record, rate=1.0 / scenario.tick, ticks_per_frame=1, columns=tuple(recordable_columns()), agents="all", every=1, region=None, trace=True)
+    columns = tuple(recordable_columns())
+    every = replace(scenario.record, rate=1.0 / scenario.tick, ticks_per_frame=1, columns=columns, agents="all", every=1, region=None, trace=True)
     return replace(scenario, record=every)
 
 
@@ -153,8 +154,8 @@ def _too_large(scenario: Scenario, size: int, ticks: int, most: int, about: str)
     fitting = max(1, int(ticks * most / size * 0.9))
     return RecordingError(
         f"{scenario.name}: every column of {agents:,} agents in {ticks:,} ticks takes {about} {size / 1e6:,.2f} MB".replace("  ", " ")
-        + f", but a golden run has at most {most / 1e6:,.2f} MB. Keep less time (about {fitting * tick:.2g} s fit: --seconds {fitting * tick:.2g}), or bless a run "
-        f"with fewer agents (crowdsim run ... --set groups.0.count=20)."
+        + f", but a golden run has at most {most / 1e6:,.2f} MB. Keep less time (about {fitting * tick:.2g} s fit: --seconds {fitting * tick:.2g}), "
+        "or bless a run with fewer agents (crowdsim run ... --set groups.0.count=20)."
     )
 
 
@@ -193,8 +194,8 @@ def difference(recorded: Recording, fresh: Recording, later: Mapping[int, str], 
     for tick, digest in later.items() if found is None else ():
         if ran.later.get(tick) != digest:
             what = (
-                f"the digest of the run is another one (recorded {digest}, now {ran.later.get(tick)}), but was the same after tick {before:,}. Agents and columns "
-                f"are kept until tick {ran.ticks:,} only: to see more, record the run with both versions (crowdsim run --trace) and compare them"
+                f"the digest of the run is another one (recorded {digest}, now {ran.later.get(tick)}), but was the same after tick {before:,}. Agents and "
+                f"columns are kept until tick {ran.ticks:,} only: to see more, record the run with both versions (crowdsim run --trace) and compare them"
             )
             return Difference(tick, "", what)
         before = tick

@@ -45,7 +45,7 @@ def test_what_changes_is_shown_and_nothing_is_replaced_without_force(run, small,
     assert crowdsim(["run", small, "-o", tmp_path / "b.h5", "-q", "--seed", "3", "--set", "groups.0.speed=1.0"]).returncode == 0
     refused = crowdsim(["bless", tmp_path / "b.h5"], cwd=tmp_path)
     assert refused.returncode == 4 and "runs/golden/small.h5: another run has this name\ntick " in refused.stderr and "mean speed m/s: " in refused.stderr
-    assert "agent 1, " in refused.stderr and ": before " in refused.stderr and "--force" in refused.stderr.splitlines()[-1] and golden.read_bytes() == kept
+    assert "(agent 1): before " in refused.stderr and "--force" in refused.stderr.splitlines()[-1] and golden.read_bytes() == kept
     done = crowdsim(["bless", tmp_path / "b.h5", "--force"], cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith("changed:\ntick ") and golden.read_bytes() != kept
     answer = json.loads(crowdsim(["bless", run, "--name", "other", "--json", "--folder", "kept"], cwd=tmp_path).stdout)
