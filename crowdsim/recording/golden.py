@@ -25,7 +25,7 @@ from crowdsim.recording.reader import Recording, open_run
 from crowdsim.recording.schema import COMMIT_WORDS, FORMAT, FORMAT_VERSION, RunState, digest_text
 
 MOST_BYTES = 2**20  # of one golden recording. Larger fills a repository with files of which each change keeps a copy for ever.
-ROW_BYTES, TICK_BYTES, BASE_BYTES = 75, 900, 16_000  # what an agent in a tick, a tick, and a file without ticks take, some; measured on scenarios/
+ROW_BYTES, TICK_BYTES, BASE_BYTES = 50, 700, 16_000  # what an agent in a tick, a tick, and a file without ticks take, some; measured on scenarios/
 BLESSED = "blessed"
 _EPOCH = "1970-01-01T00:00:00+00:00"  # stands where a recording says when it was begun
 _CLOCK = {"wall_s": 0.0, "worst_tick_ms": 0.0, "ms_per_tick": {}}  # of a verdict

@@ -82,10 +82,10 @@ def test_a_run_that_this_version_makes_otherwise_is_not_blessed(run, tmp_path):
     assert done.returncode == 6 and "this version makes another run of it\ntick 31: velocity differ" in done.stderr and not list(tmp_path.rglob("golden/*.h5"))
 
 
-def test_what_is_too_large_is_refused_before_it_is_made_with_the_seconds_that_fit(tmp_path, small):
-    sets = ["--set", "groups.0.count=400", "--set", "groups.0.region={box: [0, 0, 36, 40]}", "--set", "geometry.walkable={box: [0, 0, 40, 40]}", "--set", "stop.after=1"]
+def test_what_is_too_large_is_refused_with_the_seconds_that_fit(tmp_path, small):
+    sets = ["--set", "groups.0.count=1200", "--set", "groups.0.region={box: [0, 0, 36, 40]}", "--set", "geometry.walkable={box: [0, 0, 40, 40]}", "--set", "stop.after=1"]
     assert crowdsim(["run", small, "-o", tmp_path / "a.h5", "-q", *sets, "--set", "goals.end.exit={box: [39, 0, 40, 40]}"]).returncode == 3
     done = crowdsim(["bless", tmp_path / "a.h5"], cwd=tmp_path)
-    assert done.returncode == 4 and "every column of 400 agents in 20 ticks takes" in done.stderr, done.stderr
+    assert done.returncode == 4 and "every column of 1,200 agents in 20 ticks takes" in done.stderr, done.stderr
     fit = done.stderr.split("--seconds ")[1].split(")")[0]
     assert crowdsim(["bless", tmp_path / "a.h5", "--seconds", fit], cwd=tmp_path).returncode == 0
