@@ -103,6 +103,7 @@ def test_too_large(crowdsim_golden):
     assert sorted(path.name for path in (project.path / "runs" / "golden").iterdir()) == ["loaded_once.h5", "text.h5"]
 
 
+@pytest.mark.full
 def test_the_folder_can_be_chosen(project):
     project.makeini("[pytest]\ncrowdsim_golden_folder = tests/kept\n")
     pytest_run(project, "--bless").assert_outcomes(passed=1)
