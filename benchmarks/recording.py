@@ -1,14 +1,20 @@
-"""What recording costs: milliseconds for a frame of 10,000 agents, beside h5py's own gzip, both in one run.
+"""What recording costs.
 
-    python benchmarks/recording.py [--agents 10000] [--frames 200]
+    python benchmarks/recording.py                      shares of a run's time: recording, digests, tracing; and a checkpoint
+    python benchmarks/recording.py --writer             milliseconds for a frame, beside h5py's own gzip
+    ... --agents 10000 [--ticks 240] [--frames 200]
 
-The two writers take turns, block by block, so that a busy machine slows both. The first lines measure a machine that has touched its memory
-before: a fresh virtual machine pays several times as much for every new page of the file cache, whoever writes it.
+Shares: three runs of one crowd take turns, one that records nothing, one that records 10 frames a second, and one that is traced as well, so that a busy
+machine slows all of them. Times are CPU times of the process.
+
+The writer: ours and plain h5py take turns, block by block. The first lines measure a machine that has touched its memory before: a fresh virtual machine
+pays several times as much for every new page of the file cache, whoever writes it.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,6 +26,12 @@ from crowdsim.recording.digest import column_digests
 from crowdsim.recording.header import Header
 from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE, RecordedCount
 from crowdsim.recording.writer import RecordingWriter
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.schedule.simulation import Simulation
+from crowdsim.systems.record import DIGEST_COLUMNS
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script finds its own folder only
+from benchmarks.whole_tick import document
 
 BLOCK = 40
 
@@ -56,6 +68,11 @@ class Walkers:
             "layer": np.zeros(count, dtype=np.int32),
             "goal": (self.entity % 4).astype(np.int32),
             "is_stuck": np.zeros(count, dtype=np.uint8),
+            "heading": self.velocity / np.maximum(np.hypot(*self.velocity.T), 1e-9)[:, None],
+            "gait": np.ones(count, dtype=np.uint8),
+            "nudges": np.zeros(count, dtype=np.int32),
+            "replans": np.zeros(count, dtype=np.int32),
+            "local_way": np.zeros(count, dtype=np.uint8),
         }
 
 
@@ -102,12 +119,73 @@ def warm(folder: Path) -> None:
     path.unlink()
 
 
+WARM, BLOCK_TICKS, CHECKPOINTS = 20, 40, 9
+
+
+def shares(agents: int, ticks: int) -> dict[str, float]:
+    """Return what recording, digests, tracing and checkpoints cost in a run of so many agents; shares of the time of the run that does them.
+
+    Parameters
+    ----------
+    agents, ticks : int
+    """
+    text = document(agents)
+    traced = parse_scenario(text, file="benchmark", sets=["record.trace=true"])
+    with tempfile.TemporaryDirectory() as name, Simulation(parse_scenario(text, file="benchmark")) as bare:
+        folder = Path(name)
+        with Simulation(bare.scenario, out=folder / "recorded.h5") as recorded, Simulation(traced, out=folder / "traced.h5") as traced_run:
+            runs = {"bare": bare, "recorded": recorded, "traced": traced_run}
+            spent, digests, people = dict.fromkeys(runs, 0.0), 0.0, bare.world.agents
+            for run in runs.values():
+                for _ in range(WARM):
+                    run.step()
+            for _ in range(ticks // BLOCK_TICKS):
+                for kind, run in runs.items():
+                    began = time.process_time()
+                    for _ in range(BLOCK_TICKS):
+                        run.step()
+                    spent[kind] += time.process_time() - began
+                began = time.process_time()
+                for _ in range(BLOCK_TICKS):
+                    column_digests({column: getattr(people, column) for column in DIGEST_COLUMNS})
+                digests += time.process_time() - began
+            checkpoint = []
+            for _ in range(CHECKPOINTS):
+                began = time.process_time()
+                bare.checkpoint(folder / "a.checkpoint")
+                checkpoint.append(time.process_time() - began)
+            size = (folder / "a.checkpoint").stat().st_size
+    return {
+        "agents": agents,
+        "tick_ms": 1e3 * spent["bare"] / ticks,
+        "recording_share": 1.0 - spent["bare"] / spent["recorded"],
+        "digests_share": digests / spent["bare"],
+        "tracing_share": 1.0 - spent["recorded"] / spent["traced"],
+        "checkpoint_ms": 1e3 * float(np.median(checkpoint)),
+        "checkpoint_mb": size / 1e6,
+    }
+
+
+BOUNDS = {"recording_share": 0.10, "digests_share": 0.02, "tracing_share": 0.20, "checkpoint_ms": 50.0}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--agents", type=int, default=10000)
+    parser.add_argument("--ticks", type=int, default=240)
     parser.add_argument("--frames", type=int, default=200)
-    parser.add_argument("--trace", action="store_true", help="also time the digests of a traced run")
+    parser.add_argument("--writer", action="store_true", help="time the writer beside h5py's own gzip")
+    parser.add_argument("--trace", action="store_true", help="of the writer, also the digests of a traced run")
     chosen = parser.parse_args()
+    if chosen.writer:
+        writer_beside_h5py(chosen)
+        return
+    for name, value in shares(chosen.agents, chosen.ticks).items():
+        print(f"{name:18} {value:10,.3f}" + (f"   at most {BOUNDS[name]:g}" if name in BOUNDS else ""))
+
+
+def writer_beside_h5py(chosen: argparse.Namespace) -> None:
+    """Time the writer and plain h5py in turn, and print."""
     walkers = Walkers(chosen.agents)
     columns = walkers.step()
     spent = {"frame": 0.0, "tick": 0.0, "digests": 0.0, "plain h5py gzip-1": 0.0}

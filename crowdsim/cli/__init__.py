@@ -20,6 +20,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "bless": Verb("bless", "bless", "Keep a run as a golden recording, for regression tests."),
     "budget": Verb("budget", "budget", "Show where the time of ticks went, and who broke the budget."),
     "compare": Verb("compare", "compare", "Compare two recordings: bit for bit, by places, or on the whole."),
     "deadlocks": Verb("deadlocks", "deadlocks", "Show who was stuck, since when, behind whom, and why."),
@@ -29,6 +30,7 @@ VERBS = {
     "info": Verb("info", "info", "Show what a recording holds."),
     "list": Verb("list", "list_scenarios", "List the scenarios in a folder."),
     "measure": Verb("measure", "measure", "Measure a run: ways, exits, collisions, lines, areas."),
+    "migrate": Verb("migrate", "migrate", "Bring a recording of an older format to today's."),
     "models": Verb("models", "models", "Compare avoidance models on one scene, or list them."),
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),

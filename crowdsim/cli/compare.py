@@ -53,7 +53,7 @@ def compare(
 def _bit_for_bit(one: Recording, other: Recording) -> dict[str, Any]:
     from crowdsim.recording.compare import first_difference
 
-    found, ticks = first_difference(one, other), min(one.commit.last_tick, other.commit.last_tick)
+    found, ticks = first_difference(one, other, (str(one.path), str(other.path)), scenarios=True), min(one.commit.last_tick, other.commit.last_tick)
     text = f"identical over {ticks:,} ticks, digest {one.run_digest:016x}" if found is None else f"different\n{found}"
     return {"ok": found is None, "ticks": ticks, "difference": None if found is None else str(found), "text": text}
 

@@ -76,6 +76,12 @@ class Progress:
         if self._enabled and time.monotonic() - self._marks[-1][0] >= SHOW_SECONDS:
             self.show(simulation)
 
+    def follow(self, simulation: Simulation) -> None:
+        """Watch a simulation from the first call on, and show where it is now and then."""
+        if not self._marks:
+            self.start(simulation)
+        self.show_now_and_then(simulation)
+
     def _write(self, text: str) -> None:
         if not self._enabled:
             return

@@ -15,6 +15,7 @@ from crowdsim.cli.verdict import result_of
 from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode
 
 if TYPE_CHECKING:
+    from crowdsim.recording.difference import Difference
     from crowdsim.recording.reader import Recording
 
 
@@ -35,56 +36,73 @@ def verify(
 
     Exit code 0: identical; 6: different.
     """
-    from crowdsim.avoidance.plugins import require_recorded
-    from crowdsim.recording.compare import first_difference
+    from crowdsim.recording.golden import later_digests
     from crowdsim.recording.reader import open_run
     from crowdsim.scenario.load import parse_scenario
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.schedule.golden import difference, other_versions, run_for
 
     if run is None and budget_from is None:
         raise CrowdsimError("give a recording: crowdsim verify run.h5.")
     run = run or budget_from
     assert run is not None
     with open_run(run) as recorded, tempfile.TemporaryDirectory(prefix="crowdsim-verify-") as folder, Progress(enabled=not (quiet or json)) as progress:
-        steered = result_of(recorded.verdict).get("steered", 0)
-        if isinstance(steered, int) and steered:
-            raise CrowdsimError(f"{run}: a program steered this run ({steered:,} times): it does not follow from its scenario and cannot be run again from it.")
-        if recorded.header.first_tick:
-            raise CrowdsimError(
-                f"{run}: goes on from tick {recorded.header.first_tick:,} of another run and cannot be run again from its scenario alone. "
-                "Verify that run, and fork its checkpoint once more: the digests are the same."
-            )
+        require_replayable(recorded)
         granted = _granted(run, recorded, budget_from)
         load_plugins(plugin)
-        notes = require_recorded(dict(recorded.header.plugins), str(run))
-        for note in notes:
-            complain(f"note: {note}")
+        notes = require_recorded_plugins(recorded)
         scenario = parse_scenario(recorded.header.scenario, file=str(run))
+        later = later_digests(recorded)
         again = Path(folder) / "again.h5"
         progress.watch_compiler()
-        with Simulation(scenario, threads=threads, out=again, granted=granted) as simulation:
-            progress.start(simulation)
-            while simulation.tick < recorded.commit.last_tick:
-                simulation.step()
-                progress.show_now_and_then(simulation)
-            simulation.finish("verified")
+        ticks = recorded.commit.last_tick
+        ran = run_for(scenario, again, ticks, list(later), to_the_end=False, threads=threads, granted=granted, progress=progress.follow)
         with open_run(again) as fresh:
-            found = first_difference(recorded, fresh)
-        ticks, digest = recorded.commit.last_tick, f"{recorded.run_digest:016x}"
-        versions = dict(recorded.header.versions)
+            found = difference(recorded, fresh, later, ran)
+        digest = f"{recorded.run_digest:016x}"
+        reasons = [*_who_writes(recorded, found), *other_versions(recorded), *notes] if found else []
     if json:
-        say_json({"ok": found is None, "ticks": ticks, "digest": digest, "difference": str(found) if found else None})
-        return int(ExitCode.OK if found is None else ExitCode.DIFFERENT)
-    if found is not None:
-        from crowdsim.recording.header import software_versions
-
-        now = software_versions()
-        changed = [f"{name} {versions[name]} then, {now.get(name)} now" for name in versions if versions[name] != now.get(name)]
-        reasons = [*([f"versions differ: {'; '.join(changed)}"] if changed else []), *notes]
+        say_json({"ok": not found, "ticks": ticks, "digest": digest, "difference": str(found) if found else None})
+        return int(ExitCode.DIFFERENT if found else ExitCode.OK)
+    if found:
         raise DivergenceError("\n".join([f"{run}: not identical", str(found), *reasons]))
     if not quiet:
-        say(f"{run}: identical over {ticks:,} ticks, digest {digest}")
+        further = f", and in the digests of later ticks until {max(later):,}" if later else ""
+        say(f"{run}: identical over {ticks:,} ticks, digest {digest}{further}")
     return int(ExitCode.OK)
+
+
+def require_replayable(recorded: Recording) -> None:
+    """Raise CrowdsimError if a run does not follow from the scenario in its recording."""
+    steered = result_of(recorded.verdict).get("steered", 0)
+    if isinstance(steered, int) and steered:
+        raise CrowdsimError(
+            f"{recorded.path}: a program steered this run ({steered:,} times): it does not follow from its scenario and cannot be run again from it."
+        )
+    if recorded.header.first_tick:
+        raise CrowdsimError(
+            f"{recorded.path}: goes on from tick {recorded.header.first_tick:,} of another run and cannot be run again from its scenario alone. "
+            "Verify that run, and fork its checkpoint once more: the digests are the same."
+        )
+
+
+def require_recorded_plugins(recorded: Recording) -> list[str]:
+    """Have the plug-ins of a recording, or refuse; return, and say, what is to be noted about them."""
+    from crowdsim.avoidance.plugins import require_recorded
+
+    notes = [*require_recorded(dict(recorded.header.plugins), str(recorded.path))]
+    for note in notes:
+        complain(f"note: {note}")
+    return notes
+
+
+def _who_writes(recorded: Recording, found: Difference) -> list[str]:
+    """Return what a recording without a trace leaves open: which system it was."""
+    from crowdsim.systems import TICK_ORDER
+
+    writers = [kind.__name__ for kind in TICK_ORDER if found.column in kind.writes]
+    if recorded.layout.trace or not writers:
+        return []
+    return [f"{found.column} is written by {', '.join(writers)}; which of them it was, a run recorded with --trace tells"]
 
 
 def _granted(run: Path, recorded: Recording, budget_from: Path | None) -> dict[int, int] | None:

@@ -158,6 +158,9 @@ class Layout:
         Digests after every system and for every block of agents are kept as well.
     explain : bool
         What stood behind the velocities of some agents is kept for every tick.
+    traced : tuple of str
+        Further columns of the world of which the trace has digests: what only systems among themselves pass on. In ``trace/index`` they are counted on after
+        `digests`.
     """
 
     columns: tuple[RecordedColumn, ...] = ()
@@ -166,15 +169,21 @@ class Layout:
     digests: tuple[str, ...] = ()
     trace: bool = False
     explain: bool = False
+    traced: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_names("column", [column.name for column in self.columns])
         check_names("count", ["tick", *(count.name for count in self.counts)])
         check_names("system", self.systems)
-        check_names("digest", self.digests)
+        check_names("digest", self.trace_columns)
         for column in self.columns:
             if column.width not in (1, 2):
                 raise ValueError(f"column {column.name!r} has width {column.width}, but 1 (scalar) and 2 (vector) are recorded")
+
+    @property
+    def trace_columns(self) -> tuple[str, ...]:
+        """Names of the columns of the world that ``trace/index`` means by its numbers."""
+        return (*self.digests, *self.traced)
 
 
 def plain(value: Any) -> Any:
@@ -188,6 +197,20 @@ def plain(value: Any) -> Any:
     if isinstance(value, (str, int, bool)) or value is None:
         return value
     return plain(value.item()) if hasattr(value, "item") else str(value)
+
+
+class OtherVersion(ValueError):
+    """A recording is of another version of the format than the one that is read.
+
+    Attributes
+    ----------
+    version : int
+        0 where it says none.
+    """
+
+    def __init__(self, version: Any) -> None:
+        self.version = version if isinstance(version, int) and not isinstance(version, bool) else 0
+        super().__init__(f"it has format version {version!r:.40}, but this crowdsim reads version {FORMAT_VERSION}")
 
 
 def to_json(header: Header, layout: Layout) -> bytes:
@@ -208,20 +231,27 @@ def to_json(header: Header, layout: Layout) -> bytes:
     return text
 
 
-def from_json(text: bytes) -> tuple[Header, Layout]:
+def from_json(text: bytes, version: int = FORMAT_VERSION) -> tuple[Header, Layout]:
     """Return what `to_json` wrote.
+
+    Parameters
+    ----------
+    text : bytes
+    version : int
+        The version of the format that is expected.
 
     Raises
     ------
+    OtherVersion
+        If it has another one.
     ValueError
         If `text` is no such thing; the message says what is wrong.
     """
     document = json.loads(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("it does not call itself a crowdsim recording")
-    version = document.get("format_version")
-    if version != FORMAT_VERSION:
-        raise ValueError(f"it has format version {version}, but this crowdsim reads version {FORMAT_VERSION}")
+    if document.get("format_version") != version:
+        raise OtherVersion(document.get("format_version"))
     raw_header, raw_layout = document.get("header"), document.get("layout")
     if not isinstance(raw_header, dict) or not isinstance(raw_layout, dict):
         raise ValueError("its header has no content")

@@ -23,7 +23,7 @@ from crowdsim.avoidance.explain import Reason
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit, newest
 from crowdsim.recording.files import partials_of
-from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, Header, Layout, from_json
+from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, Header, Layout, OtherVersion, from_json
 from crowdsim.recording.plan import plan_datasets
 from crowdsim.recording.schema import (
     COMMIT_WORDS,
@@ -31,6 +31,7 @@ from crowdsim.recording.schema import (
     EVENT_UNITS,
     EXPLANATION_DTYPE,
     EXPLANATION_UNITS,
+    FORMAT_VERSION,
     ROSTER_DTYPE,
     ROSTER_UNITS,
     TRAJECTORY_DTYPE,
@@ -82,6 +83,12 @@ def open_run(path: str | os.PathLike[str]) -> Recording:
 class Recording:
     """What was committed of a recording.
 
+    Parameters
+    ----------
+    path : Path
+    version : int
+        Version of the format; older ones are read by `crowdsim migrate` only.
+
     Attributes
     ----------
     path : Path
@@ -97,8 +104,9 @@ class Recording:
         What the run came to: ``state``, ``reason``, ``result``, ``run_digest``; None while it goes on or if it was cut off.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, version: int = FORMAT_VERSION) -> None:
         self.path = path
+        self._version = version
         self._file: Any = None
         self._snapshot: Snapshot | None = None
         self._checked: dict[str, Any] = {}
@@ -309,7 +317,10 @@ class Recording:
         content = self._checked_dataset("header", np.dtype("u1"), (), 1)
         if content.shape[0] > MAXIMUM_HEADER_BYTES:
             raise ValueError(f"its header claims {content.shape[0]} bytes")
-        header, layout = from_json(content[:].tobytes())
+        try:
+            header, layout = from_json(content[:].tobytes(), self._version)
+        except OtherVersion as other:
+            raise RecordingError(_other_version(self.path, other.version)) from None
         return commit, header, layout
 
     def _read_verdict(self) -> dict[str, Any] | None:
@@ -417,6 +428,13 @@ class Recording:
         data.attrs["units"] = dict(units)
         data.attrs["fps"] = self.fps
         return data
+
+
+def _other_version(path: Path, version: int) -> str:
+    """Return what to tell of a recording of another version of the format."""
+    if version > FORMAT_VERSION:
+        return f"{path}: was written by a newer crowdsim, in version {version:,} of the format; this one knows version {FORMAT_VERSION}. Read it with that one."
+    return f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. Bring it up to date: crowdsim migrate {path}"
 
 
 def _first_line(error: BaseException) -> str:

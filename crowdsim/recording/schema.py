@@ -15,7 +15,7 @@ from crowdsim.avoidance.explain import REASON_DTYPE
 from crowdsim.world.events import EventKind as EventKind  # its numbers are part of the format
 
 FORMAT = "crowdsim recording"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: the trace has an entry where a system changed a column; in 1 it had one wherever a system might have
 
 # Every field has eight bytes: the byte shuffle then works on whole machine words, and no reader meets an unsigned frame number that wraps below zero.
 TRAJECTORY_DTYPE = np.dtype([("frame", "<i8"), ("id", "<i8"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")])
@@ -151,6 +151,12 @@ STANDARD_COLUMNS = (
     RecordedColumn("replans", "int32", "", "how often the agent asked for a new way"),
     RecordedColumn("local_way", "uint8", "", "what the local grid says of the line to the next corner"),
     RecordedColumn("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
+)
+
+# Kept as well where a run is traced with all columns: with them every column of the digests can be shown agent by agent.
+TRACED_COLUMNS = (
+    RecordedColumn("chosen_velocity", "float64", "m/s", "what avoidance chose", width=2),
+    RecordedColumn("corridor_length", "int32", "", "portals, cells or corners of the way that are still ahead"),
 )
 
 

@@ -73,6 +73,8 @@ class RecordingWriter:
         `trace` will be called.
     explain : bool
         `explanations` will be called.
+    traced : sequence of str
+        Names of the columns that `trace` is given beside those of `digest_columns`.
 
     Raises
     ------
@@ -94,10 +96,11 @@ class RecordingWriter:
         force: bool = False,
         trace: bool = False,
         explain: bool = False,
+        traced: Sequence[str] = (),
     ) -> None:
         self.out = Path(out)
         self.header = header
-        self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace, explain)
+        self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace, explain, tuple(traced))
         self.force = force
         self.block_frames = block_frames
         self.flush_seconds = flush_seconds
@@ -109,6 +112,10 @@ class RecordingWriter:
         self._tick_row = np.zeros(1, dtype=self._storage.datasets["ticks"].dtype)
         self._scratch = np.empty(0)
         self._fold = 0
+        self._trace_number = {name: number for number, name in enumerate(self.layout.trace_columns)}
+        self._traced: dict[int, NDArray[np.uint64]] = {}  # what the trace last saw of each column
+        self._trace_entries: list[tuple[int, ...]] = []  # of this tick
+        self._trace_parts: list[NDArray[np.uint64]] = []
         self._closed = False
         self._is_halfway = False  # an exception between here and there (Ctrl-C, a wrong array) leaves columns of different lengths in memory
 
@@ -148,6 +155,10 @@ class RecordingWriter:
         copy_rows(recording, self._storage, counts)
         self._now = replace(counts, number=0, state=int(RunState.RUNNING), verdict_bytes=0, clock_ns=0)
         self._fold = counts.run_digest
+        if self.layout.trace:
+            index = recording.table("trace/index", 0, counts.trace)
+            for column, entry in {int(each["column"]): each for each in index}.items():  # the last of each
+                self._traced[column] = recording.table("trace/digests", int(entry["start"]), int(entry["start"] + entry["count"]))
         self._is_halfway = False
         self.commit()
 
@@ -231,6 +242,8 @@ class RecordingWriter:
         ValueError
             If a count was not declared, or the arrays do not fit.
         """
+        if self._trace_entries:
+            self._keep_trace()
         self._require_room(TICK_BYTES)
         self._is_halfway = True
         row = self._tick_row
@@ -254,7 +267,7 @@ class RecordingWriter:
             self.commit()
 
     def trace(self, tick: int, system: int, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Keep the digests of what a system has written, for every block of 64 agents.
+        """Keep the digests of what a system has written, for every block of 64 agents; a column that is as the trace last saw it gets no entry.
 
         Parameters
         ----------
@@ -262,18 +275,28 @@ class RecordingWriter:
         system : int
             Index of the system that has just run.
         columns : mapping of str to (n, ...) arrays
-            The columns that it writes, among the declared `digest_columns`.
+            The columns that it writes, among the declared `digest_columns` and `traced`.
         """
-        names = self.layout.digests
         for name, array in columns.items():
-            values = block_digests(array, TRACE_BLOCK_ROWS)
-            entry = np.array([(tick, system, names.index(name), len(array), self._now.trace_digests, len(values))], dtype=TRACE_DTYPE)
-            self._require_room(values.nbytes + TICK_BYTES)
-            self._is_halfway = True
-            self._storage.append("trace/index", 1, entry)
-            self._storage.append("trace/digests", len(values), values)
-            self._now = replace(self._now, trace=self._now.trace + 1, trace_digests=self._now.trace_digests + len(values))
-            self._is_halfway = False
+            column, values = self._trace_number[name], block_digests(array, TRACE_BLOCK_ROWS)
+            before = self._traced.get(column)
+            if before is not None and len(before) == len(values) > 0 and (before == values).all():
+                continue
+            self._traced[column] = values
+            self._trace_entries.append((tick, system, column, len(array), 0, len(values)))
+            self._trace_parts.append(values)
+
+    def _keep_trace(self) -> None:
+        """Append what was traced in a tick, all at once."""
+        entries, digests = np.array(self._trace_entries, dtype=TRACE_DTYPE), np.concatenate(self._trace_parts)
+        self._trace_entries, self._trace_parts = [], []
+        self._require_room(digests.nbytes + entries.nbytes + TICK_BYTES)
+        entries["start"] = self._now.trace_digests + np.cumsum(entries["count"]) - entries["count"]
+        self._is_halfway = True
+        self._storage.append("trace/index", len(entries), entries)
+        self._storage.append("trace/digests", len(digests), digests)
+        self._now = replace(self._now, trace=self._now.trace + len(entries), trace_digests=self._now.trace_digests + len(digests))
+        self._is_halfway = False
 
     def explanations(self, tick: int, reasons: NDArray[Any]) -> None:
         """Keep what stood behind the velocities that some agents chose in a tick.

@@ -15,7 +15,7 @@ from crowdsim.avoidance.registry import origin_of
 from crowdsim.recording.files import Kept
 from crowdsim.recording.header import Header
 from crowdsim.recording.reader import Recording
-from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, RecordedCount, fitted
+from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, TRACED_COLUMNS, RecordedColumn, RecordedCount, fitted
 from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built
@@ -42,14 +42,20 @@ class Recorder:
         Replace a finished file of that name.
     first_tick : int
         Of the header.
+
+    Attributes
+    ----------
+    until : int or None
+        The last tick that is kept; None keeps all. What comes later is computed and not written.
     """
 
     def __init__(self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool, first_tick: int = 0) -> None:
+        self.until: int | None = None
         scenario = built.scenario
         self.every = scenario.record.ticks_per_frame
         self.trace = scenario.record.trace
         farthest_m = float(np.abs(shapely.bounds(scenario.geometry.walkable)).max())
-        self._columns = tuple(fitted(column, farthest_m) for column in STANDARD_COLUMNS if column.name in scenario.record.columns)
+        self._columns = tuple(fitted(column, farthest_m) for column in _columns(scenario))
         self._frames = 0
         self.kept: Kept | None = None  # where the file is, once it is finished
         self._region = scenario.record.region
@@ -83,6 +89,7 @@ class Recorder:
             force=force,
             trace=self.trace,
             explain=bool(scenario.record.explain),
+            traced=_traced_columns() if self.trace else (),
         )
 
     def begin(self, tick: int, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
@@ -104,7 +111,7 @@ class Recorder:
 
     def frame(self, tick: int, agents: AgentColumns) -> None:
         """Keep a frame if this tick has one."""
-        if tick % self.every == 0:
+        if tick % self.every == 0 and not self._is_past(tick):
             self._keep_frame(tick, agents)
 
     def _keep_frame(self, tick: int, agents: AgentColumns) -> None:
@@ -126,10 +133,13 @@ class Recorder:
 
     def trace_system(self, tick: int, system: int, writes: Sequence[str], agents: AgentColumns) -> None:
         """Keep digests of what a system wrote, in a traced run."""
-        self.writer.trace(tick, system, {name: getattr(agents, name) for name in writes if name in DIGEST_COLUMNS})
+        if not self._is_past(tick):
+            self.writer.trace(tick, system, {name: getattr(agents, name) for name in writes})
 
     def tick(self, tick: Tick, readings: NDArray[np.int64], events: NDArray[Any]) -> None:
         """Keep the numbers and events of a tick that is over."""
+        if self._is_past(tick.number):
+            return
         if len(events):
             self.writer.events(events)
         if tick.reasons is not None:
@@ -142,9 +152,25 @@ class Recorder:
         self.kept = self.writer.abandon(reason, verdict) if reason else self.writer.close(verdict)
         return self.kept
 
+    def _is_past(self, tick: int) -> bool:
+        return self.until is not None and tick > self.until
+
     def let_go(self) -> None:
         """Make safe what is there, if the file was not finished; it keeps its hidden name."""
         self.writer.let_go()
+
+
+def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
+    """Return what is kept for every agent; of a traced run that keeps all, also what only its digests know."""
+    chosen = tuple(column for column in STANDARD_COLUMNS if column.name in scenario.record.columns)
+    return (*chosen, *TRACED_COLUMNS) if scenario.record.trace and len(chosen) == len(STANDARD_COLUMNS) else chosen
+
+
+def _traced_columns() -> tuple[str, ...]:
+    """Return the columns that systems write and no digest of a tick covers, in the order of the tick."""
+    from crowdsim.systems import TICK_ORDER  # the systems know of recorders, so this module cannot wait for them
+
+    return tuple(dict.fromkeys(name for kind in TICK_ORDER for name in kind.writes if name not in DIGEST_COLUMNS))
 
 
 def _parameters(scenario: Scenario) -> dict[str, Any]:

@@ -286,7 +286,7 @@ class Simulation(Interventions):
             start = time.perf_counter_ns()
             system.process(tick)
             readings[place] = time.perf_counter_ns() - start
-            if tracing and self.recorder is not None:
+            if tracing and self.recorder is not None and not system.is_idle:
                 self.recorder.trace_system(tick.number, place, system.writes, self.world.agents)
         self.world.tick = tick.number
         events = self.world.events.take()

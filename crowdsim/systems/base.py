@@ -61,6 +61,11 @@ class System(esper.Processor):
     def __init__(self, world: World) -> None:
         self.world = world
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether there was nothing to do in the last tick, so that no column was written; a trace need not look then."""
+        return False
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what lives in the system between ticks as named arrays; most systems keep nothing."""
         return {}

@@ -91,6 +91,11 @@ class Drive(System):
         found = np.flatnonzero(self.is_closed).tolist()
         return tuple(Closed(each.name, each.outline(self._tick), each.layer) for each in (self.obstacles[number] for number in found))
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether there are no obstacles."""
+        return not self.obstacles
+
     def process(self, tick: Tick) -> None:
         """Let obstacles come and go, and say how fast they are."""
         tick.counts.update(dict.fromkeys(self.counts, 0.0))

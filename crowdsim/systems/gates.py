@@ -63,6 +63,7 @@ class Gates(System):
         self.available = np.array([area.available for area in areas], dtype=np.bool_)
         self._wanted = self.available.copy()  # as it is to be, once there is ground for it
         self._tick = 0
+        self._put_in_at = -1  # the last tick in which the world was put on other ground
         self._rebuild = Rebuild(grounds, budget, self._cut_out_by, self._put_in)
         self._is_over = np.zeros(len(events), dtype=np.bool_)
         self._triggers = triggers or Triggers(world, events)
@@ -87,6 +88,11 @@ class Gates(System):
     def ask(self, area: int, available: bool) -> None:
         """Open or close an area in the next tick."""
         self._asked[area] = int(available)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the last tick left the ground as it was."""
+        return self._put_in_at != self._tick
 
     def process(self, tick: Tick) -> None:
         """Let happen what is due."""
@@ -132,6 +138,7 @@ class Gates(System):
     def _put_in(self, order: Order) -> None:
         """Put the world on the ground that was ordered."""
         tick, wanted, obstacles = self._tick, order.available, order.obstacles
+        self._put_in_at = tick
         opened, closed = np.flatnonzero(wanted & ~self.available), np.flatnonzero(self.available & ~wanted)
         has_moved = bool(_names(self._obstacles) - _names(obstacles)) or not _is_same(obstacles, self._obstacles)
         before = self.closed()

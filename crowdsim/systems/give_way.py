@@ -35,6 +35,11 @@ class GiveWay(System):
         self.parameters, self.held_share = parameters, held_share
         self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # who made room in the last tick: an event is noted when that begins
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the scenario does not ask for it."""
+        return self.parameters.priority != "waiting"
+
     def process(self, tick: Tick) -> None:
         """Count who waits, and let the others make room."""
         tick.counts["giving_way"] = 0.0

@@ -45,6 +45,11 @@ class GoRound(System):
         self.parameters, self.replans = parameters, replans
         self._standing = CellIndex(_CELL_M)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the scenario does not ask for it."""
+        return not self.parameters.local_grid
+
     def process(self, tick: Tick) -> None:
         """Ask the grids of those who have a way; without anybody who stands there is nothing to ask."""
         agents = self.world.agents

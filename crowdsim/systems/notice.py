@@ -46,6 +46,11 @@ class Notice(System):
         super().__init__(world)
         self.parameters, self.is_wanted = parameters, is_wanted
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the scenario does not ask for it."""
+        return not self.is_wanted
+
     def process(self, tick: Tick) -> None:
         """Look at what the last tick came to."""
         agents = self.world.agents

@@ -41,6 +41,11 @@ class Nudge(System):
         self.held_ticks = max(1, ticks_of(held_time, tick_length))
         self.patience = ticks_of(parameters.nudge_patience, tick_length)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the scenario does not ask for it."""
+        return not self.parameters.nudging
+
     def process(self, tick: Tick) -> None:
         """End the steps that are done, begin new ones, lead all."""
         agents = self.world.agents

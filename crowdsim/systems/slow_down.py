@@ -30,6 +30,11 @@ class SlowDown(System):
         self.law = law
         self._people = CellIndex(CELL_M)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the scenario does not ask for it."""
+        return self.law is None
+
     def process(self, tick: Tick) -> None:
         """Slow everybody down who walks on its own account; count those who lose more than half of their speed."""
         tick.counts["slowed"] = 0.0

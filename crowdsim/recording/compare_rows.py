@@ -1,0 +1,171 @@
+"""Where two recordings keep other numbers: agents in frames, counts of ticks, the roster, reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.recording.difference import SHOWN_VALUES, Difference, Names, ValueDifference
+from crowdsim.recording.reader import Recording
+
+_BLOCK_ROWS = 65536  # Rows that are looked at together. Larger takes more memory and is no faster.
+_WIDER = {"position": ("x", "y", "z"), "entity": ("id",)}  # columns of the world that recordings call otherwise
+_AGREE = "the digests of that tick agree: the recording was changed, or keeps numbers in another way"
+
+
+def first_row(recorded: Recording, fresh: Recording, last_tick: int, names: Names) -> Difference | None:
+    """Return the first recorded number that differs until a tick, in ticks whose digests agree, or None.
+
+    Numbers that are stored as different types (an exact recording beside a rounded one) are not compared; of recordings of different scenarios, only the
+    agents that both have.
+    """
+    found = [
+        _first_of_frames(recorded, fresh, last_tick, names),
+        _first_of_table("ticks", "tick", recorded, fresh, last_tick, names),
+        _first_of_table("roster", "spawn_tick", recorded, fresh, last_tick, names),
+    ]
+    if recorded.layout.explain and fresh.layout.explain:
+        found.append(_first_of_table("explanations", "tick", recorded, fresh, last_tick, names))
+    return min((each for each in found if each is not None), key=lambda each: each.tick, default=None)
+
+
+def _first_of_table(name: str, tick_field: str, recorded: Recording, fresh: Recording, last_tick: int, names: Names) -> Difference | None:
+    tables = [recording.table(name) for recording in (recorded, fresh)]
+    tables = [table[: np.searchsorted(table[tick_field], last_tick, side="right")] for table in tables]
+    fields = [field for field in tables[0].dtype.names or () if field in (tables[1].dtype.names or ())]
+    count = min(len(table) for table in tables)
+    rows = {field: _differing(tables[0][field][:count], tables[1][field][:count]) for field in fields}
+    first = min((int(each[0]) for each in rows.values() if len(each)), default=count)
+    if first == count:
+        if len(tables[0]) == len(tables[1]) or not _is_same_scenario(recorded, fresh):
+            return None
+        longer = tables[0] if len(tables[0]) > count else tables[1]
+        what = f"{name} has {len(tables[0])} rows ({names[0]}) and {len(tables[1])} ({names[1]}) until then"
+        return Difference(int(longer[tick_field][count]), "", what, names=names)
+    field = next(field for field, each in rows.items() if len(each) and each[0] == first)
+    one, other = tables[0][field][first].item(), tables[1][field][first].item()
+    tick = max(0, min(int(table[tick_field][first]) for table in tables))
+    whose = f" (agent {int(tables[0]['entity'][first])})" if "entity" in fields else ""
+    return Difference(tick, "", f"{field} in row {first} of {name}{whose}: {names[0]} {one!r}, {names[1]} {other!r}", names=names)
+
+
+def _differing(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the rows whose bits differ; none where the types do."""
+    if one.dtype != other.dtype:
+        return np.zeros(0, dtype=np.int64)
+    left, right = np.ascontiguousarray(one), np.ascontiguousarray(other)
+    bits = f"u{left.dtype.itemsize}"
+    return np.flatnonzero(left.view(bits) != right.view(bits))
+
+
+def _is_same_scenario(recorded: Recording, fresh: Recording) -> bool:
+    return recorded.header.scenario == fresh.header.scenario
+
+
+def _first_of_frames(recorded: Recording, fresh: Recording, last_tick: int, names: Names) -> Difference | None:
+    ticks = [recording.table("frames/tick") for recording in (recorded, fresh)]
+    ticks = [each[: np.searchsorted(each, last_tick, side="right")] for each in ticks]
+    starts = [recording.frame_starts()[: len(each) + 1] for recording, each in zip((recorded, fresh), ticks, strict=True)]
+    if np.array_equal(ticks[0], ticks[1]) and np.array_equal(starts[0], starts[1]):
+        return _first_in_blocks(recorded, fresh, ticks[0], starts[0], names)
+    if _is_same_scenario(recorded, fresh) and (wrong := _first_of_index(ticks, starts, names)) is not None:
+        return wrong
+    common, *frames = np.intersect1d(ticks[0], ticks[1], return_indices=True)
+    for tick, one, other in zip(common.tolist(), *(index.tolist() for index in frames), strict=True):
+        found = _differing_values(*_frame_rows(recorded, fresh, one, other), first=(), agents=())
+        if found:
+            return Difference(tick, "", _AGREE, values=found, values_tick=tick, names=names)
+    return None
+
+
+def _first_of_index(ticks: list[NDArray[np.int64]], starts: list[NDArray[np.int64]], names: Names) -> Difference | None:
+    """Return the first frame that two recordings of one scenario have at another tick or with another number of agents."""
+    for kind, tables in (("shows tick", ticks), ("has agents", [np.diff(each) for each in starts])):
+        count = min(len(table) for table in tables)
+        differing = np.flatnonzero(tables[0][:count] != tables[1][:count])
+        if len(differing):
+            frame = int(differing[0])
+            one, other = (int(table[frame]) for table in tables)
+            return Difference(int(min(ticks[0][frame], ticks[1][frame])), "", f"frame {frame} {kind}: {names[0]} {one}, {names[1]} {other}", names=names)
+    return None
+
+
+def _first_in_blocks(recorded: Recording, fresh: Recording, ticks: NDArray[np.int64], starts: NDArray[np.int64], names: Names) -> Difference | None:
+    """Return the first difference where both recordings have the same frames, with as many agents in each."""
+    end = int(starts[-1]) if len(ticks) else 0
+    for start in range(0, end, _BLOCK_ROWS):
+        rows = [recording.rows(start, min(start + _BLOCK_ROWS, end)) for recording in (recorded, fresh)]
+        differing = [found for name in rows[0] if name in rows[1] and len(found := _differing(rows[0][name], rows[1][name]))]
+        if not differing:
+            continue
+        first = start + min(int(found[0]) for found in differing)
+        frame = int(np.searchsorted(starts, first, side="right")) - 1
+        tick, one = int(ticks[frame]), first - int(starts[frame])
+        left, right = _frame_rows(recorded, fresh, frame, frame)
+        for name in ("frame", "id"):
+            if left[name][one] != right[name][one]:
+                what = f"{name} in row {first} of trajectory: {names[0]} {left[name][one].item()}, {names[1]} {right[name][one].item()}"
+                return Difference(tick, "", what, names=names)
+        return Difference(tick, "", _AGREE, values=_differing_values(left, right, first=(), agents=()), values_tick=tick, names=names)
+    return None
+
+
+def _frame_rows(recorded: Recording, fresh: Recording, one: int, other: int) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    found = []
+    for recording, frame in ((recorded, one), (fresh, other)):
+        starts = recording.frame_starts()
+        found.append(recording.rows(int(starts[frame]), int(starts[frame + 1])))
+    return found[0], found[1]
+
+
+def frame_from(recording: Recording, tick: int) -> int:
+    """Return the first frame that shows `tick` or a later one; the number of frames if there is none."""
+    return int(np.searchsorted(recording.table("frames/tick"), tick))
+
+
+def entities_at(recording: Recording, tick: int, rows: int) -> tuple[int, ...]:
+    """Return who is in the first frame that shows `tick` or a later one, if these are as many as `rows`: a recording can keep some agents only."""
+    frame = frame_from(recording, tick)
+    if frame == recording.commit.frames:
+        return ()
+    starts = recording.frame_starts()
+    found = recording.rows(int(starts[frame]), int(starts[frame + 1]), [])["id"]
+    return tuple(found.tolist()) if len(found) == rows else ()
+
+
+def with_values(recorded: Recording, fresh: Recording, found: Difference) -> Difference:
+    """Add recorded values that differ, from the first frame at or after the tick that both recordings have."""
+    frames = [frame_from(recording, found.tick) for recording in (recorded, fresh)]
+    if any(frame == recording.commit.frames for frame, recording in zip(frames, (recorded, fresh), strict=True)):
+        return found
+    ticks = [int(recording.table("frames/tick", frame, frame + 1)[0]) for frame, recording in zip(frames, (recorded, fresh), strict=True)]
+    if ticks[0] != ticks[1]:
+        return found
+    first = _WIDER.get(found.column, (found.column, f"{found.column}_x", f"{found.column}_y"))
+    values = _differing_values(*_frame_rows(recorded, fresh, *frames), first=first, agents=found.entities)
+    return replace(found, values=values, values_tick=ticks[0] if values else -1)
+
+
+def _differing_values(
+    recorded: dict[str, NDArray[Any]], fresh: dict[str, NDArray[Any]], *, first: Sequence[str], agents: Sequence[int]
+) -> tuple[ValueDifference, ...]:
+    """Return the first values of a frame that differ: those of some agents and columns before the others, then by agent."""
+    common, one, other = np.intersect1d(recorded["id"], fresh["id"], return_indices=True)
+    suspects = set(agents)
+    found: list[tuple[tuple[bool, bool, int, int], ValueDifference]] = []
+    for place, column in enumerate(recorded):
+        if column in ("frame", "id") or column not in fresh:
+            continue
+        left, right = recorded[column][one], fresh[column][other]
+        rows = _differing(left, right)
+        if suspects and len(rows) > SHOWN_VALUES:
+            rows = rows[np.argsort(~np.isin(common[rows], list(suspects)), kind="stable")]
+        for row in rows[:SHOWN_VALUES].tolist():
+            entity = int(common[row])
+            order = (bool(suspects) and entity not in suspects, column not in first, entity, place)
+            found.append((order, ValueDifference(entity, column, left[row].item(), right[row].item())))
+    return tuple(value for _, value in sorted(found, key=lambda pair: pair[0])[:SHOWN_VALUES])
