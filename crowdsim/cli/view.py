@@ -49,7 +49,8 @@ def view(
             from crowdsim.pictures.view.film import draw_film
 
             with new_file(target, force=force) as scratch:
-                told[target.suffix[1:].lower()] = {"file": str(target), **draw_film(recording, scratch, form=target.suffix[1:].lower(), speed=speed, note=progress.note)}
+                form = target.suffix[1:].lower()
+                told[form] = {"file": str(target), **draw_film(recording, scratch, form=form, speed=speed, note=progress.note)}
         if page is not None:
             from crowdsim.pictures.view.page import write_page
 

@@ -131,7 +131,7 @@ def browser() -> Iterator[Tab]:
     from_read, from_write = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         # Chromium reads commands from file 3 and answers to file 4; the shell puts the pipes there.
-        line = 'exec "$0" "$@" 3<&%d 4>&%d' % (to_read, from_write)
+        line = f'exec "$0" "$@" 3<&{to_read} 4>&{from_write}'
         process = subprocess.Popen(
             ["/bin/bash", "-c", line, command, *FLAGS, f"--user-data-dir={folder}", "about:blank"],
             pass_fds=(to_read, from_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -15,13 +15,12 @@ function showLegend(stage, crowd) {
   const legend = byId('legend');
   legend.replaceChildren();
   if (stage.colour === 'speed') {
-    make('div', 'speed, m/s', legend);
     const bar = make('canvas', undefined, legend), context = bar.getContext('2d');
     bar.width = 150; bar.height = 9;
     for (let x = 0; x < 150; x++) { context.fillStyle = shadeOf(x / 149); context.fillRect(x, 0, 1, 9); }
     const ends = make('div', undefined, legend, 'ends');
-    make('span', '0', ends); make('span', (crowd.topSpeed / 2).toFixed(1), ends); make('span', `${crowd.topSpeed.toFixed(1)} +`, ends);
-    if (crowd.facts.columns.includes('is_stuck')) entry(legend, STATE_COLOURS[4], 'ring: stuck');
+    make('span', '0', ends); make('span', (crowd.topSpeed / 2).toFixed(1), ends); make('span', `${crowd.topSpeed.toFixed(1)} m/s`, ends);
+    if (crowd.facts.columns.includes('is_stuck')) entry(legend, STATE_COLOURS[4], 'stuck').classList.add('ring');
     return;
   }
   if (stage.colour === 'state') { STATES.forEach((name, k) => { if (k !== 4 || crowd.facts.columns.includes('is_stuck')) entry(legend, STATE_COLOURS[k], name); }); return; }
@@ -33,6 +32,7 @@ function entry(legend, colour, text) {
   const line = make('div', undefined, legend), dot = make('i', undefined, line);
   dot.style.background = colour;
   make('span', text, line);
+  return line;
 }
 
 function showScale(stage) {
@@ -98,20 +98,33 @@ class EventList {
     this.items?.forEach(([item, at]) => item.classList.toggle('later', at > time + 1e-6));
   }
 
+  // Events as lists of those that are one line: what happens to more than three agents in one tick, for no reason of their own.
+  together(chosen) {
+    const { event_tick, event_kind, event_value } = this.crowd.arrays, found = new Map();
+    for (const e of chosen) {
+      const key = `${event_tick[e]} ${event_kind[e]} ${this.crowd.facts.kinds[event_kind[e]] === 'WAY_LOST' ? '' : event_value[e]}`;
+      if (!found.has(key)) found.set(key, []);
+      found.get(key).push(e);
+    }
+    return [...found.values()].flatMap(events => (events.length > 3 && this.crowd.arrays.event_who[events[0]] >= 0 ? [events] : events.map(e => [e])));
+  }
+
   fill(agent) {
     const { crowd } = this, list = byId('events'), arrays = crowd.arrays;
     list.replaceChildren();
     let chosen = [];
     if (agent >= 0) chosen = crowd.eventsOf.get(agent) ?? [];
     else for (let e = 0; e < arrays.event_tick.length; e++) if (NOTED_EVENT.test(crowd.facts.kinds[arrays.event_kind[e]] ?? '')) chosen.push(e);
-    this.items = chosen.slice(0, MOST_LISTED).map(e => {
-      const at = arrays.event_tick[e] * crowd.tick_s, item = make('li', undefined, list), button = make('button', undefined, item), who = arrays.event_who[e];
+    const lines = this.together(chosen);
+    this.items = lines.slice(0, MOST_LISTED).map(events => {
+      const e = events[0], at = arrays.event_tick[e] * crowd.tick_s, item = make('li', undefined, list), button = make('button', undefined, item);
+      const who = events.length > 1 ? -1 : arrays.event_who[e], one = agent < 0 && who >= 0 ? `${crowd.nameOf(who)} ${sentence(crowd, e)}` : sentence(crowd, e);
       make('time', clockText(at), button);
-      make('span', agent < 0 && who >= 0 ? `${crowd.nameOf(who)} ${sentence(crowd, e)}` : sentence(crowd, e), button);
+      make('span', events.length > 1 ? `${events.length.toLocaleString('en')} agents: ${sentence(crowd, e)}` : one, button);
       button.onclick = () => this.seek(at, who >= 0 ? who : undefined);
       return [item, at];
     });
-    if (chosen.length > MOST_LISTED) make('li', `and ${(chosen.length - MOST_LISTED).toLocaleString('en')} more`, list);
+    if (lines.length > MOST_LISTED) make('li', `and ${(lines.length - MOST_LISTED).toLocaleString('en')} more`, list);
     if (!chosen.length) make('li', agent >= 0 ? 'Nothing is recorded of it.' : 'Nobody got stuck, and nothing changed.', list);
   }
 }

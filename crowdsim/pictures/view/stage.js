@@ -45,26 +45,37 @@ class Stage {
     this.canvas.width = Math.round(this.width * this.dots); this.canvas.height = Math.round(this.height * this.dots);
   }
 
-  // Floors that are shown, and where: side by side in rows, as the window is wide or high.
+  // Floors that are shown, and where: each in a field of its own, in rows that fill the window best.
   shown() {
-    const whole = [0, 1, 2, 3].map(k => (k < 2 ? Math.min : Math.max)(...this.floors.map(floor => floor.box[k])));
-    const numbers = this.floor >= 0 ? [this.floor] : this.floors.map((_, k) => k);
-    const wide = whole[2] - whole[0], high = whole[3] - whole[1], gap = 0.06 * Math.max(wide, high) + 1;
-    let across = 1, best = 0;
-    for (let n = 1; n <= numbers.length; n++) {
-      const down = Math.ceil(numbers.length / n), scale = Math.min(this.width / (n * (wide + gap)), this.height / (down * (high + gap)));
-      if (scale > best) { best = scale; across = n; }
+    const boxes = this.floors.map(floor => floor.box), high = k => Math.round(boxes[k][3] - boxes[k][1]);
+    const numbers = this.floor >= 0 ? [this.floor] : this.floors.map((_, k) => k).sort((a, b) => high(b) - high(a) || a - b);   // large ones first
+    const key = `${numbers} ${Math.round(this.width)} ${Math.round(this.height)}`;
+    if (this.layout?.key === key) return this.layout.shown;
+    const widest = Math.max(...numbers.map(k => boxes[k][2] - boxes[k][0])), highest = Math.max(...numbers.map(k => boxes[k][3] - boxes[k][1]));
+    const gap = numbers.length > 1 ? 0.08 * Math.max(widest, highest) + 0.5 : 0, least = 0.3 * widest;   // room for a title
+    let best = null;
+    for (let most = 1; most <= numbers.length; most++) {
+      const limit = most * (widest + gap), placed = [];
+      let x = 0, y = 0, row = 0, right = 0;
+      for (const number of numbers) {
+        const [left, low, end, top] = boxes[number], wide = Math.max(end - left, least);
+        if (x > 0 && x + wide > limit) { x = 0; y -= row + gap; row = 0; }
+        placed.push({ number, dx: x - left, dy: y - top, box: boxes[number] });
+        x += wide + gap; row = Math.max(row, top - low); right = Math.max(right, x - gap);
+      }
+      const down = row - y, scale = Math.min(this.width / (right + gap), this.height / (down + gap));
+      if (!best || scale > best.scale) best = { scale, shown: placed, right, down };
     }
-    return numbers.map((number, k) => ({ number, dx: (k % across) * (wide + gap), dy: -Math.floor(k / across) * (high + gap), whole }));
+    this.layout = { key, ...best };
+    return best.shown;
   }
 
   fit() {
-    const shown = this.shown();
-    if (!shown.length) return;
-    const left = Math.min(...shown.map(s => s.whole[0] + s.dx)), right = Math.max(...shown.map(s => s.whole[2] + s.dx));
-    const low = Math.min(...shown.map(s => s.whole[1] + s.dy)), high = Math.max(...shown.map(s => s.whole[3] + s.dy));
-    this.scale = 0.9 * Math.min(this.width / Math.max(right - left, 0.1), (this.height - 24) / Math.max(high - low, 0.1));
-    this.x = (left + right) / 2; this.y = (low + high) / 2;
+    this.shown();
+    const { right, down } = this.layout, title = this.floors.length > 1 ? 26 : 0;
+    this.scale = Math.min((this.width - 48) / Math.max(right, 0.1), (this.height - 64 - title) / Math.max(down, 0.1));
+    this.scale = Math.min(400, Math.max(0.02, this.scale));
+    this.x = right / 2; this.y = -down / 2 + title / 2 / this.scale;
   }
 
   zoom(factor, sx = this.width / 2, sy = this.height / 2) {
@@ -141,7 +152,7 @@ class Stage {
     });
     for (const each of this.terrain) if (here(each)) this.label(`${each.name} ${each.speed}`, middleOf(each.rings[0]), floor, this.ink.terrain);
     for (const goal of this.goals) if (here(goal) && goal.at && !goal.inline) this.label(goal.name, goal.at, floor, this.ink.exit);
-    if (this.floors.length > 1) this.label(own.title ?? own.name, [floor.whole[0], floor.whole[3]], floor, this.ink.ink, false, true);
+    if (this.floors.length > 1) this.label(own.title ?? own.name, [floor.box[0], floor.box[3]], floor, this.ink.ink, false, true);
   }
 
   fill(path, colour, alpha) { const c = this.context; c.globalAlpha = alpha; c.fillStyle = colour; c.fill(path, 'evenodd'); c.globalAlpha = 1; }
@@ -181,7 +192,7 @@ class Stage {
       batches.get(colour).push(x, y, radius);
       if (crowd.state(row) === 4) stuck.push(x, y, radius);
       if (crowd.who[s] === this.selected) crossed.push(x, y, radius);
-      if (radius > 7) this.addNose(batches, x, y, radius, crowd.velocity(row, s));
+      if (this.scale > 30) this.addNose(batches, x, y, radius, crowd.velocity(row, s));
     }
     const noses = batches.get('noses') ?? [];
     batches.delete('noses');

@@ -58,7 +58,7 @@ class Strips {
   }
 
   paintLine(context, width, height, ink) {
-    const { crowd } = this, low = height - 14, high = 14;
+    const { crowd } = this, low = height - 17, high = 14;
     this.area(context, width, low, high, crowd.arrays.column_agents, this.most, ink('people'));
     this.area(context, width, low, high, crowd.arrays.column_stuck, this.most, ink('stuck'));
     context.fillStyle = ink('line'); context.fillRect(this.left, low, width - 2 * this.left, 1);
@@ -70,7 +70,7 @@ class Strips {
       seen.add(mark + x);
       context.fillStyle = ink(mark);
       if (mark === 'door') { context.beginPath(); context.moveTo(x, 1); context.lineTo(x + 5, 6); context.lineTo(x, 11); context.lineTo(x - 5, 6); context.fill(); context.fillRect(x - 0.5, 11, 1, low - 11); }
-      else context.fillRect(x - 0.5, mark === 'stuck' ? low - 4 : low + 1, 1, mark === 'stuck' ? 5 : 3);
+      else context.fillRect(x - 0.5, mark === 'stuck' ? low - 4 : low + 1, 1, mark === 'stuck' ? 5 : 4);
     }
     this.paintTimes(context, width, height, ink);
     this.caption(context, `people, at most ${this.most.toLocaleString('en')}`, this.left + 2, 22, ink);
