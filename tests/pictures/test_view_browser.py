@@ -141,6 +141,17 @@ def test_a_click_selects_and_escape_lets_go(page, busy):
     assert text(page, "agent").startswith("listed[1]")
 
 
+def test_what_a_tick_took_and_who_waits_stands_beside_the_clock(page, busy):
+    with open_run(busy[0]) as recording:
+        first = recording.ticks().iloc[0]
+        took = recording.timings().drop(columns="tick").iloc[0].sum() / 1e6
+    page.evaluate("page.seek(0.1)")
+    page.drawn()
+    assert text(page, "now") == f"38 people, {took:.2f} ms, {int(first['requests_open'])} requests waiting"
+    over = page.evaluate("(page.crowd.facts.budget_ms = 1e-6, page.strips.words(0.1))")
+    assert "over the budget: " in over and over.split("over the budget: ")[1].split(",")[0] in page.evaluate("page.crowd.facts.systems")
+
+
 def test_the_door_closes_on_the_picture_and_in_the_list(page):
     assert "</script>door closes" in text(page, "events") and "cart appears" in text(page, "events")
     page.evaluate("document.querySelector('#events button').click()")

@@ -91,6 +91,11 @@ def test_doors_obstacles_events_and_costs_are_there(busy):
     assert arrays["event_tick"] == events["tick"].tolist()
     assert [facts["kinds"][str(kind)] for kind in arrays["event_kind"]] == events["kind"].tolist()
     assert sum(arrays["column_microseconds"]) == pytest.approx(timings.drop(columns="tick").to_numpy().sum() / 1e3, rel=1e-3, abs=len(timings))
+    with open_run(path) as recording:
+        ticks = recording.ticks()
+    for name in ("agents", "stuck", "requests_open"):
+        assert arrays[f"column_{name}"] == ticks[name].tolist()
+    assert max(arrays["column_requests_open"]) > 0  # the budget is starved
     assert told["words"] == [] and told["rows"] == told["rows_recorded"]
 
 

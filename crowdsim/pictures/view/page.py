@@ -60,7 +60,7 @@ def write_page(
             break
         if attempt + 1 < ATTEMPTS:
             note(f"{len(page) / 1e6:.1f} MB: thinning")
-            thinning = thinning.coarser(1.1 * len(page) / limit * 1.4**attempt, frame_s)  # what does not shrink with them makes more steps
+            thinning = thinning.coarser(1.1 * len(page) / limit * 1.2**attempt, frame_s)  # what does not shrink with them makes more steps
     if len(page) > limit:
         has["words"] = [*has["words"], f"The page is larger than {megabytes:g} MB even so: the plan and its events take that."]
     out.write_bytes(page)

@@ -4,7 +4,7 @@ const SPEED_COLOURS = [[200, 40, 52], [236, 122, 48], [240, 186, 70], [127, 190,
 const SHADES = 24;
 const STATE_COLOURS = ['#8b98ab', '#2f9e8f', '#e2a03f', '#7a58b0', '#d3312f'];
 const GROUP_COLOURS = ['#3f7fbf', '#ef8a32', '#4ea35a', '#9a6cc0', '#c9527c', '#8a6d5b', '#2fa7b0', '#b5a72c', '#6c7a89', '#d96a5b'];
-const TRAIL_POINTS = 250000;   // of all trails together; more are drawn with fewer points each
+const TRAIL_POINTS = 80000;   // of all trails together; more are drawn with fewer points each
 
 const shadeOf = share => {
   const at = Math.min(1, Math.max(0, share)) * (SPEED_COLOURS.length - 1), k = Math.min(SPEED_COLOURS.length - 2, Math.floor(at));
@@ -165,7 +165,10 @@ class Stage {
     for (const { text, at, colour, beside, title } of this.labels) {
       context.font = `${title ? 600 : 500} ${title ? 13 : 12}px system-ui, "DejaVu Sans", sans-serif`;
       context.textAlign = beside || title ? 'left' : 'center';
-      const [x, y] = [at[0] + (beside ? 6 : 0), at[1] - (title ? 12 : beside ? 8 : 0)];
+      const wide = context.measureText(text).width, begin = beside || title ? 0 : wide / 2;
+      let x = at[0] + (beside ? 6 : 0);
+      if (x > 0 && x < this.width) x = Math.max(begin + 4, Math.min(x, this.width - wide + begin - 4));   // of a place that is seen, the whole name
+      const y = at[1] - (title ? 12 : beside ? 8 : 0);
       context.lineWidth = 3; context.strokeStyle = this.ink.halo; context.strokeText(text, x, y);
       context.fillStyle = colour; context.fillText(text, x, y);
     }

@@ -95,7 +95,7 @@ class Strips {
       this.seconds.forEach((second, k) => context.lineTo(this.x(second, width), low - (low - high) * arrays.column_requests_open[k] / this.mostOpen));
       context.stroke();
     }
-    const words = [`ms a tick, up to ${this.mostMs.toPrecision(2)}`];
+    const words = [`ms a tick, up to ${this.mostMs < 10 ? this.mostMs.toFixed(1) : Math.round(this.mostMs).toLocaleString('en')}`];
     if (facts.budget_ms) {
       const y = low - (low - high) * Math.min(1, facts.budget_ms / this.mostMs);
       context.strokeStyle = ink('stuck'); context.lineWidth = 1; context.setLineDash([5, 4]); context.beginPath(); context.moveTo(this.left, y); context.lineTo(width - this.left, y); context.stroke(); context.setLineDash([]);
