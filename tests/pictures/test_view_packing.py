@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdsim.errors import RecordingError
 from crowdsim.pictures.view.moves import Thinning, kept_frames, stretches
 from crowdsim.pictures.view.packing import LIMIT, STEP_M, Packer, in_steps
 from tests.reference.view_packing import unpack
@@ -34,7 +35,7 @@ def test_even_motion_is_a_byte_at_most():
 
 
 def test_a_number_that_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(RecordingError, match=r"numbers up to 70,368,744,177,664 where no run has them \(far\)"):
         Packer().add("far", np.array([LIMIT]))
 
 

@@ -92,16 +92,19 @@ def add_moves(
     known = {column.name for column in recording.layout.columns} | {"x", "y"}
     wanted = [name for name in WANTED if name in known]
     frames = kept_frames(recording.commit.frames, thinning.frame_step)
-    place_of = np.full(recording.commit.frames + 1, -1, dtype=np.int64)
+    place_of = np.full(recording.commit.frames, -1, dtype=np.int64)
     place_of[frames] = np.arange(len(frames))
     roster = recording.roster().sort_values("entity", kind="stable")
     entities = roster["entity"].to_numpy()
-    parts = []
-    for block in recording.blocks(wanted):
-        who = np.searchsorted(entities, block["id"])
-        keep = (place_of[block["frame"]] >= 0) & (who % thinning.agent_step == 0)
-        parts.append({"who": who[keep], "frame": place_of[block["frame"][keep]], **_small({name: block[name][keep] for name in block}, origin)})
-        note(f"reading: {block['frame'][-1] + 1:,} of {recording.commit.frames:,} frames")
+    parts, row = [], 0
+    for block in recording.blocks(wanted) if len(entities) else ():
+        number = np.arange(row, row + len(block["id"]))
+        row += len(number)
+        frame = np.searchsorted(recording.frame_starts(), number, side="right") - 1
+        who = np.minimum(np.searchsorted(entities, block["id"]), len(entities) - 1)
+        keep = (place_of[frame] >= 0) & (who % thinning.agent_step == 0) & (entities[who] == block["id"])  # whom the roster does not know has no body
+        parts.append({"who": who[keep], "frame": place_of[frame[keep]], **_small({name: block[name][keep] for name in block}, origin)})
+        note(f"reading: {frame[-1] + 1:,} of {recording.commit.frames:,} frames")
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
     order = np.argsort(rows["who"], kind="stable") if rows else np.zeros(0, dtype=np.int64)
     rows = {name: values[order] for name, values in rows.items()}

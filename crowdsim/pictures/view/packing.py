@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.errors import RecordingError
+
 STEP_M = 0.0025  # Places are multiples of it: nobody is farther than 1.8 mm from where he was. Finer steps cost a bit per coordinate and halving.
 MOST_BYTES = 6  # Of one number: what a browser's numbers hold exactly, with the sign.
 LIMIT = 2**46
@@ -44,13 +46,14 @@ class Packer:
 
         Raises
         ------
-        ValueError
-            If a number is too large.
+        RecordingError
+            If a number is larger than any of a run.
         """
         numbers = np.asarray(values).astype(np.int64)
         coded = differences(numbers, order, np.zeros(1, dtype=np.int64) if starts is None else starts)
         if len(coded) and (int(coded.max()) >= LIMIT or int(coded.min()) <= -LIMIT):
-            raise ValueError(f"{name}: numbers up to {max(int(coded.max()), -int(coded.min()))} do not fit into {MOST_BYTES} bytes")
+            largest = max(int(coded.max()), -int(coded.min()))
+            raise RecordingError(f"The recording holds numbers up to {largest:,} where no run has them ({name}): it is damaged.")
         folded = np.where(coded < 0, -2 * coded - 1, 2 * coded).astype("<u8")
         planes = folded.view(np.uint8).reshape(-1, 8)
         count = next((k for k in range(MOST_BYTES, 0, -1) if planes[:, k - 1].any()), 0)
