@@ -153,6 +153,7 @@ def test_what_a_tick_took_and_who_waits_stands_beside_the_clock(page, busy):
 
 
 def test_the_door_closes_on_the_picture_and_in_the_list(page):
+    page.drawn()
     assert "</script>door closes" in text(page, "events") and "cart appears" in text(page, "events")
     page.evaluate("document.querySelector('#events button').click()")
     assert page.evaluate("page.time") == pytest.approx(1.1)
