@@ -42,6 +42,7 @@ VERBS = {
     "tick": Verb("tick", "tick", "Show the systems of the tick in their order."),
     "validate": Verb("validate", "validate", "Check a scenario without running it."),
     "verify": Verb("verify", "verify", "Run a recording's scenario again and compare."),
+    "view": Verb("view", "view", "Write a run as one page to look at in a browser."),
 }
 
 

@@ -20,7 +20,7 @@ from tests.cli.command import crowdsim, environment
 from tests.cli.conftest import SMALL
 from tests.crowds import ROOT
 
-RECORDING_VERBS = ("info", "verify", "plot", "recover", "export")
+RECORDING_VERBS = ("info", "verify", "plot", "recover", "export", "view")
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_what_is_no_recording(capsys, folder, verb, file, message):
     check(capsys, folder, [verb, file], ExitCode.RECORDING, message)
 
 
-@pytest.mark.parametrize("verb", ["plot", "recover", "export"])
+@pytest.mark.parametrize("verb", ["plot", "recover", "export", "view"])
 def test_an_empty_name(capsys, folder, verb):
     check(capsys, folder, [verb, ""], ExitCode.USAGE, r"^The name of the file is empty\.$")
 

@@ -1,0 +1,70 @@
+"""``crowdsim view``: a recorded run as one page for a browser, or as a film."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crowdsim.cli.paths import new_output, require_name
+from crowdsim.cli.progress import Progress
+from crowdsim.cli.shell import say, say_json
+from crowdsim.errors import CrowdsimError, ExitCode
+
+LEAST_MEGABYTES = 0.1  # The page itself, without any run, has 0.05.
+
+
+def view(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A recording.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Page to write (.html); default: beside the recording.")] = None,
+    megabytes: Annotated[float, typer.Option("--megabytes", metavar="MB", help="Largest page: frames, then agents, are thinned until it fits.")] = 25.0,
+    gif: Annotated[Path | None, typer.Option("--gif", metavar="FILE", help="Write a film as GIF instead; needs matplotlib and Pillow.")] = None,
+    mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="Write a film as MP4 instead; needs matplotlib and ffmpeg.")] = None,
+    speed: Annotated[float | None, typer.Option("--speed", metavar="X", help="Of a film: simulated seconds in a second; default: all in 20 s or less.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
+) -> int:
+    """Write a recording as one page to look at: it plays, seeks, zooms, and tells of each agent. It loads nothing and can be mailed.
+
+    With --gif or --mp4 it writes films, and a page only if --out is given too.
+    """
+    if not megabytes >= LEAST_MEGABYTES:
+        raise CrowdsimError(f"--megabytes is {megabytes:g}, but a page needs at least {LEAST_MEGABYTES:g}.")
+    if speed is not None and gif is None and mp4 is None:
+        raise CrowdsimError("--speed is of films: name one with --gif or --mp4. A page has a control for it.")
+    if speed is not None and not 0.0 < speed < float("inf"):
+        raise CrowdsimError(f"--speed is {speed:g}, but must be above 0.")
+    page = None if out is None and (gif or mp4) else new_output(out or require_name(run).with_suffix(".html"), (".html", ".htm"), "a page", source=run)
+    films = [new_output(path, (ending,), "the film", source=run) for path, ending in ((gif, ".gif"), (mp4, ".mp4")) if path is not None]
+    for target in (*films, *([page] if page is not None else [])):
+        if target.exists() and not force:
+            raise CrowdsimError(f"{target} exists already; use --force to replace it, or choose another name")
+    from crowdsim.recording.files import new_file
+    from crowdsim.recording.reader import open_run
+
+    told: dict[str, Any] = {}
+    with open_run(run) as recording, Progress() as progress:
+        for target in films:
+            from crowdsim.pictures.view.film import draw_film
+
+            with new_file(target, force=force) as scratch:
+                form = target.suffix[1:].lower()
+                told[form] = {"file": str(target), **draw_film(recording, scratch, form=form, speed=speed, note=progress.note)}
+        if page is not None:
+            from crowdsim.pictures.view.page import write_page
+
+            with new_file(page, force=force) as scratch:
+                told["page"] = {"file": str(page), **write_page(recording, scratch, megabytes=megabytes, note=progress.note)}
+    if json:
+        say_json({"ok": True, **told})
+    else:
+        say("\n".join(_line(facts) for facts in told.values()))
+    return int(ExitCode.OK)
+
+
+def _line(facts: dict[str, Any]) -> str:
+    """Return what was written, as a line; what was left out follows it."""
+    frames = f"{facts['frames']:,} frame{'' if facts['frames'] == 1 else 's'}"
+    agents = f"{facts['agents']:,} agent{'' if facts['agents'] == 1 else 's'}"
+    return " ".join([f"{facts['file']}: {facts['bytes'] / 1e6:.2f} MB, {agents}, {frames}.", *facts["words"]])

@@ -1,0 +1,226 @@
+"""What a page tells beside places: the plan, what changes in it, events, and what the ticks took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+
+from crowdsim.measures.obstacles import places_of_obstacles
+from crowdsim.pictures.budget import longest_ticks
+from crowdsim.pictures.view.packing import LIMIT, Packer, in_steps
+from crowdsim.recording.schema import EventKind, digest_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crowdsim.recording.reader import Recording
+    from crowdsim.scenario.model import Scenario
+
+MOST_COLUMNS = 2000  # Of the strips under the picture: screens have no more dots.
+MOST_EVENTS = 200_000  # More are thinned to what a time line shows: the rarest kinds first.
+DIRECTION_STEP = 1e-4  # of unit vectors
+PLACES = 3  # Decimals of metres in plans: a millimetre.
+
+Rings = list[list[float]]
+
+
+def origin_of(scenario: Scenario) -> tuple[float, float]:
+    """Return the lower left corner of the plan, m; places are counted from there."""
+    left, bottom, _, _ = scenario.geometry.walkable.bounds
+    return float(left), float(bottom)
+
+
+def rings_of(area: Any, origin: tuple[float, float]) -> Rings:
+    """Return the rings of polygons as x, y, x, y ... from an origin, rounded to a millimetre; not closed."""
+    found = []
+    for polygon in shapely.get_parts(area):
+        for ring in (polygon.exterior, *polygon.interiors):
+            corners = np.round(np.asarray(ring.coords)[:-1, :2] - np.array(origin), PLACES)
+            found.append(corners.ravel().tolist())
+    return found
+
+
+def plan_facts(scenario: Scenario, recording: Recording, origin: tuple[float, float]) -> dict[str, Any]:
+    """Return the plan: floors, terrain, doors with what became of them, goals."""
+    geometry = scenario.geometry
+    floors = [{"name": name, "rings": rings_of(ground, origin)} for name, ground in zip(geometry.floor_names, geometry.grounds, strict=True)]
+    for shown, floor in zip(floors, geometry.floors, strict=False):
+        shown["title"] = f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else "")
+    terrain = [
+        {"name": each.name, "speed": each.speed, "layer": layer, "rings": rings_of(each.area, origin)}
+        for layer, areas in enumerate(geometry.terrain)
+        for each in areas
+    ]
+    return {"floors": floors, "terrain": terrain, "doors": _doors(scenario, recording, origin), "goals": [_goal(goal, origin) for goal in scenario.goals]}
+
+
+def _doors(scenario: Scenario, recording: Recording, origin: tuple[float, float]) -> list[dict[str, Any]]:
+    """Return areas with whether they were open when the recording begins, and the ticks in which that changed."""
+    events = recording.events()
+    changes = events[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED"))]
+    found = []
+    for number, area in enumerate(scenario.geometry.areas):
+        is_open = area.available
+        for event in scenario.events:
+            if event.area == number and 0 <= event.tick <= recording.header.first_tick:  # before what a fork of this run knows
+                is_open = event.opens
+        own = changes[changes["value"] == number]
+        turns = [[int(tick), kind == "AREA_OPENED"] for tick, kind in zip(own["tick"], own["kind"], strict=True)]
+        found.append({"name": area.name, "rings": rings_of(area.area, origin), "open": is_open, "turns": turns})
+    return found
+
+
+def _goal(goal: Any, origin: tuple[float, float]) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": goal.name, "kind": goal.kind, "layer": goal.layer, "parts": list(goal.parts), "inline": goal.is_inline}
+    if goal.area is not None:
+        middle = goal.area.representative_point()
+        shown["rings"] = rings_of(goal.area, origin)
+        shown["at"] = [round(middle.x - origin[0], PLACES), round(middle.y - origin[1], PLACES)]
+    elif goal.point is not None:
+        shown["at"] = [round(goal.point[0] - origin[0], PLACES), round(goal.point[1] - origin[1], PLACES)]
+        shown["within"] = goal.arrive_within
+    return shown
+
+
+def add_obstacles(packer: Packer, scenario: Scenario, recording: Recording, frames: Any, origin: tuple[float, float]) -> list[dict[str, Any]]:
+    """Add where obstacles were in some frames to a page; return their names and outlines.
+
+    Parameters
+    ----------
+    packer : Packer
+    scenario : Scenario
+    recording : Recording
+    frames : DataFrame
+        Columns frame, tick: frames of the page with their places in it.
+    origin : (x, y), m
+
+    Notes
+    -----
+    From the tick in which a program sent an obstacle elsewhere nothing says where it is, and it is not shown.
+    """
+    events = recording.events()
+    sent = events[events["kind"] == "OBSTACLE_SENT"].groupby("value")["tick"].min().to_dict()
+    places = places_of_obstacles(scenario, frames) if scenario.obstacles else None
+    found = []
+    for number, obstacle in enumerate(scenario.obstacles):
+        left_alone = (
+            places[(places["obstacle"] == number) & (places["frame"].map(dict(zip(frames["frame"], frames["tick"], strict=True))) < sent.get(number, np.inf))]
+            if places is not None
+            else frames.iloc[:0]
+        )
+        name = f"obstacle{number}"
+        packer.add(f"{name}_frame", left_alone["frame"].to_numpy(), 1)
+        for axis, start in zip("xy", origin, strict=True):
+            packer.add(f"{name}_{axis}", in_steps(left_alone[axis].to_numpy(), start), 2)
+            packer.add(f"{name}_direction_{axis}", in_steps(left_alone[f"direction_{axis}"].to_numpy(), 0.0, DIRECTION_STEP), 1)
+        corners = np.round(obstacle.corners, PLACES).ravel().tolist()
+        found.append({"name": obstacle.name, "disc": obstacle.disc, "corners": corners, "layer": obstacle.layer, "sent": number in sent})
+    return found
+
+
+def add_events(packer: Packer, recording: Recording, origin: tuple[float, float]) -> str:
+    """Add what happened to a page; return a word about what was left out, if anything was."""
+    events = recording.events()
+    left_out = ""
+    if len(events) > MOST_EVENTS:
+        counts = events["kind"].value_counts().sort_values()
+        kept = counts.index[counts.cumsum() <= MOST_EVENTS]
+        left_out = f"{len(events) - int(counts[kept].sum()):,} of {len(events):,} events are left out: {', '.join(sorted(set(counts.index) - set(kept)))}."
+        events = events[events["kind"].isin(kept)]
+    numbers = {kind.name: int(kind) for kind in EventKind}
+    entities = np.sort(recording.roster()["entity"].to_numpy())
+    entity = events["entity"].to_numpy()
+    who = np.searchsorted(entities, entity)
+    if len(entities):
+        who = np.where(entities[np.minimum(who, len(entities) - 1)] == entity, who, -1)
+    else:
+        who = np.full(len(entity), -1)
+    packer.add("event_tick", events["tick"].to_numpy(), 1)
+    packer.add("event_who", who)
+    packer.add("event_kind", events["kind"].map(lambda name: numbers.get(name, 0)).to_numpy(dtype=np.int64))
+    packer.add("event_value", np.clip(events["value"].to_numpy(), 1 - LIMIT, LIMIT - 1))
+    is_length = (events["kind"] == "PATH_FOUND").to_numpy()
+    packer.add("event_x", in_steps(np.where(is_length, events["x"], events["x"] - origin[0]), 0.0))
+    packer.add("event_y", in_steps(np.where(is_length, events["y"], events["y"] - origin[1]), 0.0))
+    return left_out
+
+
+def add_ticks(packer: Packer, recording: Recording) -> list[str]:
+    """Add what ticks took, how many were there, stuck, and waited for a way; return the names of systems."""
+    timings, ticks = recording.timings(), recording.ticks()
+    systems = [str(name) for name in timings.columns if name != "tick"]
+    costs = timings[systems].to_numpy()
+    total = costs.sum(axis=1) / 1e3 if len(systems) else np.zeros(len(timings))
+    longest = longest_ticks(total, MOST_COLUMNS)
+    begins = len(total) * np.arange(len(longest)) // max(1, len(longest))
+    packer.add("column_tick", ticks["tick"].to_numpy()[begins] if len(ticks) else begins, 2)
+    packer.add("column_longest", timings["tick"].to_numpy()[longest], 1)
+    packer.add("column_microseconds", np.rint(total[longest]))
+    packer.add("column_culprit", np.argmax(costs[longest] - np.median(costs, axis=0), axis=1) if len(longest) and systems else np.zeros(0))
+    for name in ("agents", "stuck", "requests_open"):
+        values = ticks[name].to_numpy() if name in ticks else np.zeros(len(ticks))
+        packer.add(f"column_{name}", np.maximum.reduceat(values, begins) if len(begins) else values[:0], 1)
+    return systems
+
+
+def run_facts(scenario: Scenario, recording: Recording) -> dict[str, Any]:
+    """Return what the whole run was."""
+    header = recording.header
+    result = (recording.verdict or {}).get("result") or {}
+    budget = header.parameters.get("budget.milliseconds")
+    return {
+        "name": header.name, "description": scenario.description, "seed": header.seed, "run_id": header.run_id, "started": header.started,
+        "version": header.versions.get("crowdsim", ""), "digest": digest_text(recording.run_digest), "model": scenario.avoidance.name,
+        "tick_s": header.tick_s, "first_tick": header.first_tick, "last_tick": recording.commit.last_tick, "groups": list(header.groups),
+        "agents": recording.commit.agents, "state": recording.state.name.lower(), "ended": str(result.get("ended", "")),
+        "budget_ms": float(budget) if isinstance(budget, (int, float)) else None, "kinds": {int(kind): kind.name for kind in EventKind},
+    }  # fmt: skip
+
+
+def gather(recording: Recording, scenario: Scenario, thinning: Any, note: Callable[[str], None] = lambda _: None) -> tuple[bytes, dict[str, Any]]:
+    """Return everything that a page shows, packed, and what of the recording it has.
+
+    Parameters
+    ----------
+    recording : Recording
+    scenario : Scenario
+        Of the recording.
+    thinning : Thinning
+    note : callable
+        Is told what goes on.
+
+    Returns
+    -------
+    bytes
+        As `Packer.pack` makes them.
+    dict
+        As `add_moves` returns it, with ``words``: what was left out, as sentences.
+    """
+    from crowdsim.pictures.view.moves import add_moves, kept_frames
+    from crowdsim.pictures.view.packing import STEP_M
+
+    packer, origin = Packer(), origin_of(scenario)
+    has = add_moves(packer, recording, origin, thinning, note)
+    frames = recording.frames().iloc[kept_frames(recording.commit.frames, thinning.frame_step)].reset_index(drop=True)
+    shown = frames.assign(frame=np.arange(len(frames)))
+    words = []
+    if has["frames"] < recording.commit.frames:
+        apart = thinning.frame_step * recording.header.ticks_per_frame * recording.header.tick_s
+        words.append(f"Every {_ordinal(thinning.frame_step)} of {recording.commit.frames:,} frames is kept, {apart:g} s apart.")
+    if thinning.agent_step > 1:
+        words.append(f"Every {_ordinal(thinning.agent_step)} of {recording.commit.agents:,} agents is kept.")
+    facts = run_facts(scenario, recording) | plan_facts(scenario, recording, origin)
+    facts |= {"obstacles": add_obstacles(packer, scenario, recording, shown, origin), "systems": add_ticks(packer, recording), "columns": has["columns"]}
+    left_out = add_events(packer, recording, origin)
+    if left_out:
+        words.append(left_out)
+    facts |= {"words": words, "origin": list(origin), "step_m": STEP_M, "direction_step": DIRECTION_STEP}
+    return packer.pack(facts), has | {"words": words}
+
+
+def _ordinal(number: int) -> str:
+    """Return 2nd, 3rd, 4th, 11th, 21st."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
