@@ -30,7 +30,7 @@ def sweep(
         list[str] | None,
         typer.Option("--vary", metavar="KEY=A,B,...", help="Values of one key, for example --vary groups.0.count=100,200; several keys are combined."),
     ] = None,
-    seeds: Annotated[str, typer.Option("--seeds", metavar="0:10", help="Seeds of each combination: 0:10 is 0 to 9; or 1,5,7. Default: the scenario's own.")] = "",
+    seeds: Annotated[str, typer.Option("--seeds", metavar="0:10", help="Seeds of each combination: 0:10 is 0 to 9; or 1,5,7. Default: its own.")] = "",
     set_: SetValues = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the sweep; default runs/<name of the file>.")] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", min=0, help="Runs that go on at once; 0 is as many as there are cores.")] = 0,
@@ -134,7 +134,8 @@ def _list_runs(plan: Plan, folder: Folder, workers: int, *, record: bool, retry:
     is_waiting = {run.id for run in todo}
     if json:
         runs = [{"run": run.number, "id": run.id, "values": run.values, "seed": run.seed, "would_run": run.id in is_waiting} for run in plan.runs]
-        says = {"seconds_at_most" if not expected.measured_on else "seconds": round(expected.seconds / workers, 1), "recordings_mb_at_most": round(expected.size_mb, 1)}
+        seconds = "seconds" if expected.measured_on else "seconds_at_most"
+        says = {seconds: round(expected.seconds / workers, 1), "recordings_mb_at_most": round(expected.size_mb, 1)}
         say_json({"ok": True, "folder": str(folder.path), "workers": workers, "would_run": len(todo), "known": len(known), **says, "runs": runs})
         return int(ExitCode.OK)
     keys = [key for key in plan.keys if key != "seed"]

@@ -161,10 +161,7 @@ def multiplied(parts: Sequence[Sequence[Point]]) -> list[Point]:
             if owners.setdefault(key, number) != number:
                 raise CrowdsimError(f'"{clipped(key)}" is varied twice. Keep one of the two.')
     require_few(math.prod(len(part) for part in parts))
-    points: list[Point] = []
-    for combination in itertools.product(*parts):
-        points.append({key: value for point in combination for key, value in point.items()})
-    return points
+    return [{key: value for point in combination for key, value in point.items()} for combination in itertools.product(*parts)]
 
 
 def require_few(count: int) -> None:
@@ -239,6 +236,7 @@ def seeds_of(text: str) -> list[int]:
         match = _SEED_PART.match(part.strip())
         start, stop, step = (int(each) if each else 0 for each in match.groups()) if match else (0, 0, 0)
         if match is None or (match[2] is not None and stop <= start) or (match[3] is not None and step == 0) or (stop - start) // (step or 1) > MOST_SEEDS:
-            raise CrowdsimError(f'seeds are whole numbers like 1,5,7, or ranges like 0:10, which is 0 to 9 (at most {MOST_SEEDS:,}), and not "{clipped(text)}".')
+            form = f"whole numbers like 1,5,7, or ranges like 0:10, which is 0 to 9 (at most {MOST_SEEDS:,})"
+            raise CrowdsimError(f'seeds are {form}, and not "{clipped(text)}".')
         found |= dict.fromkeys(range(start, stop if match[2] is not None else start + 1, step or 1))
     return list(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
@@ -215,7 +215,7 @@ class _Reader:
             return None
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -56,7 +56,7 @@ class Folder:
         """Raise `CrowdsimError` if the path is something else than the folder of a sweep, or a place for one."""
         if self.manifest.is_file():
             self._require_readable()
-        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        elif self.path.exists() and not (self.path / ".lock").is_file() and (not self.path.is_dir() or any(self.path.iterdir())):
             raise CrowdsimError(f"{self.path}: there is something else that is no sweep. Choose another place with --out DIR.")
 
     def _require_readable(self) -> None:

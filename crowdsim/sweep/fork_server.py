@@ -233,11 +233,20 @@ def _limit_memory(limit: int) -> None:
 
 def _told(error: BaseException) -> dict[str, str]:
     """Return how a run failed, in words that are the same each time."""
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+    if any(isinstance(each, MemoryError) or (isinstance(each, OSError) and each.errno == errno.ENOMEM) for each in _causes(error)):
         return {"status": "memory", "error": ""}
     if isinstance(error, CrowdsimError):
         return {"status": "error", "error": str(error)}
     return {"status": "error", "error": f"a fault of the program: {type(error).__name__}: {error}"}
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    """Return an error and those behind it: a plug-in's comes wrapped in one that names the plug-in."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
 
 
 def main() -> None:
