@@ -170,12 +170,16 @@ def supervise(
 
     Parameters
     ----------
-    plan, folder, limits, record, retry, progress
-        As for `run_sweep`.
+    plan : Plan
+    folder : Folder
     submit : callable
         Gives a task to a worker that calls `RunServer.execute` with it; returns its future.
     places : int
         Tasks that are handed out at a time.
+    limits : Limits
+    record, retry : bool
+    progress : callable or None
+        As for `run_sweep`.
     stop : callable
         Ends whatever goes on.
     """
