@@ -21,6 +21,7 @@ class ExitCode(IntEnum):
     NAME_TAKEN = 5  # the run is whole, but the output name was taken: it is kept under another name
     DIFFERENT = 6  # `verify` or `compare` found a difference
     TIME_LIMIT = 7  # stopped by --time-limit; the recording is readable
+    RUNS_FAILED = 8  # a sweep ended, but some of its runs failed: they crashed, hung, asked for too much memory, or could not be built
     INTERRUPTED = 130  # stopped by Ctrl-C or SIGTERM; the recording is readable
 
 

@@ -39,6 +39,7 @@ VERBS = {
     "resume": Verb("resume", "resume", "Go on with a run that was stopped, from its last checkpoint."),
     "run": Verb("run", "run", "Run a scenario, record it, and say what it came to."),
     "schema": Verb("schema", "schema", "Print the JSON Schema of scenarios, for editors."),
+    "sweep": Verb("sweep", "sweep", "Run all combinations of values and seeds, and put what they come to into one table."),
     "tick": Verb("tick", "tick", "Show the systems of the tick in their order."),
     "validate": Verb("validate", "validate", "Check a scenario without running it."),
     "verify": Verb("verify", "verify", "Run a recording's scenario again and compare."),

@@ -67,7 +67,7 @@ class Progress:
         rate = ticks * simulation.scenario.tick / seconds if seconds > 0.0 else 0.0
         left = (stop.ticks - simulation.tick) * simulation.scenario.tick / rate if rate > 0.0 else 0.0
         times = f"{simulation.time:.1f} of {stop.after:g} s"
-        speed = f"{rate:.1f} x real time  at most {_clock(left)} left" if rate > 0.0 else "..."
+        speed = f"{rate:.1f} x real time  at most {clock_text(left)} left" if rate > 0.0 else "..."
         lines = (f"{times}  {len(simulation.world.agents):,} agents  {speed}", f"{times}  {speed}", times)
         self._write(line_of(lines, simulation.tick / stop.ticks, _columns()))
 
@@ -81,6 +81,11 @@ class Progress:
         if not self._marks:
             self.start(simulation)
         self.show_now_and_then(simulation)
+
+    def line(self, texts: Sequence[str], share: float) -> None:
+        """Show a bar with the first text that leaves room for it (`line_of`)."""
+        if self._enabled:
+            self._write(line_of(texts, share, _columns()))
 
     def _write(self, text: str) -> None:
         if not self._enabled:
@@ -117,7 +122,7 @@ def line_of(texts: Sequence[str], share: float, columns: int) -> str:
     return next((text for text in texts if len(text) <= columns), texts[-1][:columns])
 
 
-def _clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     """Return a span of time as people say it: 45 s, 3:20 min, 2:05 h."""
     if seconds < 60.0:
         return f"{seconds:.0f} s"

@@ -116,12 +116,15 @@ def least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty):
             return np.hypot(sx - x, sy - y) + np.hypot(tx - sx, ty - sy)
         return np.hypot(tx - x, ty - y)
     way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, tx, ty, 0.0)
-    left, lx, ly = way_to_disc(root, x, y, side, in_x, in_y, qx, qy, 0.0)
-    if lx * uy - ly * ux > 0.0:
-        return left + np.hypot(tx - qx, ty - qy)
-    right, rx, ry = way_to_disc(root, x, y, side, in_x, in_y, sx, sy, 0.0)
-    if rx * uy - ry * ux < 0.0:
-        return right + np.hypot(tx - sx, ty - sy)
+    # A way may cross the edge before it touches the disc of its root: an end of the part that lies behind where it touches bounds nothing.
+    if in_x * (qx - x) + in_y * (qy - y) >= 0.0:
+        left, lx, ly = way_to_disc(root, x, y, side, in_x, in_y, qx, qy, 0.0)
+        if lx * uy - ly * ux > 0.0:
+            return left + np.hypot(tx - qx, ty - qy)
+    if in_x * (sx - x) + in_y * (sy - y) >= 0.0:
+        right, rx, ry = way_to_disc(root, x, y, side, in_x, in_y, sx, sy, 0.0)
+        if rx * uy - ry * ux < 0.0:
+            return right + np.hypot(tx - sx, ty - sy)
     return way
 
 

@@ -1,0 +1,37 @@
+"""What the table of a sweep says about a run. A new measure is a new entry of what `measures_of` returns; the tables take whatever is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_CLOCKS = ("wall_s", "worst_tick_ms", "ms_per_tick")  # They differ from run to run and stand in a table of their own.
+_NO_MEASURES = ("left", "begun_s")  # Agents one by one, which the recording has; and when the run began, which in a sweep is always 0.
+
+
+def measures_of(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run came to as flat names and plain values, without clock readings.
+
+    Parameters
+    ----------
+    result : mapping
+        The verdict, `crowdsim.schedule.verdict.Verdict.as_dict`, of a run or from a recording.
+
+    Returns
+    -------
+    dict of str to str, int, float or None
+        Counts by goal, reason or cause are named ``arrivals.exit``; None stands where nothing could be measured.
+    """
+    return _flat({name: value for name, value in result.items() if name not in _CLOCKS and name not in _NO_MEASURES})
+
+
+def clocks_of(result: Mapping[str, Any]) -> dict[str, float]:
+    """Return the clock readings in a verdict, flat in the same way."""
+    return _flat({name: result[name] for name in _CLOCKS if name in result})
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= {f"{name}.{part}": each for part, each in value.items()} if isinstance(value, Mapping) else {name: value}
+    return found

@@ -1,0 +1,41 @@
+"""What the process of one run does: it runs, keeps its recording, and says what it came to. Whatever else it writes goes with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.schedule.simulation import Simulation
+from crowdsim.sweep.folder import Folder, finished_result, write_json
+
+
+def do_run(task: Mapping[str, Any]) -> None:
+    """Do one run of a sweep.
+
+    Parameters
+    ----------
+    task : mapping
+        As `crowdsim.sweep.supervise.task_of` makes it.
+
+    Raises
+    ------
+    CrowdsimError
+        If the run cannot be built, or a model breaks a promise.
+    """
+    began = time.perf_counter()
+    folder, identity = Folder(Path(task["folder"])), task["id"]
+    out = folder.scratch(identity) / "run.h5" if task["record"] else None
+    scenario = parse_scenario(task["text"], file=task["file"], sets=[f"seed={task['seed']}"])
+    with Simulation(scenario, threads=task["threads"], out=out) as simulation:
+        begun = time.perf_counter()
+        verdict = simulation.run()
+    if verdict.ended == "interrupted":
+        raise CrowdsimError("the run was interrupted from outside.")
+    if out is not None:
+        out.replace(folder.recording(identity))
+    result = finished_result(identity, verdict.as_dict(), begin_s=begun - began, run_s=time.perf_counter() - began)
+    write_json(folder.result(identity), result)

@@ -1,0 +1,252 @@
+"""The runs of a sweep: every combination is read and checked before the first one runs, and every run has an id that follows from what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from crowdsim.avoidance.registry import origin_of
+from crowdsim.errors import CrowdsimError, Problem, ScenarioError
+from crowdsim.scenario.load import load_scenario
+from crowdsim.scenario.model import Scenario
+from crowdsim.sweep.design import Point
+
+_MOST_SHOWN = 20  # Mistakes that are told; combinations that make the same one are told once.
+_NO_PART_OF_A_RUN = ("cli", "pictures", "sweep")  # An edit there changes no run, but for these two files:
+_PART_OF_A_RUN = ("sweep/measures.py", "sweep/one_run.py")
+_WHAT_RUNS_DEPEND_ON = ("numpy", "numba", "llvmlite", "shapely", "esper")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the scenario of a sweep comes from.
+
+    Attributes
+    ----------
+    scenario : Path
+    sets : tuple of str
+        Values that all runs have, as for ``--set``.
+    allow_dirs, plugins : tuple of Path
+    """
+
+    scenario: Path
+    sets: tuple[str, ...] = ()
+    allow_dirs: tuple[Path, ...] = ()
+    plugins: tuple[Path, ...] = ()
+
+    def load(self, point: Point) -> Scenario:
+        """Return the scenario of one combination."""
+        return load_scenario(self.scenario, sets=[*self.sets, *options_of(point)], allow_dirs=self.allow_dirs)
+
+    def command(self, point: Point, seed: int, record: bool) -> str:
+        """Return the shell command that does one run of the sweep by itself."""
+        words = ["crowdsim", "run", str(self.scenario)]
+        for option in (*self.sets, *options_of(point)):
+            words += ["--set", option]
+        words += ["--seed", str(seed)]
+        for folder in self.allow_dirs:
+            words += ["--allow-dir", str(folder)]
+        for plugin in self.plugins:
+            words += ["--plugin", str(plugin)]
+        return shlex.join([*words, *([] if record else ["--no-record"])])
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a sweep.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the design, from 0.
+    id : str
+        20 hexadecimal digits over the resolved scenario, the seed and the code.
+    point : dict of str to str
+        The varied values, as text.
+    values : dict of str to str, int, float, bool or None
+        The same as they stand in the table.
+    seed : int
+    variant : int
+        Index of the combination in `Plan.texts` and `Plan.kinds`.
+    """
+
+    number: int
+    id: str
+    point: Point
+    values: dict[str, Any]
+    seed: int
+    variant: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep before it runs.
+
+    Attributes
+    ----------
+    name : str
+    source : Source
+    runs : tuple of Run
+    texts : tuple of str
+        By combination: the resolved scenario, in which the seed counts for nothing.
+    kinds : tuple of str
+        By combination: which kernels it needs. Workers make them ready once for each kind.
+    loads : tuple of (int, int, int)
+        By combination: agents, ticks at most, frames at most.
+    notes : tuple of str
+        What is no mistake but might not be meant.
+    """
+
+    name: str
+    source: Source
+    runs: tuple[Run, ...]
+    texts: tuple[str, ...]
+    kinds: tuple[str, ...]
+    loads: tuple[tuple[int, int, int], ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that are varied, in the order of the design."""
+        return list(dict.fromkeys(key for run in self.runs for key in run.point))
+
+    def command(self, run: Run, *, record: bool) -> str:
+        """Return the shell command that does one run by itself."""
+        return self.source.command(run.point, run.seed, record)
+
+
+def options_of(point: Point) -> list[str]:
+    """Return a combination as ``--set`` takes it."""
+    return [f"{key}={value}" for key, value in point.items()]
+
+
+def plan_sweep(
+    source: Source, points: Sequence[Point], seeds: Sequence[int] = (), *, name: str = "", progress: Callable[[int, int], None] | None = None
+) -> Plan:
+    """Read and check every combination of a design, and give every run its id.
+
+    Parameters
+    ----------
+    source : Source
+    points : sequence of Point
+    seeds : sequence of int
+        Each combination is run with each of them; without any, once with its own.
+    name : str
+        Default: that of the scenario's file.
+    progress : callable, optional
+        Called with how many combinations are checked, and of how many.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ScenarioError
+        If combinations are wrong: each mistake once, with the values of the first combination that makes it.
+    CrowdsimError
+        If seeds are given twice, by the design and by `seeds`.
+    """
+    if seeds and any("seed" in point for point in points):
+        raise CrowdsimError("the seed is varied twice, as a key and by seeds. Keep one of the two.")
+    code = code_version()
+    texts: list[str] = []
+    kinds: list[str] = []
+    loads: list[tuple[int, int, int]] = []
+    runs: list[Run] = []
+    mistakes: dict[Problem, tuple[Point, int]] = {}
+    notes: dict[str, None] = {}
+    for variant, point in enumerate(points):
+        if progress is not None:
+            progress(variant, len(points))
+        try:
+            scenario = source.load(point)
+        except ScenarioError as error:
+            for problem in error.problems:
+                first, count = mistakes.get(_bare(problem), (point, 0))
+                mistakes[_bare(problem)] = (first, count + 1)
+            continue
+        notes |= dict.fromkeys(str(note) for note in scenario.notes)
+        if scenario.budget.values.get("milliseconds"):
+            notes["milliseconds decide how far searches get: these runs will differ each time"] = None
+        text = replace(scenario, seed=0).canonical()
+        texts.append(text)
+        kinds.append(kernels_of(scenario))
+        loads.append((scenario.agent_count, scenario.stop.ticks, scenario.stop.ticks // scenario.record.ticks_per_frame + 1))
+        scenario_key = hashlib.blake2b(f"{code} {_plugins_of(scenario)} {text}".encode(), digest_size=20).hexdigest()
+        values = {key: _plain_value(value) for key, value in point.items() if key != "seed"}
+        for seed in seeds or [scenario.seed]:
+            identity = hashlib.blake2b(f"{scenario_key} {seed}".encode(), digest_size=10).hexdigest()
+            runs.append(Run(len(runs), identity, point, values, seed, variant))
+    if mistakes:
+        raise _told(mistakes, len(points))
+    return Plan(name or source.scenario.stem, source, tuple(runs), tuple(texts), tuple(kinds), tuple(loads), tuple(notes))
+
+
+def _bare(problem: Problem) -> Problem:
+    """Return a problem as it is in all combinations that make the same mistake: an option is named by its key, the value stands in the message."""
+    option = problem.file.removeprefix("--set ")
+    return replace(problem, file=f"--vary {option.partition('=')[0]}") if option != problem.file else problem
+
+
+def _told(mistakes: dict[Problem, tuple[Point, int]], count: int) -> ScenarioError:
+    """Return the error of all mistakes, each with the first combination that makes it."""
+    problems = []
+    for problem, (point, times) in list(mistakes.items())[:_MOST_SHOWN]:
+        values = ", ".join(options_of(point)) or "the scenario as it is"
+        others = f" and in {times - 1:,} more of {count:,} combinations" if times > 1 else ""
+        problems.append(replace(problem, message=f"{problem.message}\n    with {values}{others}"))
+    if len(mistakes) > _MOST_SHOWN:
+        problems.append(Problem("", f"and {len(mistakes) - _MOST_SHOWN:,} more mistakes"))
+    return ScenarioError(problems)
+
+
+def _plain_value(text: str) -> Any:
+    """Return a value as a table holds it: numbers and truth values as such, everything else as the text that was given."""
+    from crowdsim.scenario.yaml_reader import read_yaml
+
+    node, _ = read_yaml(text, "value")
+    value = node.value if node is not None else None
+    return value if isinstance(value, (str, int, float, bool)) else text
+
+
+def kernels_of(scenario: Scenario) -> str:
+    """Return in words which kernels a scenario needs: scenarios with one answer find them ready once one of them was made ready for."""
+    geometry, bodies = scenario.geometry, scenario.bodies.values
+    switches = {
+        "floors": len(geometry.floor_names) > 1 or bool(geometry.patches) or bool(geometry.named_speeds),
+        "changes": bool(geometry.areas or scenario.obstacles),
+        "explains": bool(scenario.record.explain),
+        **{name: bool(bodies[name]) for name in ("local_grid", "nudging", "replanning") if name in bodies},
+    }
+    names = [*(f"model {each.name}" for each in scenario.models), f"law {scenario.speed_density.name}", *(each.name for each in scenario.navigations)]
+    return ", ".join([*names, *(name for name, is_on in switches.items() if is_on)])
+
+
+def _plugins_of(scenario: Scenario) -> str:
+    """Return the hashes of the plug-ins that a scenario uses."""
+    origins = {chosen.name: origin_of(chosen.name) for chosen in scenario.models}
+    return " ".join(f"{name}={origin.sha256}" for name, origin in sorted(origins.items()) if origin is not None)
+
+
+@cache
+def code_version() -> str:
+    """Return a hash of what decides about runs: crowdsim's own sources, and the versions of the packages below it."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.blake2b(" ".join(_versions(_WHAT_RUNS_DEPEND_ON)).encode(), digest_size=10)
+    for file in sorted(root.rglob("*.py")):
+        place = file.relative_to(root)
+        if place.parts[0] not in _NO_PART_OF_A_RUN or place.as_posix() in _PART_OF_A_RUN:
+            content = file.read_bytes()
+            digest.update(f"{place} {len(content)} ".encode() + content)
+    return digest.hexdigest()
+
+
+def _versions(packages: Iterable[str]) -> list[str]:
+    return [f"{package} {metadata.version(package)}" for package in packages]

@@ -1,0 +1,243 @@
+"""A sweep from its first run to its last: what is finished is not done again, what fails costs itself alone, and the tables are made of what is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.sweep.folder import FINISHED, FORMAT, FORMAT_VERSION, Folder, write_json
+from crowdsim.sweep.plan import Plan, Run, code_version
+from crowdsim.sweep.tables import write_tables
+from crowdsim.sweep.worker import RunServer
+
+Submit = Callable[[dict[str, Any]], "Future[dict[str, Any]]"]  # what gives a task to whoever does it
+LOOK_SECONDS = 0.2  # Between two calls of a progress function.
+_WAITING = 2  # Tasks handed out for each worker: one that it does, and one that it finds when that has ended. More would only fill memory.
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What each run of a sweep may have.
+
+    Attributes
+    ----------
+    threads : int
+        Threads of its kernels; they change nothing but the time.
+    timeout : float, s
+        Wall time; 0 is no limit.
+    memory : int
+        Bytes beyond what a process has that is about to begin; 0 is no limit.
+    """
+
+    threads: int = 1
+    timeout: float = 0.0
+    memory: int = 0
+
+
+@dataclass
+class Report:
+    """How far a sweep is.
+
+    Attributes
+    ----------
+    asked : int
+        Different runs of the design.
+    known : int
+        Those that were finished, or had failed, before.
+    finished, failed : int
+        Those that ended now.
+    seconds : float
+        Wall time since the first was begun.
+    failures : list of dict
+        Results of all failed runs of the design, the known ones included.
+    tables : tuple of Path
+        Runs and clock readings, once they are written.
+    """
+
+    asked: int
+    known: int = 0
+    finished: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    tables: tuple[Path, ...] = ()
+
+    @property
+    def left(self) -> int:
+        """Runs that are still to end."""
+        return self.asked - self.known - self.finished - self.failed
+
+    @property
+    def rate(self) -> float:
+        """Runs that ended in a second; 0 before the first."""
+        return (self.finished + self.failed) / self.seconds if self.seconds > 0.0 else 0.0
+
+
+def task_of(plan: Plan, run: Run, folder: Folder, limits: Limits, *, record: bool) -> dict[str, Any]:
+    """Return one run as plain values: all that a process needs that shares nothing with this one but the folder."""
+    return {
+        "id": run.id,
+        "folder": str(folder.path.resolve()),
+        "file": str(plan.source.scenario),
+        "text": plan.texts[run.variant],
+        "kind": plan.kinds[run.variant],
+        "seed": run.seed,
+        "plugins": [str(each.resolve()) for each in plan.source.plugins],
+        "record": record,
+        "threads": limits.threads,
+        "timeout": limits.timeout,
+        "memory": limits.memory,
+    }
+
+
+def waiting(plan: Plan, folder: Folder, *, record: bool, retry: bool = False) -> tuple[list[Run], list[dict[str, Any]]]:
+    """Return the runs that have yet to be done, each once, and the results of the others.
+
+    Parameters
+    ----------
+    plan : Plan
+    folder : Folder
+    record : bool
+        A finished run without a recording is done again.
+    retry : bool
+        So is a run that failed.
+    """
+    todo, known = [], []
+    for run in {run.id: run for run in reversed(plan.runs)}.values():
+        result = folder.known(run.id, recorded=record)
+        if result is None or (retry and result["status"] != FINISHED):
+            todo.append(run)
+        else:
+            known.append(result)
+    return sorted(todo, key=lambda run: run.number), known
+
+
+def run_sweep(
+    plan: Plan, folder: Folder, *, workers: int = 1, limits: Limits | None = None, record: bool = True, retry: bool = False,
+    progress: Callable[[Report], None] | None = None,
+) -> Report:  # fmt: skip
+    """Do all runs of a plan that are not done yet, on this machine, and write the tables.
+
+    Parameters
+    ----------
+    plan : Plan
+    folder : Folder
+    workers : int
+        Runs that go on at once.
+    limits : Limits, optional
+    record : bool
+        Keep a recording of each run.
+    retry : bool
+        Do runs again that failed.
+    progress : callable, optional
+        Called with the report some five times a second.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    CrowdsimError
+        If the folder is something else, or another sweep is at work in it.
+    KeyboardInterrupt
+        If it was interrupted; runs that went on are gone without trace, tables are written of the others, and the same call goes on.
+    """
+    if workers < 1:
+        raise CrowdsimError(f"there are {workers} workers, but a sweep needs at least 1.")
+    server = RunServer()
+    with ThreadPoolExecutor(workers, thread_name_prefix="crowdsim-sweep") as pool:
+        try:
+            return supervise(
+                plan, folder, lambda task: pool.submit(server.execute, task), places=_WAITING * workers, limits=limits or Limits(), record=record, retry=retry,
+                progress=progress, stop=server.close,
+            )  # fmt: skip
+        finally:
+            server.close()
+            pool.shutdown(cancel_futures=True)
+
+
+def supervise(
+    plan: Plan, folder: Folder, submit: Submit, *, places: int, limits: Limits, record: bool, retry: bool, progress: Callable[[Report], None] | None,
+    stop: Callable[[], None],
+) -> Report:  # fmt: skip
+    """Do the same with any executor whose workers see the folder.
+
+    Parameters
+    ----------
+    plan : Plan
+    folder : Folder
+    submit : callable
+        Gives a task to a worker that calls `RunServer.execute` with it; returns its future.
+    places : int
+        Tasks that are handed out at a time.
+    limits : Limits
+    record, retry : bool
+    progress : callable or None
+        As for `run_sweep`.
+    stop : callable
+        Ends whatever goes on.
+    """
+    folder.require_usable()
+    with folder.held():
+        todo, known = waiting(plan, folder, record=record, retry=retry)
+        write_json(folder.manifest, manifest_of(plan, record=record))
+        report = Report(asked=len(todo) + len(known), known=len(known), failures=[each for each in known if each["status"] != FINISHED])
+        began, is_stopped = time.monotonic(), False
+        try:
+            for result in _ended(iter([task_of(plan, run, folder, limits, record=record) for run in todo]), submit, places, report, began, progress):
+                report.finished += result["status"] == FINISHED
+                report.failed += result["status"] != FINISHED
+                if result["status"] != FINISHED:
+                    report.failures.append(result)
+        except KeyboardInterrupt:
+            is_stopped = True
+        finally:
+            stop()
+        report.seconds = time.monotonic() - began
+        order = {run.id: run.number for run in reversed(plan.runs)}
+        report.failures.sort(key=lambda result: order[result["id"]])
+        report.tables = write_tables(plan, folder, record=record)
+        if is_stopped:
+            raise KeyboardInterrupt
+    return report
+
+
+def _ended(
+    tasks: Iterator[dict[str, Any]], submit: Submit, places: int, report: Report, began: float, progress: Callable[[Report], None] | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the results of tasks as they end; so many at once are handed out."""
+    pending: set[Future[dict[str, Any]]] = set()
+    while True:
+        while len(pending) < places and (task := next(tasks, None)) is not None:
+            pending.add(submit(task))
+        if not pending:
+            return
+        done, pending = wait(pending, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield future.result()
+        if progress is not None:
+            report.seconds = time.monotonic() - began
+            progress(report)
+
+
+def manifest_of(plan: Plan, *, record: bool) -> dict[str, Any]:
+    """Return what was asked for, as plain values. It has no times: the same sweep has the same manifest."""
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "name": plan.name,
+        "scenario": str(plan.source.scenario),
+        "set": list(plan.source.sets),
+        "plugins": [str(each) for each in plan.source.plugins],
+        "allow_dirs": [str(each) for each in plan.source.allow_dirs],
+        "code": code_version(),
+        "recordings": record,
+        "keys": plan.keys,
+        "runs": [{"run": run.number, "id": run.id, "seed": run.seed, "values": run.point} for run in plan.runs],
+    }

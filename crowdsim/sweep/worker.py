@@ -1,0 +1,176 @@
+"""Asks a fork server for runs, one from each thread that calls, and says how each ended: in a result that is kept, whatever happened to the run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import crowdsim
+from crowdsim.errors import CrowdsimError
+from crowdsim.sweep.folder import FINISHED, Folder, write_json, write_whole
+
+_ATTEMPTS = 3  # Servers that may be lost during one run. The first may have gone for reasons of its own; a run that ends three is not to be tried for ever.
+_LOG_BYTES = 64 * 1024  # of the end of what a failed run printed
+
+
+class Stopped(Exception):
+    """The worker was closed while a run went on; nothing is kept of that run."""
+
+
+class RunServer:
+    """A warm process that forks for each run; started at the first run, and again where it is lost. Threads may share one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._is_closed = False
+        self._has_answered = False
+
+    def execute(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Do one run in a process of its own, and keep and return its result.
+
+        Parameters
+        ----------
+        task : mapping
+            As `crowdsim.sweep.supervise.task_of` makes it.
+
+        Returns
+        -------
+        dict
+            ``id``, ``status``, ``error``, ``measures``, ``timings``.
+
+        Raises
+        ------
+        Stopped
+            If the worker was closed meanwhile.
+        CrowdsimError
+            If the server cannot even be started.
+        """
+        folder, identity = Folder(Path(task["folder"])), str(task["id"])
+        answer = None
+        for _ in range(_ATTEMPTS):
+            shutil.rmtree(folder.scratch(identity), ignore_errors=True)
+            answer = self._ask(task)
+            if answer is not None:
+                self._has_answered = True
+                break
+        if not self._has_answered:
+            raise CrowdsimError(f"the process that starts runs has ended {_ATTEMPTS} times before it began one; what it said stands above.")
+        result = folder.read_result(identity) if answer is not None and answer.get("code") == 0 else None
+        if result is None or result["status"] != FINISHED:
+            result = _failed(folder, task, answer)
+        if result["status"] != FINISHED:
+            _keep_log(folder, identity)
+        else:
+            folder.log(identity).unlink(missing_ok=True)
+            result["timings"] |= {name: answer[name] for name in ("process_s", "peak_mb")} if answer is not None else {}
+        write_json(folder.result(identity), result)
+        shutil.rmtree(folder.scratch(identity), ignore_errors=True)
+        return result
+
+    def close(self) -> None:
+        """End the server and whatever runs in it; calls that wait raise `Stopped`."""
+        with self._lock:
+            self._is_closed = True
+            self._end()
+
+    def _end(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._process is not None:
+            try:
+                self._process.wait(timeout=5.0)
+            except subprocess.TimeoutExpired:  # it is compiling
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def _ask(self, task: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return how a run ended; None if the server ended before it."""
+        mine, theirs = socket.socketpair()
+        with mine:
+            with self._lock, theirs, _file_with(json.dumps(task).encode()) as file:
+                if self._is_closed:
+                    raise Stopped
+                try:
+                    socket.send_fds(self._started(), [b"run"], [file.fileno(), theirs.fileno()])
+                except OSError:
+                    self._end()
+                    return None
+            text = b""
+            with contextlib.suppress(ConnectionResetError):
+                while part := mine.recv(65536):
+                    text += part
+        if self._is_closed:
+            raise Stopped
+        return json.loads(text) if text else None
+
+    def _started(self) -> socket.socket:
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+        if self._socket is None:
+            mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                # A session of its own: Ctrl-C is for the sweep, which ends the server. The runs have threads of ours, numpy needs none.
+                path = os.pathsep.join([str(Path(crowdsim.__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "crowdsim.sweep.fork_server", str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
+                    env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                )  # fmt: skip
+            self._socket = mine
+        return self._socket
+
+
+@contextlib.contextmanager
+def _file_with(content: bytes) -> Any:
+    """Give a file in memory: a task may hold a map, and a datagram may not."""
+    with os.fdopen(os.memfd_create("crowdsim-task"), "r+b") as file:
+        file.write(content)
+        file.flush()
+        yield file
+
+
+def _failed(folder: Folder, task: Mapping[str, Any], answer: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the result of a run that did not come to its end. It says nothing that differs from time to time."""
+    status, error = "lost", f"the process that starts runs ended {_ATTEMPTS} times during this run"
+    if answer is not None and answer["status"] != "ended":
+        status, error = answer["status"], answer["error"]
+    elif answer is not None and answer["is_late"]:
+        status, error = "timeout", f"took longer than {task['timeout']:g} s"
+    elif answer is not None and answer["code"] < 0:
+        status, error = "killed", f"ended by {_signal_name(-answer['code'])}"
+    elif answer is not None:
+        status, error = "error", f"ended with code {answer['code']} and without a word"
+        with contextlib.suppress(OSError, ValueError):
+            told = json.loads((folder.scratch(task["id"]) / "error.json").read_bytes())
+            status, error = told["status"], told["error"]
+    if status == "memory":
+        error = f"asked for more than {task['memory'] / 2**20:,.0f} MiB of memory" if task["memory"] else "asked for more memory than there is"
+    return {"id": task["id"], "status": status, "error": error, "measures": {}, "timings": {}}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _keep_log(folder: Folder, identity: str) -> None:
+    with contextlib.suppress(OSError):
+        content = (folder.scratch(identity) / "output.txt").read_bytes()[-_LOG_BYTES:]
+        if content:
+            write_whole(folder.log(identity), content)
