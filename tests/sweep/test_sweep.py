@@ -152,7 +152,7 @@ def wait_for_results(folder: Path, count: int, process) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.full)])
 def test_a_sweep_that_is_stopped_goes_on_and_repeats_no_finished_run(number, small, tmp_path):
     folder = tmp_path / "out"
     arguments = ["sweep", small, "--vary", "groups.0.count=2,3", "--seeds", "0:5", "--out", folder, "--workers", "2"]
