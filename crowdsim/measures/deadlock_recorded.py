@@ -48,9 +48,9 @@ class Recorded:
     @cached_property
     def scenario(self) -> Scenario:
         """The scenario of the run."""
-        from crowdsim.scenario.load import parse_scenario
+        from crowdsim.scenario.load import scenario_of_run
 
-        return parse_scenario(self.recording.header.scenario, file=str(self.recording.path))
+        return scenario_of_run(self.recording.header, str(self.recording.path))
 
     @cached_property
     def frame_ticks(self) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.measures.areas import Area, box_area
 from crowdsim.measures.lines import Line
 from crowdsim.measures.tracks import Tracks
-from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.tree import suggestion
 
@@ -29,9 +29,7 @@ def scenario_of(tracks: Tracks) -> Scenario:
     """
     if tracks.header is None:
         raise RecordingError(f"{tracks.name}: is of measured people, and holds no scenario.")
-    # Who avoided whom how changes nothing that is measured, and a model of somebody's own need not be at hand.
-    sets = ["avoidance=none", *(f"groups.{number}.avoidance=none" for number in range(len(tracks.header.groups)))] if tracks.header.plugins else []
-    return parse_scenario(tracks.header.scenario, file=tracks.name, sets=sets)
+    return scenario_of_run(tracks.header, tracks.name)
 
 
 def named_areas(tracks: Tracks) -> dict[str, Any]:

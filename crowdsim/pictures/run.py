@@ -39,9 +39,9 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
         If matplotlib is not installed.
     """
     plt = pyplot()
-    from crowdsim.scenario.load import parse_scenario
+    from crowdsim.scenario.load import scenario_of_run
 
-    scenario = parse_scenario(recording.header.scenario, file=str(recording.path))
+    scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     arrivals = _arrivals(recording)

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario import schema
@@ -27,6 +27,9 @@ from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.terrain import resolve_terrain
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems
 from crowdsim.scenario.yaml_reader import read_yaml
+
+if TYPE_CHECKING:
+    from crowdsim.recording.header import Header
 
 
 def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = ()) -> Scenario:
@@ -221,3 +224,19 @@ def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Gr
         check = GroundCheck(geometry, layer, problems, notes)
         check.goals(goals)
         check.groups({group.name: group for group in groups}.values(), _indices(draft), goals)
+
+
+def scenario_of_run(header: Header, file: str) -> Scenario:
+    """Return the scenario of a recorded run, to look at or to measure; where models came from plug-ins, everybody has the model `none` in their place.
+
+    Who avoided whom how changes nothing that is drawn or measured afterwards, and a model of somebody's own need not be at hand for it.
+
+    Parameters
+    ----------
+    header : Header
+        Of the recording.
+    file : str
+        What messages call it.
+    """
+    sets = ["avoidance=none", *(f"groups.{number}.avoidance=none" for number in range(len(header.groups)))] if header.plugins else []
+    return parse_scenario(header.scenario, file=file, sets=sets)

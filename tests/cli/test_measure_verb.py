@@ -77,13 +77,16 @@ def test_mistakes_are_one_sentence(run, tmp_path, arguments, code, message):
     assert done.returncode == code and message in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
 
 
-def test_a_run_of_a_model_of_ones_own_is_measured_where_the_model_is_not_at_hand(tmp_path):
+def test_a_run_of_a_model_of_ones_own_is_measured_and_drawn_where_the_model_is_not_at_hand(tmp_path):
     from tests.cli.conftest import SMALL
 
     (tmp_path / "small.yaml").write_text(SMALL + "avoidance: polite\n")
     plugin = ROOT / "docs" / "examples" / "polite.py"
     assert crowdsim(["run", tmp_path / "small.yaml", "--plugin", plugin, "-q", "-o", tmp_path / "run.h5", "--set", "stop.after=1"]).returncode == 3
-    assert crowdsim(["measure", tmp_path / "run.h5"]).returncode == 0
+    for verb in ("measure", "deadlocks", "plot", "view"):
+        done = crowdsim([verb, tmp_path / "run.h5"])
+        assert (done.returncode, done.stderr) == (0, ""), verb
+    assert {path.suffix for path in tmp_path.iterdir()} == {".yaml", ".h5", ".png", ".html"}
 
 
 def test_of_many_goals_the_most_used_are_shown_and_all_are_in_the_json(tmp_path):

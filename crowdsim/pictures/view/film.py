@@ -53,14 +53,14 @@ def draw_film(
     plt = pyplot()
     from matplotlib import animation
 
-    from crowdsim.scenario.load import parse_scenario
+    from crowdsim.scenario.load import scenario_of_run
 
     if form == "mp4" and not animation.FFMpegWriter.isAvailable():
         raise CrowdsimError("an MP4 is made by ffmpeg, which is not installed: install it (Debian: apt-get install ffmpeg), or make a GIF with --gif.")
     frames = recording.frames()
     if not len(frames):
         raise CrowdsimError(f"{recording.path}: holds no frame, so there is nothing to film.")
-    scenario = parse_scenario(recording.header.scenario, file=str(recording.path))
+    scenario = scenario_of_run(recording.header, str(recording.path))
     shown, pace = _frames_of_film(frames["time_s"].to_numpy(), RATE[form], speed)
     figure, film = _stage(plt, recording, scenario)
     # ffmpeg's own default takes sides of even length only.

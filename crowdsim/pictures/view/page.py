@@ -46,9 +46,9 @@ def write_page(
     ScenarioError
         If the scenario in the recording cannot be read.
     """
-    from crowdsim.scenario.load import parse_scenario
+    from crowdsim.scenario.load import scenario_of_run
 
-    scenario = parse_scenario(recording.header.scenario, file=str(recording.path))
+    scenario = scenario_of_run(recording.header, str(recording.path))
     frame_s = recording.header.tick_s * recording.header.ticks_per_frame
     thinning, limit = Thinning(), megabytes * 1e6
     if recording.commit.rows > MOST_ROWS:
