@@ -134,13 +134,19 @@ def check_bodies(seed, radii, pairs):
             length = world.measured(points[k], goals, radius)
             assert length >= expected - 1e-6
             turning = 2.0 * np.pi * (1.0 + length / 4.0)  # more than any way here turns: a full turn, and one more for every 4 m
-            assert length <= expected + twin.chord_error(radius, turning) + 1e-6, (seed, radius, k)
+            if length > expected + twin.chord_error(radius, turning) + 1e-6:  # over chords the way may lead through a gap that is too narrow by the width of a hair
+                assert length <= twin.of_wider_body(ground, radius).shortest(points[k], points[k + 1]) + 1e-6, (seed, radius, k)
     return found
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_ways_of_bodies_are_the_shortest_on_eroded_ground(seed):
     assert check_bodies(seed, (0.1, 0.35), 3) > 1
+
+
+def test_a_way_may_cross_an_edge_before_it_touches_the_disc_at_its_end():
+    """Two corners 6 cm apart, passed by a body of 0.2 m: its way was 4 cm too long."""
+    assert check_bodies(26, (0.1, 0.2), 5) > 5
 
 
 @pytest.mark.full

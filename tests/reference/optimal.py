@@ -22,6 +22,11 @@ def of_body(ground, radius):
     return Visibility(ground.buffer(-radius, quad_segs=QUARTER_SEGMENTS))
 
 
+def of_wider_body(ground, radius):
+    """The same for chords outside the discs: its ways keep their distance, so the shortest of all is no longer than they are."""
+    return Visibility(ground.buffer(-radius / math.cos(0.25 * math.pi / QUARTER_SEGMENTS), quad_segs=QUARTER_SEGMENTS))
+
+
 def chord_error(radius, turning):
     """How much (m) ways over chords may be shorter than over arcs, which turn by an angle (radians) in all.
 
