@@ -64,7 +64,7 @@ def screen(text):
     return [line.rstrip() for line in lines]
 
 
-@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("columns", [80, pytest.param(200, marks=pytest.mark.full)])
 def test_a_terminal_shows_rate_and_remaining_time_in_one_line_that_is_wiped_at_the_end(columns):
     code, out, shown = on_terminal(RUN, columns)
     assert code == 3 and out.startswith("concourse: ") and "\r" not in out
@@ -97,7 +97,7 @@ def line_number(path):
     return path.read_text().splitlines().index("goals:") + 1
 
 
-@pytest.mark.parametrize("option", ["--quiet", "--json"])
+@pytest.mark.parametrize("option", ["--json", pytest.param("--quiet", marks=pytest.mark.full)])
 def test_quiet_and_json_show_no_progress_even_on_a_terminal(option):
     code, out, shown = on_terminal([*RUN[:-1], "stop.after=2", option], 80)
     assert (code, shown) == (3, "") and (out == "") is (option == "--quiet")

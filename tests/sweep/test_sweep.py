@@ -115,6 +115,7 @@ def test_the_table_does_not_depend_on_the_number_of_workers_and_extending_reuses
     assert estimate(whole, todo, known, record=True).measured_on >= 6 > estimate(whole, todo, [], record=True).measured_on == 0
 
 
+@pytest.mark.full
 def test_a_server_that_is_lost_is_started_again_and_who_ends_it_every_time_is_told(small, hostile, tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "_ATTEMPTS", 2)
     load_plugin(hostile)
