@@ -45,7 +45,7 @@ def compare_digests(recorded: Recording, fresh: Recording, names: Names = NAMES)
     row = int(rows[0])
     tick = int(ticks[0][row])
     if tick != ticks[1][row]:
-        return Difference(tick, "", f"row {row} of one recording is tick {tick}, of the other tick {int(ticks[1][row])}", names=names)
+        return Difference(tick, "", f"row {row} of ticks: {names[0]} tick {tick}, {names[1]} tick {int(ticks[1][row])}", names=names)
     at = int(np.flatnonzero(differs[row])[0])
     one, other = int(tables[0][row, at]), int(tables[1][row, at])
     different = ", ".join(name for name, differ in zip(columns, differs[row], strict=True) if differ)

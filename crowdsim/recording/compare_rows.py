@@ -91,7 +91,11 @@ def _first_of_index(ticks: list[NDArray[np.int64]], starts: list[NDArray[np.int6
             frame = int(differing[0])
             one, other = (int(table[frame]) for table in tables)
             return Difference(int(min(ticks[0][frame], ticks[1][frame])), "", f"frame {frame} {kind}: {names[0]} {one}, {names[1]} {other}", names=names)
-    return None
+    one, other = (len(table) for table in ticks)
+    if one == other:
+        return None
+    longer = ticks[0] if one > other else ticks[1]
+    return Difference(int(longer[min(one, other)]), "", f"{names[0]} {one} frames until then, {names[1]} {other} frames", names=names)
 
 
 def _first_in_blocks(recorded: Recording, fresh: Recording, ticks: NDArray[np.int64], starts: NDArray[np.int64], names: Names) -> Difference | None:

@@ -38,14 +38,21 @@ def partial_name(out: Path, run_id: str) -> Path:
     return out.with_name(f".{out.name}.{run_id}{PARTIAL_SUFFIX}")
 
 
+def _writes(process: Path, entry: Path, path: Path) -> bool:
+    """Return whether an entry of a process's table of open files is a file, open for writing."""
+    try:
+        flags = int((process / "fdinfo" / entry.name).read_text().split("flags:")[1].split()[0], 8)
+        return flags & os.O_ACCMODE != os.O_RDONLY and entry.samefile(path)
+    except (OSError, ValueError):  # closed meanwhile
+        return False
+
+
 def writers_of(path: Path) -> list[int]:
     """Return the processes that have a file open for writing, as far as the system tells: those of this user, on Linux."""
     found = []
-    for entry in Path("/proc").glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError, ValueError):  # ended meanwhile, or somebody else's
-            flags = int((entry.parents[1] / "fdinfo" / entry.name).read_text().split("flags:")[1].split()[0], 8)
-            if flags & os.O_ACCMODE != os.O_RDONLY and entry.samefile(path):
-                found.append(int(entry.parts[2]))
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended meanwhile, or somebody else's
+            found += [int(process.name) for entry in (process / "fd").iterdir() if _writes(process, entry, path)]
     return sorted(set(found))
 
 

@@ -124,7 +124,7 @@ def altered(source, path, name, seed):
 
 
 NAMED = {  # of datasets: words by which a difference in them is told
-    "events": "event ", "roster": " of roster", "ticks": " of ticks", "digests": "digest of", "frames/start": "frame", "frames/tick": "frame", "trace/index": "",
+    "events": "event ", "roster": "roster ", "ticks": "ticks", "digests": "digest of", "frames/start": "frame", "frames/tick": "frame", "trace/index": "",
     "trace/digests": " differ after ", "verdict": "", "trajectory": "",
 }  # fmt: skip
 DATASETS = (
