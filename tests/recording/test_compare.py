@@ -139,7 +139,7 @@ def test_runs_that_number_their_ticks_differently_differ(tmp_path):
         for tick in range(first, first + 5):
             writer.tick(tick, {}, [0] * 4, np.zeros(2, dtype=np.uint64))
         paths.append(writer.close({}).path)
-    assert "is tick 0, of the other tick 1" in difference(*paths).what
+    assert "row 0 of ticks: recorded tick 0, now tick 1" in difference(*paths).what
 
 
 def test_recordings_without_common_digests_cannot_be_compared(tmp_path):
