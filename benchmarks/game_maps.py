@@ -22,8 +22,9 @@ from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.optimal_slots import make_interval_slots
-from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
+from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.search import make_slots
+from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.visibility.graph import build_graph
 from crowdsim.navigation.visibility.search import make_visibility_slots
 from crowdsim.scenario.agents import resolve_agents
@@ -78,7 +79,7 @@ class Side:
         locate_many(0, len(starts), self.mesh, starts, np.full(len(starts), -1, dtype=np.int32), self.polygons)
         self.slots, self.cones = make_slots(1, self.mesh.edge_count), make_interval_slots(1, self.mesh, 1 << 20)
         self.shortest = np.empty(len(starts))
-        planner, rows = MeshPlanner(self.mesh, self.goals, PlannerParameters(share_searches=False)), np.arange(len(starts))
+        planner, rows = MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=False)), np.arange(len(starts))
         planner.submit(0, rows, starts, self.polygons, rows.astype(np.int32), np.full(len(starts), radius))
         answers, _ = planner.advance(1 << 60, Team(1))
         self.ahead, self.length = np.diff(answers.start).astype(np.int32), np.empty(len(starts))

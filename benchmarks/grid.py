@@ -1,4 +1,4 @@
-"""What finding ways on grids costs: expansions a second, ways a second, and what pulling strings adds.
+"""What finding ways on grids costs: expansions a second, ways a second, what pulling strings adds, and what sharing saves where all have one goal.
 
     python benchmarks/grid.py [maze512-32-9.map 16room_000.map ...] [--ways 300]
 
@@ -18,6 +18,7 @@ import numpy as np
 from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.grid.cascade import advance_way, begin_way, last_node
 from crowdsim.navigation.grid.files import grid_from_map, load_grid
+from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import make_slots
 from crowdsim.navigation.grid.sight import list_cells, pull_taut
@@ -32,7 +33,7 @@ def find_all(slots, ground, need, start, end, nobody, pulls):
     """Find all ways, one after the other; return (expansions, waypoints)."""
     expansions, waypoints = 0, 0
     for i in range(len(start)):
-        begin_way(slots, 0, ground, need, start[i, 0], start[i, 1], end[i, 0], end[i, 1], nobody, 0, 0, 0.6, RINGS)
+        begin_way(slots, 0, ground, need, start[i, 0], start[i, 1], end[i, 0], end[i, 1], nobody, 0, 0, 0.6, RINGS, -1)
         expansions += advance_way(slots, 0, ground, RINGS, 1 << 60)
         node = last_node(slots, 0)
         if pulls and node >= 0:
@@ -88,11 +89,21 @@ def report(name, grid, start, end):
         planner.submit(0, np.arange(count), start, np.full(count, -1), np.arange(count, dtype=np.int32), np.zeros(count))
         planner.advance(1 << 60, team)
 
+    def plan_for_one_goal(share):
+        def work():
+            one = GridPlanner(grid, end[:1], WayParameters(share_searches=share))
+            one.submit(0, np.arange(count), start, np.full(count, -1), np.zeros(count, dtype=np.int32), np.zeros(count))
+            work.expansions = one.advance(1 << 60, team)[1]
+
+        return best_of(work), work.expansions
+
     planned = best_of(plan)
+    (alone, looked_alone), (shared, looked) = plan_for_one_goal(False), plan_for_one_goal(True)
     print(f"{name}: {grid.width} x {grid.depth}, {count} ways of {expansions / count:.0f} expansions and {waypoints / count:.1f} waypoints")
     print(f"  search    {expansions / search / 1e6:6.1f} million expansions a second, {1e9 * search / expansions:.0f} ns each")
     print(f"  strings   {100.0 * (pulled / search - 1.0):6.0f} % on top, {count / pulled:.0f} ways a second")
     print(f"  planner   {count / planned:6.0f} ways a second, {expansions / planned / 1e6:.1f} million expansions a second")
+    print(f"  one goal  {alone / shared:6.1f} times as fast shared, {looked / count:.0f} expansions each instead of {looked_alone / count:.0f}")
 
 
 def main():

@@ -27,8 +27,9 @@ from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
 from crowdsim.navigation.optimal_slots import BEST_TOTAL, make_interval_slots
-from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
+from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.search import EXPANSIONS, advance_search, begin_search, make_slots
+from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.steer import steer_many
 from crowdsim.navigation.walk import walk_many
 from crowdsim.threads import Team
@@ -126,7 +127,7 @@ def time_paths(name, mesh, goals, starts, polygons, radius):
     slots = make_slots(1, mesh.edge_count)
     expansions = search_all(slots, mesh, goals, starts, polygons, 2.0 * radius)
     search = best_of(lambda: search_all(slots, mesh, goals, starts, polygons, 2.0 * radius))
-    planner = MeshPlanner(mesh, goals, PlannerParameters(share_searches=False))
+    planner = MeshPlanner(mesh, goals, ShareParameters(share_searches=False))
 
     def plan(team):
         planner.submit(0, np.arange(count) + 1, starts, polygons, np.arange(count, dtype=np.int32), np.full(count, radius))
@@ -149,7 +150,7 @@ def time_paths(name, mesh, goals, starts, polygons, radius):
 def time_two_threads(mesh, goals, starts, polygons, radius, times=8):
     """Print how many times as fast two threads are for the planner, beside work that shares nothing: what the machine gives at best."""
     starts, polygons, shapes = np.tile(starts, (times, 1)), np.tile(polygons, times), np.tile(np.arange(len(starts), dtype=np.int32), times)
-    planner = MeshPlanner(mesh, goals, PlannerParameters(share_searches=False))
+    planner = MeshPlanner(mesh, goals, ShareParameters(share_searches=False))
     many, layer, out = np.tile(starts, (20, 1)), np.full(20 * len(starts), -1, dtype=np.int32), np.empty(20 * len(starts), dtype=np.int64)
 
     def plan(team):

@@ -22,6 +22,7 @@ from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
 from crowdsim.navigation.search import MOST_PRICED
+from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.slot_searches import SEARCHES, MiddleSearches
 from crowdsim.threads import Team
 from crowdsim.tunable import param
@@ -31,17 +32,6 @@ SHARED_SLOTS = 24  # Trees that are kept: goals times classes of body widths. Th
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge meshes; at least two of each kind are left.
 OWN_BATCH, SHARED_BATCH = 16, 256  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
 FOR_TEAMS = 4000  # Budget of a round from which on its slots are shared among threads, some 0.8 ms; waking one takes up to 0.1 ms.
-
-
-@dataclass(frozen=True)
-class PlannerParameters:
-    """How ways are looked for."""
-
-    share_searches: bool = param(
-        True, "",
-        why="one backward search serves all agents with the same goal that can pass the same gaps; off, each has its own; the ways are the same, but for a "
-        "weight above 1, which trees that are shared do without",
-    )
 
 
 @dataclass(frozen=True)
@@ -64,7 +54,7 @@ class MeshPlanner:
     ----------
     mesh : NavMesh
     goals : GoalPieces
-    parameters : PlannerParameters, optional
+    parameters : ShareParameters, optional
     kind : str, default "mesh"
         ``mesh``: A* over the middles of portals; ``optimal``: shortest ways of all, in plan.
     costs : str, default "time"
@@ -81,11 +71,11 @@ class MeshPlanner:
     """
 
     def __init__(
-        self, mesh: NavMesh, goals: GoalPieces, parameters: PlannerParameters | None = None, kind: str = "mesh", costs: str = "time",
+        self, mesh: NavMesh, goals: GoalPieces, parameters: ShareParameters | None = None, kind: str = "mesh", costs: str = "time",
         aim: AimParameters | None = None,
     ) -> None:  # fmt: skip
         self.mesh, self.goals = mesh, goals
-        self.parameters = parameters or PlannerParameters()
+        self.parameters = parameters or ShareParameters()
         fitting = SLOT_MEMORY_BYTES // max(1, SEARCHES[kind].slot_bytes(mesh))
         self._own = int(min(OWN_SLOTS, max(2, fitting // 4)))
         shared = int(min(SHARED_SLOTS, max(2, fitting - self._own))) if self.parameters.share_searches else 0

@@ -24,8 +24,9 @@ from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
 from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, WayParameters
 from crowdsim.navigation.mesh import NavMesh, locate_many
-from crowdsim.navigation.planner import CostParameters, MeshPlanner, PlannerParameters
+from crowdsim.navigation.planner import CostParameters, MeshPlanner
 from crowdsim.navigation.protocol import Planner
+from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.navigation.tile_rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles import TiledMesh, build_tiles
@@ -269,7 +270,7 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None)
     if chosen.name != "visibility":
         costs = chosen.values.get("costs", CostParameters.costs)
         aim = chosen.parameters(AimParameters) if chosen.name == "mesh" else None
-        return MeshPlanner(world.mesh, world.goals, chosen.parameters(PlannerParameters), chosen.name, costs, aim)
+        return MeshPlanner(world.mesh, world.goals, chosen.parameters(ShareParameters), chosen.name, costs, aim)
     from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 
     try:

@@ -192,7 +192,7 @@ class GroundCheck:
 def _given_positions(group: Group) -> tuple[list[int], NDArray[np.float64]]:
     """Return the indices in the group and the positions of the agents that have one."""
     if group.positions is not None:
-        return list(range(group.count)), group.positions
+        return list(range(len(group.positions))), group.positions
     rows = [index for index, agent in enumerate(group.listed) if agent.position is not None]
     return rows, np.array([group.listed[row].position for row in rows], dtype=np.float64).reshape(-1, 2)
 

@@ -124,7 +124,7 @@ def _mesh() -> Owner:
 def _navigation() -> Mapping[str, Owner]:
     mesh: Any = _mesh()
     waiting = _imported("crowdsim.navigation.guess", "WaitParameters")
-    in_slots = (mesh, _imported("crowdsim.navigation.planner", "PlannerParameters"), waiting)
+    in_slots = (mesh, _imported("crowdsim.navigation.sharing", "ShareParameters"), waiting)
 
     def grid(ways: str) -> Owner:
         return (mesh, *(_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk")))

@@ -16,8 +16,9 @@ from crowdsim.navigation import slot_searches
 from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner, PlannerParameters
+from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner
 from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
@@ -53,7 +54,7 @@ class Crowd:
     def planner(self, share=True):
         if self.kind == "visibility":
             return VisibilityPlanner(self.mesh, self.goals)
-        return MeshPlanner(self.mesh, self.goals, PlannerParameters(share_searches=share), self.kind)
+        return MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=share), self.kind)
 
     def submit(self, planner, rows, tick=0):
         planner.submit(tick, self.entity[rows], self.position[rows], self.polygon[rows], self.goal[rows], self.radius[rows])

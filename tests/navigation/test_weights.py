@@ -12,8 +12,9 @@ from crowdsim.navigation.aim import AimParameters
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.search import OCTILE_PULL
 from crowdsim.navigation.grid.search import PULL as CELL_PULL
-from crowdsim.navigation.planner import MeshPlanner, PlannerParameters
+from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.search import BEST_TOTAL, EXPANSIONS, FOUND, PULL
+from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from crowdsim.threads import Team
 from tests.crowds import BUSY, digests, simulation
@@ -36,7 +37,7 @@ def searched(scene, pull):
 
 def expansions_of(scene, pull):
     """Return the expansions of all searches of their own."""
-    planner = MeshPlanner(scene.mesh, scene.goals, PlannerParameters(share_searches=False), aim=aim(pull))
+    planner = MeshPlanner(scene.mesh, scene.goals, ShareParameters(share_searches=False), aim=aim(pull))
     scene.submit(planner, slice(None))
     return planner.advance(ALL, Team(1))[1]
 
@@ -65,7 +66,7 @@ def test_trees_that_are_shared_are_the_best_whatever_the_weight():
     scene = crowd("pillars", 80)
 
     def answers(weight, share):
-        planner, found = MeshPlanner(scene.mesh, scene.goals, PlannerParameters(share_searches=share), aim=aim(weight)), {}
+        planner, found = MeshPlanner(scene.mesh, scene.goals, ShareParameters(share_searches=share), aim=aim(weight)), {}
         scene.submit(planner, slice(None))
         take(found, planner.advance(ALL, Team(1))[0])
         return found, planner
@@ -90,7 +91,7 @@ def test_with_every_weight_and_slicing_the_ways_are_the_same_to_the_last_bit(kin
     def planner():
         if kind == "visibility":
             return VisibilityPlanner(scene.mesh, scene.goals, VisibilityParameters(weight=max(1.0, pull), heuristic="euclidean" if pull else "zero"))
-        return MeshPlanner(scene.mesh, scene.goals, PlannerParameters(share_searches=share), aim=aim(pull))
+        return MeshPlanner(scene.mesh, scene.goals, ShareParameters(share_searches=share), aim=aim(pull))
 
     whole, expected = planner(), {}
     scene.submit(whole, slice(None))

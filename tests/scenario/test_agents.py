@@ -201,3 +201,8 @@ def here() -> str:
 )
 def test_agents_are_the_same_on_another_processor_and_without_compilation(here: str, elsewhere: dict[str, str]) -> None:
     assert len(here) == 65 and digest(**elsewhere) == here
+
+
+def test_a_count_beside_fewer_positions_is_one_message_and_no_crash():
+    with pytest.raises(ScenarioError, match="count and positions are both given"):
+        load(groups("{name: a, count: 20, positions: [[1, 1], [2, 1.5], [2, 3]]}"))

@@ -30,10 +30,10 @@ def test_a_group_keeps_the_scenarios_numbers_where_the_kind_is_the_same():
 
 
 def test_a_group_of_another_kind_has_the_defaults_of_that_kind_and_the_scenarios_mesh():
-    found = scenario("{kind: mesh, cells: triangles, most_sides: 4, share_searches: false}", "grid")
+    found = scenario("{kind: mesh, cells: triangles, most_sides: 4, costs: length}", "grid")
     own = found.navigation_of(found.groups[0])
     assert own.name == "grid" and own.values["cells"] == "triangles" and own.values["most_sides"] == 4
-    assert "share_searches" not in own.values
+    assert "costs" not in own.values
     assert [chosen.name for chosen in found.navigations] == ["grid", "mesh"]
 
 

@@ -213,4 +213,6 @@ def test_where_a_default_of_ours_is_another_the_kind_s2_grid_has_that_of_the_doc
     ours = {name.removeprefix("navigation.grid."): value for name, value in rows.items() if name.startswith("navigation.grid.")}
     theirs = {name.removeprefix("navigation.s2-grid."): value for name, value in rows.items() if name.startswith("navigation.s2-grid.")}
     assert ours.keys() == theirs.keys()
-    assert {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]} == {"agent_radius": (0.0, 0.45), "sight": ("exact", "sampled")}
+    assert {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]} == {
+        "agent_radius": (0.0, 0.45), "share_searches": (True, False), "sight": ("exact", "sampled"),
+    }  # fmt: skip

@@ -27,6 +27,7 @@ from crowdsim.navigation.grid.search import (
     START_Y,
     STATUS,
     STEP,
+    TREE,
     UNREACHABLE,
     advance_astar,
     begin_astar,
@@ -96,7 +97,7 @@ def _begin_step(slots, slot, ground, rings):
 
 
 @lean_kernel
-def begin_way(slots, slot, ground, need, from_x, from_y, to_x, to_y, stander, first, last, share, rings):
+def begin_way(slots, slot, ground, need, from_x, from_y, to_x, to_y, stander, first, last, share, rings, tree):
     """Set a slot up to look for a way.
 
     Parameters
@@ -114,11 +115,13 @@ def begin_way(slots, slot, ground, need, from_x, from_y, to_x, to_y, stander, fi
         Agents that stand in the way, see `stamp_standers`.
     rings : int
         See `nearest_walkable`.
+    tree : int
+        Row of ``slots.to_go`` that draws the search if its root is the cell that the goal comes to, grown for this body or a thinner one; -1 for none.
     """
     header, measure = slots.header, slots.measure
     measure[slot, NEED] = need
     measure[slot, START_X], measure[slot, START_Y], measure[slot, END_X], measure[slot, END_Y] = from_x, from_y, to_x, to_y
-    header[slot, EXPANSIONS] = 0
+    header[slot, EXPANSIONS], header[slot, TREE] = 0, tree
     new_generation(slots, slot)
     stamp_standers(slots, slot, ground, stander, first, last, share)
     header[slot, STEP] = ROUND_AGENTS if header[slot, STAMPED] else NOBODY_NEAR

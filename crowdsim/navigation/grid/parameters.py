@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crowdsim.navigation.aim import AimParameters
+from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.tunable import param
 
 
@@ -38,7 +39,7 @@ class GridParameters(CellParameters):
 
 
 @dataclass(frozen=True)
-class WayParameters(AimParameters):
+class WayParameters(AimParameters, ShareParameters):
     """How ways are looked for."""
 
     heuristic: str = param(
@@ -87,6 +88,11 @@ class DocumentWayParameters(WayParameters):
     sight: str = param(
         "sampled", "", choices=("exact", "sampled"), source="S2 section 4",
         why="how a line of sight is checked: sampled looks under points of it only, so that it may graze a corner, exact takes every cell it crosses",
+    )
+    share_searches: bool = param(
+        False, "", source="S2 section 3",
+        why="off, every agent searches by itself, as in S2; on, one backward search from a goal draws the searches of all who go there: ways are as short, "
+        "of equally short ones another may be taken",
     )
 
 

@@ -22,6 +22,8 @@ from crowdsim.navigation.grid.obstacles import list_standers
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.search import BYTES_A_NODE, HEAP_SIZE, OCTILE_PULL, PENDING, PULL, STATUS, GridSlots, make_slots
 from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
+from crowdsim.navigation.grid.trees import CellTrees, trees_that_fit
+from crowdsim.navigation.sharing import NO_TREE
 from crowdsim.threads import Team
 from crowdsim.tunable import tunables
 
@@ -33,7 +35,7 @@ WAY_WORK = 50  # What an answer counts as, in expansions: pulling its string and
 _REQUEST = np.dtype(
     [
         ("order", "i8"), ("entity", "i8"), ("tick", "i8"), ("need", "f8"), ("x", "f8"), ("y", "f8"), ("to_x", "f8"), ("to_y", "f8"),
-        ("first", "i8"), ("last", "i8"),
+        ("first", "i8"), ("last", "i8"), ("tree", "i8"),
     ]
 )  # fmt: skip
 
@@ -114,7 +116,7 @@ def serve_ways(
                 request = requests[job]
                 begin_way(
                     slots, slot, ground, request["need"], request["x"], request["y"], request["to_x"], request["to_y"],
-                    stander, request["first"], request["last"], share, rings,
+                    stander, request["first"], request["last"], share, rings, request["tree"],
                 )  # fmt: skip
                 is_active[slot] = 1
             made = advance_way(slots, slot, ground, rings, grant[slot] - spent)
@@ -165,6 +167,7 @@ class GridPlanner:
         self._nodes = (grid.width + 2) * (grid.depth + 2)
         self._count = int(min(MOST_SLOTS, max(2, SLOT_MEMORY_BYTES // (BYTES_A_NODE * self._nodes))))
         self._slots: GridSlots = self._idle_slots()
+        self._trees = CellTrees(grid, self._slots, self._rings)
         self._out = np.empty((self._count, max(1 << 12, self._nodes), 2))
         self._is_active = np.zeros(self._count, dtype=np.int64)
         self._held = np.zeros(self._count, dtype=_REQUEST)  # what an active slot is in the middle of
@@ -176,10 +179,14 @@ class GridPlanner:
         self._stander_disc = np.zeros((0, 3))
 
     def _idle_slots(self) -> GridSlots:
-        made, is_octile = make_slots(self._count, self._nodes), self.parameters.heuristic == "octile"
+        made, is_octile = make_slots(self._count + 1, self._nodes, trees_that_fit(self._nodes)), self.parameters.heuristic == "octile"
         made.measure[:, PULL] = 0.0 if is_octile else self.parameters.pull
         made.measure[:, OCTILE_PULL] = self.parameters.pull if is_octile else 0.0
         return made
+
+    def _rings(self) -> int:
+        """Return how many rings of cells round a start or a goal are looked at."""
+        return int(min(self.parameters.snap_distance / self.grid.parameters.cell_size + 1e-9, 1 << 30))
 
     @property
     def waiting(self) -> int:
@@ -249,6 +256,10 @@ class GridPlanner:
         fresh["need"] = radius + self.grid.parameters.object_padding
         fresh["x"], fresh["y"] = position[:, 0], position[:, 1]
         fresh["to_x"], fresh["to_y"] = self.target[goal, 0], self.target[goal, 1]
+        fresh["tree"] = NO_TREE
+        if self.parameters.share_searches and self.parameters.pull > 0.0 and len(fresh):
+            wanted = np.column_stack([fresh["to_x"], fresh["to_y"], CellTrees.clearance_class(fresh["need"])])
+            fresh["tree"] = self._trees.trees_of(wanted, fresh["entity"], fresh["need"])
         self._note_standers(fresh)
         self._queue = np.concatenate([self._queue, fresh])
 
@@ -292,6 +303,7 @@ class GridPlanner:
             self._version = self.grid.version
             self._queue = self._open_requests()
             self._is_active[:] = 0
+            self._trees.grow_anew()
         spent = made = 0
         way_work = WAY_WORK if counts_answers else 0
         finished: list[_Finished] = []
@@ -308,7 +320,11 @@ class GridPlanner:
         """Hand out requests, let every slot with work use its share, collect what ended."""
         active = np.flatnonzero(self._is_active)
         most = BATCH * self._count
-        head, rest = self._queue[:most], self._queue[most:]  # all that slots can take: a round costs no more however many wait
+        head = self._queue[:most]  # all that slots can take: a round costs no more however many wait
+        ready = self._trees.ready(head["tree"])
+        if not ready and not len(active):
+            return self._trees.grow(head["tree"][0], budget), None
+        head, rest = self._queue[:ready], self._queue[ready:]  # those behind one whose tree is to grow wait for their turn
         requests = np.concatenate([self._held[active], head])
         jobs = np.zeros((self._count, BATCH), dtype=np.int64)
         job_count = np.zeros(self._count, dtype=np.int64)
@@ -329,8 +345,7 @@ class GridPlanner:
         status = np.zeros(len(requests), dtype=np.uint8)
         where, size = np.zeros(len(requests), dtype=np.int64), np.zeros(len(requests), dtype=np.int64)
         length, cost = np.zeros(len(requests)), np.zeros(len(requests))
-        way, cell = self.parameters, self.grid.parameters.cell_size
-        rings = int(min(way.snap_distance / cell + 1e-9, 1 << 30))
+        way, rings = self.parameters, self._rings()
         step = float(way.sight_step) if way.sight == "sampled" else 0.0
         team.run(
             serve_ways, self._count, self._slots, self.grid.ground, rings, step, float(way.first_waypoint_trim), float(way.obstacle_radius_share),
@@ -371,6 +386,7 @@ class GridPlanner:
             "stander": self._stander.copy(),
             "stander_disc": self._stander_disc.copy(),
             "counters": np.array([self._asked, self._version], dtype=np.int64),
+            **{f"trees_{name}": array for name, array in self._trees.state().items()},
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -388,6 +404,8 @@ class GridPlanner:
         self._held[active] = _requests_of(state["held"])
         self._pool, self._stander, self._stander_disc = (state[name].copy() for name in ("pool", "stander", "stander_disc"))
         self._asked, self._version = (int(value) for value in state["counters"])
+        self._trees.slots = self._slots
+        self._trees.restore({name.removeprefix("trees_"): array for name, array in state.items() if name.startswith("trees_")})
 
 
 @dataclass(frozen=True)

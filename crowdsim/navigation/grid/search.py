@@ -29,8 +29,8 @@ ROUND_OFF = 2.0**22
 PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE = 1, 2, 3, 4, 5, 6
 
 # Whole numbers of a slot.
-STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, START, GOAL, TARGET_X, TARGET_Y, BEST, BEST_SQUARE, STAMPED, STEP = range(12)
-HEADER_SIZE = 12
+STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, START, GOAL, TARGET_X, TARGET_Y, BEST, BEST_SQUARE, STAMPED, STEP, TREE, DRAWN_BY = range(14)
+HEADER_SIZE = 14
 # Real numbers of a slot.
 NEED, START_X, START_Y, END_X, END_Y, PULL, OCTILE_PULL = range(7)
 MEASURE_SIZE = 7
@@ -45,9 +45,10 @@ class GridSlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 12) int64
-        STATUS .. STEP above. TARGET_X, TARGET_Y are the cell that bounds are measured to; BEST is the expanded node nearest to it, BEST_SQUARE the square
-        of its distance (cells). STAMPED counts the cells on which agents stand. STEP is the step of the cascade.
+    header : (s, 14) int64
+        STATUS .. DRAWN_BY above. TARGET_X, TARGET_Y are the cell that bounds are measured to; BEST is the expanded node nearest to it, BEST_SQUARE the square
+        of its distance (cells). STAMPED counts the cells on which agents stand. STEP is the step of the cascade. TREE is the row of `to_go` that may draw the
+        search, DRAWN_BY the one that does, or -1: see `crowdsim.navigation.grid.trees`.
     measure : (s, 7) float64
         NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; PULL and OCTILE_PULL, the weights of the straight line and
         of the way over free cells as heuristics.
@@ -56,6 +57,10 @@ class GridSlots(NamedTuple):
     heap_bound : (s, n + 8) float64, cells
         4-ary heap of open nodes: cost plus straight line. A node that got cheaper is in it twice; the dearer entry finds it closed.
     heap_node : (s, n + 8) int32
+    to_go : (t, n) float64, cells
+        How far it is from each node to the root of a tree; infinite where no way leads there.
+    root : (t,) int64
+        Nodes; -1 for trees that are not grown.
     """
 
     header: NDArray[np.int64]
@@ -64,15 +69,17 @@ class GridSlots(NamedTuple):
     mark: NDArray[np.int32]
     heap_bound: NDArray[np.float64]
     heap_node: NDArray[np.int32]
+    to_go: NDArray[np.float64]
+    root: NDArray[np.int64]
 
 
 BYTES_A_NODE = 24
 
 
-def make_slots(slots: int, nodes: int) -> GridSlots:
+def make_slots(slots: int, nodes: int, trees: int = 1) -> GridSlots:
     """Return idle slots for a grid with `nodes` nodes: BYTES_A_NODE for each of them and slot, taken from the system as they are touched.
 
-    Their searches are drawn by the straight line.
+    Their searches are drawn by the straight line. Of trees there is room for one at least.
     """
     made = GridSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
@@ -81,6 +88,8 @@ def make_slots(slots: int, nodes: int) -> GridSlots:
         np.zeros((slots, nodes), dtype=np.int32),
         np.zeros((slots, nodes + 8)),
         np.zeros((slots, nodes + 8), dtype=np.int32),
+        np.zeros((trees, nodes)),
+        np.full(trees, -1, dtype=np.int64),
     )
     made.measure[:, PULL] = 1.0
     return made
@@ -194,8 +203,12 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     header[slot, TARGET_X], header[slot, TARGET_Y] = target_x, target_y
     header[slot, BEST], header[slot, BEST_SQUARE] = -1, np.iinfo(np.int64).max
     header[slot, HEAP_SIZE] = 0
+    header[slot, DRAWN_BY] = -1
     if start < 0:
         return
+    tree = header[slot, TREE]
+    if tree >= 0 and goal >= 0 and slots.root[tree] == goal and slots.to_go[tree, start] < np.inf:
+        header[slot, DRAWN_BY] = tree
     x, y = cell_of(ground, start)
     dx, dy = float(x - target_x), float(y - target_y)
     slots.cost[slot, start] = 0.0
@@ -203,6 +216,20 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     slots.heap_bound[slot, 0] = _left_to_go(dx, dy, slots.measure[slot, PULL], slots.measure[slot, OCTILE_PULL])
     slots.heap_node[slot, 0] = start
     header[slot, HEAP_SIZE] = 1
+
+
+@inlined_kernel
+def _free_neighbours(clearance, mark, node, stride, need, generation, stamped):
+    """Return which of the eight neighbours of a node are walkable, as bits."""
+    free = 0
+    for d in range(8):
+        free |= (clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need) << d
+    if stamped:
+        for d in range(8):
+            there = mark[node + STEP_Y[d] * stride + STEP_X[d]]
+            if there >> GENERATION_SHIFT == generation and there & TAKEN:
+                free &= ~(1 << d)
+    return free
 
 
 @lean_kernel
@@ -233,6 +260,8 @@ def advance_astar(slots, slot, ground, grant):
     goal, target_x, target_y = header[slot, GOAL], header[slot, TARGET_X], header[slot, TARGET_Y]
     generation, stamped, best, best_square = header[slot, GENERATION], header[slot, STAMPED] > 0, header[slot, BEST], header[slot, BEST_SQUARE]
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
+    drawn_by, tree_pull = header[slot, DRAWN_BY], pull + octile_pull
+    to_go = slots.to_go[max(drawn_by, 0)]
     while status == PENDING:
         if size == 0:
             status = UNREACHABLE
@@ -255,14 +284,7 @@ def advance_astar(slots, slot, ground, grant):
         if node == goal:
             status = FOUND
             break
-        free = 0
-        for d in range(8):
-            free |= (clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need) << d
-        if stamped:
-            for d in range(8):
-                there = mark[node + STEP_Y[d] * stride + STEP_X[d]]
-                if there >> GENERATION_SHIFT == generation and there & TAKEN:
-                    free &= ~(1 << d)
+        free = _free_neighbours(clearance, mark, node, stride, need, generation, stamped)
         # Steps are left out that another way makes as cheaply. Beside the goal none is: the way whose diagonal steps come first may end in a long straight
         # line with many ties. Nor where a weight above 1 lets cells be reached over dearer ways.
         steps = STEPS[NO_STEP if square <= 2 or pull + octile_pull > 1.0 else known >> STEP_SHIFT & 15, free]
@@ -279,8 +301,11 @@ def advance_astar(slots, slot, ground, grant):
                 continue
             cost[there] = total
             mark[there] = generation << GENERATION_SHIFT | d << STEP_SHIFT
-            dx, dy = float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y)
-            bound = (total + _left_to_go(dx, dy, pull, octile_pull) + ROUND_OFF) - ROUND_OFF
+            if drawn_by >= 0:
+                left = tree_pull * to_go[there]
+            else:
+                left = _left_to_go(float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), pull, octile_pull)
+            bound = (total + left + ROUND_OFF) - ROUND_OFF
             _push(ground, heap_bound, heap_node, size, target_x, target_y, bound, there)
             size += 1
     header[slot, HEAP_SIZE], header[slot, STATUS] = size, status

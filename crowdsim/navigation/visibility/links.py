@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.visibility.graph import VisibilityGraph
 
@@ -51,3 +52,11 @@ def link_goals(graph: VisibilityGraph, goals: GoalPieces) -> GoalLinks:
         start.append(start[-1] + len(corner))
     none = np.zeros(0, dtype=np.int32)
     return GoalLinks(np.array(start, dtype=np.int64), np.concatenate([none, *corners]), np.concatenate([none, *pieces]), box)
+
+
+@lean_kernel
+def distance_to_bounds(links, goal, x, y):
+    """Return the distance (m) from a point to the bounds of a goal."""
+    dx = max(0.0, links.box[goal, 0] - x, x - links.box[goal, 2])
+    dy = max(0.0, links.box[goal, 1] - y, y - links.box[goal, 3])
+    return np.hypot(dx, dy)

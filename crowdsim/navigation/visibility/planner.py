@@ -18,6 +18,7 @@ from crowdsim.navigation.aim import AimParameters
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import Flood, NavMesh
 from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
+from crowdsim.navigation.sharing import NO_TREE, ShareParameters
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, GraphSize, VisibilityGraph, build_graph
 from crowdsim.navigation.visibility.links import link_goals
@@ -34,6 +35,7 @@ from crowdsim.navigation.visibility.search import (
     begin_visibility_search,
     make_visibility_slots,
 )
+from crowdsim.navigation.visibility.trees import CornerTrees
 from crowdsim.navigation.visibility.weights import make_weights
 from crowdsim.threads import Team
 from crowdsim.tunable import param
@@ -44,7 +46,7 @@ BATCH = 16  # Requests that a slot takes at a time: large enough that the Python
 
 
 @dataclass(frozen=True)
-class VisibilityParameters(AimParameters):
+class VisibilityParameters(AimParameters, ShareParameters):
     """How ways over points of visibility are looked for."""
 
     unseen_from: tuple[tuple[float, float], ...] = param(
@@ -63,7 +65,9 @@ class VisibilityParameters(AimParameters):
     )
 
 
-_REQUEST = np.dtype([("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygon", "i4"), ("x", "f8"), ("y", "f8"), ("radius", "f8"), ("tick", "i8")])
+_REQUEST = np.dtype([
+    ("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygon", "i4"), ("x", "f8"), ("y", "f8"), ("radius", "f8"), ("tick", "i8"), ("tree", "i8"),
+])  # fmt: skip
 
 
 @lean_kernel
@@ -111,8 +115,9 @@ def serve_visibility_slots(
             if is_active[slot] == 0:
                 request = requests[job]
                 begin_visibility_search(
-                    slots, slot, terrain, np.int64(request["goal"]), request["radius"], request["x"], request["y"], np.int64(request["polygon"]), pull, scratch
-                )
+                    slots, slot, terrain, np.int64(request["goal"]), request["radius"], request["x"], request["y"], np.int64(request["polygon"]), pull,
+                    np.int64(request["tree"]), scratch,
+                )  # fmt: skip
                 is_active[slot] = 1
             made = advance_visibility_search(slots, slot, terrain, grant[slot] - spent, scratch)
             used[slot] += made
@@ -164,7 +169,9 @@ class VisibilityPlanner:
             mesh, watchers=asked.unseen_from, exposure=asked.exposure if asked.unseen_from else 0.0, shunned=asked.shun,
             shun_reach=asked.shun_reach, shun_cost=asked.shun_cost,
         )  # fmt: skip
-        self.terrain = Terrain(mesh, goals, self.graph, link_goals(self.graph, goals), weights)
+        links = link_goals(self.graph, goals)
+        self._trees = CornerTrees(mesh, self.graph, goals, links)
+        self.terrain = Terrain(mesh, goals, self.graph, links, weights, self._trees.rows.bound)
         nodes = self.graph.edge_count + 2 * self.size.corners
         count = int(min(SLOTS, max(1, SLOT_MEMORY_BYTES // max(1, 37 * nodes))))
         self._slots: VisibilitySlots = make_visibility_slots(count, self.graph)
@@ -216,7 +223,9 @@ class VisibilityPlanner:
         fresh["order"] = self._asked + np.arange(len(entity))
         self._asked += len(entity)
         fresh["entity"], fresh["goal"], fresh["polygon"], fresh["tick"], fresh["radius"] = entity, goal, polygon, tick, radius
-        fresh["x"], fresh["y"] = position[:, 0], position[:, 1]
+        fresh["x"], fresh["y"], fresh["tree"] = position[:, 0], position[:, 1], NO_TREE
+        if self.parameters.share_searches and self.parameters.pull > 0.0 and len(fresh):
+            fresh["tree"] = self._trees.trees_of(np.column_stack([goal, CornerTrees.radius_class(radius)]), fresh["entity"], np.zeros(len(fresh)))
         self._queue = np.concatenate([self._queue, fresh])
 
     def drop(self, entity: NDArray[np.int64]) -> None:
@@ -260,7 +269,11 @@ class VisibilityPlanner:
         count = len(self._is_active)
         active = np.flatnonzero(self._is_active)
         most = BATCH * count
-        head, rest = self._queue[:most], self._queue[most:]  # all that slots can take: a round costs no more however many wait
+        head = self._queue[:most]  # all that slots can take: a round costs no more however many wait
+        ready = self._trees.ready(head["tree"])
+        if not ready and not len(active):
+            return self._trees.grow(head["tree"][0], budget), []
+        head, rest = self._queue[:ready], self._queue[ready:]  # those behind one whose tree is to grow wait for their turn
         requests = np.concatenate([self._held[active], head])
         jobs, job_count = np.zeros((count, BATCH), dtype=np.int64), np.zeros(count, dtype=np.int64)
         jobs[active, 0], job_count[active] = np.arange(len(active)), 1
@@ -302,13 +315,17 @@ class VisibilityPlanner:
         records = {
             f"{name}_{field}": records[field].copy() for name, records in (("queue", self._queue), ("held", self._held)) for field in _REQUEST.names or ()
         }
-        return {**slots, **records, "is_active": self._is_active.copy(), "counters": np.array([self._asked], dtype=np.int64)}
+        return {
+            **slots, **records, "is_active": self._is_active.copy(), "counters": np.array([self._asked], dtype=np.int64),
+            **{f"trees_{name}": array for name, array in self._trees.state().items()},
+        }  # fmt: skip
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
         self._slots = VisibilitySlots(*(state[f"slots_{name}"].copy() for name in VisibilitySlots._fields))
         self._queue, self._held = _records("queue", state), _records("held", state)
         self._is_active, self._asked = state["is_active"].copy(), int(state["counters"][0])
+        self._trees.restore({name.removeprefix("trees_"): array for name, array in state.items() if name.startswith("trees_")})
 
 
 def _records(name: str, state: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

@@ -24,14 +24,14 @@ from crowdsim.navigation.mesh import Flood, NavMesh, wall_distance
 from crowdsim.navigation.search import FOUND, NOT_IN_HEAP, PENDING, TIE_SLACK, UNREACHABLE, pop_first, sift_up
 from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, is_arc_clear, is_straight_clear
 from crowdsim.navigation.visibility.graph import VisibilityGraph
-from crowdsim.navigation.visibility.links import GoalLinks
+from crowdsim.navigation.visibility.links import GoalLinks, distance_to_bounds
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import is_between_walls
 from crowdsim.navigation.visibility.weights import Weights, extra_cost
 
 # Whole numbers of a slot; the first four are where `crowdsim.navigation.search` has them, whose heap this one uses.
-STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, START_POLYGON, BEST_NODE, BEST_PIECE, TESTS, IS_TIGHT = range(10)
-HEADER_SIZE = 10
+STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, START_POLYGON, BEST_NODE, BEST_PIECE, TESTS, IS_TIGHT, TREE = range(11)
+HEADER_SIZE = 11
 # Real numbers of a slot.
 START_X, START_Y, RADIUS, BEST_TOTAL, PULL, BEST_X, BEST_Y = range(7)
 MEASURE_SIZE = 7
@@ -47,8 +47,9 @@ class VisibilitySlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 10) int64
-        STATUS .. IS_TIGHT above. TESTS counts lines of sight that were tried; IS_TIGHT is 1 if the start is nearer to a wall than the radius.
+    header : (s, 11) int64
+        STATUS .. TREE above. TESTS counts lines of sight that were tried; IS_TIGHT is 1 if the start is nearer to a wall than the radius; TREE is the row of
+        `Terrain.to_go` that draws the search, or -1.
     measure : (s, 7) float64
         START_X .. BEST_Y above; the last two are where the best way ends.
     cost : (s, n) float64
@@ -77,13 +78,25 @@ class VisibilitySlots(NamedTuple):
 
 
 class Terrain(NamedTuple):
-    """All that a search looks at and never changes."""
+    """All that a search looks at and never changes.
+
+    Attributes
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    graph : VisibilityGraph
+    links : GoalLinks
+    weights : Weights
+    to_go : (t, n) float64, m
+        How far it is at least from the end of each straight part to some goals; see `crowdsim.navigation.visibility.trees`.
+    """
 
     mesh: NavMesh
     goals: GoalPieces
     graph: VisibilityGraph
     links: GoalLinks
     weights: Weights
+    to_go: NDArray[np.float64]
 
 
 class Scratch(NamedTuple):
@@ -139,17 +152,19 @@ def _begin_of(slots, slot, graph, node):
 
 
 @lean_kernel
-def _to_box(links, goal, x, y):
-    """Return the distance (m) from a point to the bounds of a goal."""
-    dx = max(0.0, links.box[goal, 0] - x, x - links.box[goal, 2])
-    dy = max(0.0, links.box[goal, 1] - y, y - links.box[goal, 3])
-    return np.hypot(dx, dy)
+def _left_to_go(slots, slot, terrain, node, ex, ey):
+    """Return how far it is at least to the goal from a straight part's end (ex, ey); infinite if no way leads there."""
+    left, tree = distance_to_bounds(terrain.links, slots.header[slot, GOAL], ex, ey), slots.header[slot, TREE]
+    return max(left, terrain.to_go[tree, node]) if tree >= 0 else left
 
 
 @lean_kernel
 def _reach(slots, slot, terrain, node, cost, ex, ey, parent):
     """Note that a straight part, which ends at (ex, ey), can be had at a cost after a parent."""
     header = slots.header
+    left = _left_to_go(slots, slot, terrain, node, ex, ey)
+    if left == np.inf:
+        return
     if slots.stamp[slot, node] == header[slot, GENERATION]:
         if slots.state[slot, node] != UNTESTED or cost > slots.cost[slot, node]:
             return
@@ -161,7 +176,7 @@ def _reach(slots, slot, terrain, node, cost, ex, ey, parent):
         slots.place[slot, node] = NOT_IN_HEAP
     slots.cost[slot, node] = cost
     slots.parent[slot, node] = parent
-    slots.bound[slot, node] = cost + slots.measure[slot, PULL] * _to_box(terrain.links, header[slot, GOAL], ex, ey)
+    slots.bound[slot, node] = cost + slots.measure[slot, PULL] * left
     _queue(slots, slot, node)
 
 
@@ -177,7 +192,7 @@ def _queue(slots, slot, node):
 
 
 @lean_kernel
-def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, pull, scratch):
+def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, pull, tree, scratch):
     """Set a slot up to look for a way to a goal, and link the start (S0 section 4.3).
 
     Parameters
@@ -192,13 +207,15 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, p
         Where the start is.
     pull : float
         Weight of the heuristic: 1 finds cheapest ways, 0 looks everywhere, a larger one looks at less and ways cost at most that many times as much.
+    tree : int
+        Row of `Terrain.to_go` for this goal and a radius that is no less, or -1: the straight line alone draws the search.
     scratch : Scratch
     """
     header, measure, graph = slots.header, slots.measure, terrain.graph
     header[slot, STATUS] = PENDING
     header[slot, GENERATION] += 1
     header[slot, HEAP_SIZE], header[slot, EXPANSIONS], header[slot, TESTS] = 0, 0, 0
-    header[slot, GOAL], header[slot, START_POLYGON] = goal, polygon
+    header[slot, GOAL], header[slot, START_POLYGON], header[slot, TREE] = goal, polygon, tree
     header[slot, BEST_NODE], header[slot, BEST_PIECE] = NO_NODE, -1
     measure[slot, START_X], measure[slot, START_Y], measure[slot, RADIUS] = x, y, radius
     measure[slot, BEST_TOTAL], measure[slot, PULL] = np.inf, pull

@@ -13,8 +13,9 @@ from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters, WayParameters
 from crowdsim.navigation.grid.planner import BATCH, MOST_SLOTS, GridPlanner
 from crowdsim.threads import Team
-from tests.navigation.grid.worlds import NAMES, OneWay, grid_of, random_grid
+from tests.navigation.grid.worlds import NAMES, OneWay, cell_of_node, centre, grid_of, random_cell, random_grid
 from tests.reference.grid_obstacles import standers_near
+from tests.reference.grid_search import costs_from
 
 ALL = 1 << 40
 NOWHERE = np.array([-1])  # a grid needs no polygon
@@ -23,13 +24,13 @@ NOWHERE = np.array([-1])  # a grid needs no polygon
 class Crowd:
     """Agents that ask for ways among others that stand."""
 
-    def __init__(self, seed=1, agents=150, blocked=0.38):
+    def __init__(self, seed=1, agents=150, blocked=0.38, goals=7):
         rng = np.random.default_rng(seed)
         self.grid = random_grid(seed, blocked, 40, 30, cell=0.5, widest_body=0.6)
         self.entity = np.arange(agents) + 1
         self.position = rng.uniform(0.0, (20.0, 15.0), (agents, 2))
-        self.target = rng.uniform(0.0, (20.0, 15.0), (7, 2))
-        self.goal = rng.integers(0, 7, agents).astype(np.int32)
+        self.target = rng.uniform(0.0, (20.0, 15.0), (goals, 2))
+        self.goal = rng.integers(0, goals, agents).astype(np.int32)
         self.radius = rng.choice([0.0, 0.1, 0.2], agents)
         self.stands = rng.uniform(size=agents) < 0.2
 
@@ -69,7 +70,7 @@ def take(answers, found):
 
 def test_everybody_gets_the_way_of_a_search_of_their_own_round_those_who_stood_near_the_line():
     crowd = Crowd()
-    answers, spent = crowd.answers()
+    answers, spent = crowd.answers(share_searches=False)
     one, total = OneWay(crowd.grid), 0
     for row, entity in enumerate(crowd.entity.tolist()):
         end = crowd.target[crowd.goal[row]]
@@ -92,10 +93,10 @@ def test_everybody_gets_the_way_of_a_search_of_their_own_round_those_who_stood_n
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(
     slices=st.lists(st.integers(1, 3000), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans(),
-    weight=st.sampled_from([1.0, 1.5]), heuristic=st.sampled_from(["euclidean", "octile", "zero"]),
+    weight=st.sampled_from([1.0, 1.5]), heuristic=st.sampled_from(["euclidean", "octile", "zero"]), goals=st.sampled_from([2, 7]),
 )  # fmt: skip
-def test_every_slicing_gives_the_same_ways_to_the_last_bit(slices, threads, save, weight, heuristic):
-    scene, drawn = Crowd(agents=40), {"weight": weight, "heuristic": heuristic}
+def test_every_slicing_gives_the_same_ways_to_the_last_bit(slices, threads, save, weight, heuristic, goals):
+    scene, drawn = Crowd(agents=40, goals=goals), {"weight": weight, "heuristic": heuristic}
     expected, spent = scene.answers(**drawn)
     planner, team, answers, used = scene.planner(**drawn), Team(threads), {}, 0
     scene.submit(planner)
@@ -110,6 +111,94 @@ def test_every_slicing_gives_the_same_ways_to_the_last_bit(slices, threads, save
             planner.restore(saved)
     team.close()
     assert answers == expected and used == spent
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("drawn", [{}, {"heuristic": "octile"}, {"weight": 3.0}], ids=str)
+def test_those_who_share_a_search_get_ways_as_short_as_alone(seed, drawn):
+    crowd = Crowd(seed, 200, blocked=0.15, goals=2)
+    alone, _ = crowd.answers(share_searches=False)
+    shared, _ = crowd.answers(**drawn)
+    for entity, (status, way, _, cost) in shared.items():
+        assert status == alone[entity][0] and (way == b"") == (alone[entity][1] == b"")
+        if NAMES[status] == "found" and "weight" not in drawn:
+            assert cost == pytest.approx(alone[entity][3], rel=1e-12)
+        assert cost <= drawn.get("weight", 1.0) * alone[entity][3] * (1.0 + 1e-12) or NAMES[status] != "found"
+
+
+def test_a_hundred_who_go_to_one_goal_look_at_a_quarter_of_what_they_would_alone():
+    grid, rng = random_grid(1, 0.3, 120, 90), np.random.default_rng(1)
+    start = np.array([centre(grid, random_cell(grid, rng)) for _ in range(100)])
+    looked, cost = [], []
+    for share in (True, False):
+        planner = GridPlanner(grid, start[:1], WayParameters(share_searches=share))
+        planner.submit(0, np.arange(100), start, np.full(100, -1), np.zeros(100, dtype=np.int32), np.zeros(100))
+        answers, used = planner.advance(ALL, Team(1))
+        looked.append(used)
+        cost.append(np.where(answers.status == 2, answers.cost, np.nan))
+    assert looked[0] < 0.25 * looked[1] and np.isfinite(cost[0]).sum() > 90
+    np.testing.assert_allclose(cost[0], cost[1], rtol=1e-12)
+
+
+def test_one_tree_serves_bodies_of_several_widths_and_goals_that_come_to_other_cells_are_searched_alone():
+    """A goal in the wall comes to another cell for a wide body than for a thin one; the tree that the thin ones share leads it nowhere."""
+    grid = grid_of("##########\n..........\n..........\n..........\n..........", cell=0.5, widest_body=1.5)
+    target = np.array([[2.25, 2.25]])  # in the wall
+    radius = np.array([0.0] * 6 + [0.05, 0.7])
+    for share in (True, False):
+        planner = GridPlanner(grid, target, WayParameters(share_searches=share))
+        position = np.tile([[4.75, 0.25]], (8, 1))
+        planner.submit(0, np.arange(8), position, np.full(8, -1), np.zeros(8, dtype=np.int32), radius)
+        ways = planner.advance(ALL, Team(1))[0]
+        if share:
+            kept = ways
+    np.testing.assert_allclose(kept.cost, ways.cost, rtol=1e-12)
+    assert (kept.status == ways.status).all() and kept.cost[0] != kept.cost[7]
+
+
+def test_a_tree_that_is_shared_holds_the_cost_of_every_cell():
+    crowd = Crowd(7, 60, goals=1)
+    crowd.radius[:] = 0.1
+    planner = crowd.planner()
+    crowd.submit(planner)
+    while planner.waiting:
+        planner.advance(37, Team(1))
+    need = 0.1 + crowd.grid.parameters.object_padding
+    clearance = crowd.grid.clearance
+    walkable = clearance > np.floor(need / 0.1) * 0.1 + 1e-6
+    tree, root = planner._slots.to_go[0], int(planner._slots.root[0])
+    want = costs_from({(x, y) for y, x in np.argwhere(walkable).tolist()}, cell_of_node(crowd.grid, root))
+    found = {cell_of_node(crowd.grid, node): tree[node] for node in np.flatnonzero(np.isfinite(tree)).tolist()}
+    assert found.keys() == want.keys()
+    assert all(found[cell] == pytest.approx(cost, rel=1e-12) for cell, cost in want.items())
+
+
+@pytest.mark.parametrize("save", [False, True])
+def test_a_door_that_shuts_while_a_tree_grows_makes_it_grow_anew(save):
+    def scene():
+        rooms = [Area("left", shapely.box(0, 0, 4, 4)), Area("right", shapely.box(5, 0, 9, 4)), Area("door", shapely.box(4, 1, 5, 3))]
+        rooms.append(Area("way round", shapely.box(0, 4, 9, 6)))
+        grid = build_grid(rooms, (), GridParameters(cell_size=0.25))
+        return grid, GridPlanner(grid, np.array([[8.0, 2.0]]))
+
+    def ask(planner):
+        planner.submit(0, np.arange(9), np.tile([[1.0, 2.0]], (9, 1)), np.full(9, -1), np.zeros(9, dtype=np.int32), np.full(9, 0.2))
+
+    ways = []
+    for begun in (300, 0):
+        grid, planner = scene()
+        if begun:
+            ask(planner)
+            assert planner.advance(begun, Team(1))[1] == begun and planner.waiting == 9  # the tree is half grown
+        grid.set_area_available("door", False)
+        if begun and save:
+            state, planner = planner.state(), GridPlanner(grid, planner.target)
+            planner.restore(state)
+        if not begun:
+            ask(planner)
+        ways.append(planner.advance(ALL, Team(1))[0])
+    assert {NAMES[status] for status in ways[0].status} == {"found"} and ways[0].length[0] > 8.0  # 7 m through the door
+    np.testing.assert_array_equal(ways[0].waypoint, ways[1].waypoint)
 
 
 @pytest.mark.parametrize("budget", [1, 3, 100, 5000])

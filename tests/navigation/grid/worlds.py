@@ -71,7 +71,7 @@ class OneWay:
 
     def find(self, start, end, radius=0.0, standers=NOBODY, share=0.6, rings=8, grant=ALL, after_each=None):
         """Search between two points; return (outcome, cell at the end or None, cost in cells, expansions)."""
-        begin_way(self.slots, 0, self.grid.ground, self.grid.need(radius), *start, *end, standers, 0, len(standers), share, rings)
+        begin_way(self.slots, 0, self.grid.ground, self.grid.need(radius), *start, *end, standers, 0, len(standers), share, rings, -1)
         total = calls = 0
         while self.slots.header[0, STATUS] == 1:
             used = advance_way(self.slots, 0, self.grid.ground, rings, grant)

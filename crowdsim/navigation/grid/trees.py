@@ -1,0 +1,142 @@
+"""How far it is from every cell to a goal: one backward search over a grid, for all agents that go there (SYSTEMS T1, G4).
+
+Where many go to one cell, a search from it over all cells, once, is what draws their searches instead of the straight line: A* then goes down the way
+and expands little else. It is grown for the thinnest body that shares it and without the agents that stand about, so for everybody else it is at most
+too short, and ways are the shortest as before; of ways that are equally long another one may be taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels import lean_kernel
+from crowdsim.navigation.grid.cascade import nearest_walkable
+from crowdsim.navigation.grid.grid import Grid
+from crowdsim.navigation.grid.ground import cell_of
+from crowdsim.navigation.grid.search import (
+    CLOSED,
+    GENERATION,
+    GENERATION_SHIFT,
+    NEED,
+    OCTILE_PULL,
+    PENDING,
+    PULL,
+    START,
+    STATUS,
+    TREE,
+    GridSlots,
+    advance_astar,
+    begin_astar,
+    new_generation,
+)
+from crowdsim.navigation.sharing import SharedTrees
+
+CLEARANCE_STEP_M = 0.1  # Bodies whose clearances lie within the same step share a tree; smaller gives closer distances for wide ones, and more trees.
+MEMORY_BYTES = 256 << 20  # Of all trees, 8 bytes for each cell; one at least.
+MOST_TREES = 256
+CELLS_A_REQUEST = 16384  # Requests share from so many on as the grid has times as many cells: a tree looks at all of them, a search at some.
+LEAST_TO_SHARE = 4
+
+
+def trees_that_fit(nodes: int) -> int:
+    """Return how many trees there is room for on a grid with so many nodes."""
+    return int(min(MOST_TREES, max(1, MEMORY_BYTES // (8 * nodes))))
+
+
+@lean_kernel
+def begin_tree(slots, slot, tree, ground, x, y, root_need, need, rings):
+    """Set a slot up to find how far it is to a goal from everywhere.
+
+    Parameters
+    ----------
+    slots : GridSlots
+    slot : int
+        Kept for trees.
+    tree : int
+        Row of ``slots.to_go``.
+    ground : Ground
+    x, y : float, m
+        The goal.
+    root_need : float, m
+        Clearance with which the cell of the goal is chosen, see `nearest_walkable`.
+    need : float, m
+        Clearance that cells have to exceed; not above `root_need`.
+    rings : int
+        See `nearest_walkable`.
+    """
+    slots.root[tree] = -1
+    slots.header[slot, TREE] = -1
+    slots.measure[slot, PULL] = slots.measure[slot, OCTILE_PULL] = 0.0
+    slots.measure[slot, NEED] = root_need
+    new_generation(slots, slot)
+    root = nearest_walkable(slots, slot, ground, x, y, rings)
+    slots.measure[slot, NEED] = need
+    cx, cy = cell_of(ground, root) if root >= 0 else (0, 0)
+    begin_astar(slots, slot, ground, root, -1, cx, cy)
+
+
+@lean_kernel
+def advance_tree(slots, slot, tree, ground, grant):
+    """Go on with a tree for at most `grant` expansions.
+
+    Parameters
+    ----------
+    slots : GridSlots
+    slot, tree : int
+    ground : Ground
+    grant : int
+
+    Returns
+    -------
+    used : int
+        Expansions made.
+    is_grown : bool
+        The row of ``slots.to_go`` and its root are then there.
+
+    Notes
+    -----
+    Twin: `tests/reference/grid_search.py`.
+    """
+    used = advance_astar(slots, slot, ground, grant)
+    if slots.header[slot, STATUS] == PENDING:
+        return used, False
+    generation = slots.header[slot, GENERATION]
+    for node in range(slots.to_go.shape[1]):
+        mark = slots.mark[slot, node]
+        is_reached = mark >> GENERATION_SHIFT == generation and mark & CLOSED != 0
+        slots.to_go[tree, node] = slots.cost[slot, node] if is_reached else np.inf
+    slots.root[tree] = slots.header[slot, START]
+    return used, True
+
+
+class CellTrees(SharedTrees):
+    """The trees of a planner on a grid; requests share one by goal and `clearance_class`.
+
+    Parameters
+    ----------
+    grid : Grid
+    slots : GridSlots
+        With one slot more than searches have, the last, in which trees grow.
+    rings : callable
+        Returns how many rings of cells round a goal are looked at.
+    """
+
+    def __init__(self, grid: Grid, slots: GridSlots, rings: Callable[[], int]) -> None:
+        super().__init__(len(slots.root), max(LEAST_TO_SHARE, slots.to_go.shape[1] // CELLS_A_REQUEST))
+        self._grid, self._rings, self.slots = grid, rings, slots
+
+    @staticmethod
+    def clearance_class(need: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return for each clearance (m) the number of whole steps in it."""
+        return np.floor(np.asarray(need, dtype=np.float64) / CLEARANCE_STEP_M)
+
+    def _begin(self, row: int, wanted: tuple[float, ...], detail: float) -> None:
+        x, y, steps = wanted
+        begin_tree(self.slots, len(self.slots.header) - 1, row, self._grid.ground, x, y, detail, min(detail, steps * CLEARANCE_STEP_M), self._rings())
+
+    def _advance(self, row: int, wanted: tuple[float, ...], grant: int) -> tuple[int, bool]:
+        used, is_grown = advance_tree(self.slots, len(self.slots.header) - 1, row, self._grid.ground, grant)
+        return int(used), bool(is_grown)

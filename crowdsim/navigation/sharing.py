@@ -1,0 +1,155 @@
+"""Searches from goals that agents share: which requests share one, and how far each has got.
+
+A search that runs from a goal backwards finds how far it is from everywhere. It is grown once, whole, before the first request that shares it is begun,
+and from then on tells each search towards that goal how much is left of a way at least: such searches go down a valley instead of looking around. Since
+nothing is begun on a tree that is half grown, answers depend neither on slices nor on threads.
+
+Whether a request shares is settled when it is made, by how many others have asked for the same before.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.tunable import param
+
+NO_TREE = -1
+WHOLE = 1 << 60  # Expansions enough for any tree.
+
+
+@dataclass(frozen=True)
+class ShareParameters:
+    """Whether agents with one goal search together."""
+
+    share_searches: bool = param(
+        True, "",
+        why="one backward search serves all agents with the same goal that can pass the same gaps; off, each looks for itself; ways cost the same, but for a "
+        "weight above 1, with which they can be dearer alone",
+    )
+
+
+@dataclass
+class _Asked:
+    """What is known of requests for one and the same."""
+
+    first: int  # entity that asked first
+    detail: float  # what it told besides
+    others: int  # requests by others
+    tree: int
+
+
+class SharedTrees(ABC):
+    """Trees of backward searches, one for each thing that many ask for.
+
+    Parameters
+    ----------
+    most : int
+        Trees that there is room for; whoever asks for more searches alone.
+    share_at : int
+        Requests for the same, by different agents, from which on they share.
+
+    Notes
+    -----
+    Trees are never given up for others: who has one would depend on which requests are answered already, and so on budgets.
+    """
+
+    def __init__(self, most: int, share_at: int) -> None:
+        self._most, self._share_at = most, share_at
+        self._asked: dict[tuple[float, ...], _Asked] = {}
+        self._wanted: list[tuple[float, ...]] = []  # what each tree is of
+        self._is_begun = np.zeros(most, dtype=np.bool_)
+        self._is_grown = np.zeros(most, dtype=np.bool_)
+        self._made = np.zeros(most, dtype=np.int64)  # expansions
+        self._growing = NO_TREE
+
+    def trees_of(self, wanted: NDArray[np.float64], entity: NDArray[np.int64], detail: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Note who asks for what; return the tree that each request shares, NO_TREE for those that search alone.
+
+        Parameters
+        ----------
+        wanted : (k, m) float64
+            Requests with equal rows can share.
+        entity : (k,) int64
+        detail : (k,) float64
+            Of each request; a tree has that of the first.
+        """
+        unique, first, inverse = np.unique(wanted, axis=0, return_index=True, return_inverse=True)
+        tree = np.full(len(unique), NO_TREE, dtype=np.int64)
+        for place in np.argsort(first, kind="stable").tolist():  # in the order in which they are asked for
+            key, who = tuple(unique[place].tolist()), entity[inverse.reshape(-1) == place]
+            asked = self._asked.setdefault(key, _Asked(int(who[0]), float(detail[first[place]]), 0, NO_TREE))
+            asked.others += int(np.count_nonzero(who != asked.first))
+            if asked.tree == NO_TREE and asked.others + 1 >= self._share_at and len(self._wanted) < self._most:
+                asked.tree = len(self._wanted)
+                self._wanted.append(key)
+            tree[place] = asked.tree
+        return tree[inverse.reshape(-1)]
+
+    def ready(self, tree: NDArray[np.int64]) -> int:
+        """Return how many requests, from the first on, can be begun: those before the first one whose tree is still to be grown."""
+        missing = np.flatnonzero((tree >= 0) & ~self._is_grown[tree])
+        return int(missing[0]) if len(missing) else len(tree)
+
+    def grow(self, tree: int, budget: int) -> int:
+        """Grow a tree, and before it one that is half grown; return the expansions made, at most `budget`."""
+        used = 0
+        for row in dict.fromkeys([self._growing, int(tree)] if self._growing != NO_TREE else [int(tree)]):  # there is room for one to grow in
+            used += self._grow_one(row, budget - used)
+            if not self._is_grown[row]:
+                break
+        return used
+
+    def _grow_one(self, row: int, budget: int) -> int:
+        if not self._is_begun[row]:
+            key = self._wanted[row]
+            self._begin(row, key, self._asked[key].detail)
+            self._is_begun[row] = True
+        used, is_grown = self._advance(row, self._wanted[row], budget)
+        self._made[row] += used
+        self._is_grown[row] = is_grown
+        self._growing = NO_TREE if is_grown else row
+        return used
+
+    def grow_anew(self) -> None:
+        """Forget all trees, but not who shares: the ground is another."""
+        self._is_begun[:], self._is_grown[:], self._made[:], self._growing = False, False, 0, NO_TREE
+
+    @abstractmethod
+    def _begin(self, row: int, wanted: tuple[float, ...], detail: float) -> None:
+        """Set a tree up to grow; no other is half grown."""
+
+    @abstractmethod
+    def _advance(self, row: int, wanted: tuple[float, ...], grant: int) -> tuple[int, bool]:
+        """Grow a tree by at most `grant` expansions; return how many were made, and whether it is grown."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return who asked and how far the trees are as named arrays; they are grown again from these numbers, not kept."""
+        asked = list(self._asked.values())
+        return {
+            "wanted": np.array(list(self._asked), dtype=np.float64).reshape(len(asked), len(next(iter(self._asked), ()))),
+            "first": np.array([each.first for each in asked], dtype=np.int64),
+            "detail": np.array([each.detail for each in asked], dtype=np.float64),
+            "others": np.array([each.others for each in asked], dtype=np.int64),
+            "tree": np.array([each.tree for each in asked], dtype=np.int64),
+            "is_begun": self._is_begun.copy(), "is_grown": self._is_grown.copy(), "made": self._made.copy(),
+        }  # fmt: skip
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state()` gave, on the same ground; trees are grown as far as they were."""
+        self._asked = {
+            tuple(key): _Asked(first, detail, others, tree)
+            for key, first, detail, others, tree in zip(*(state[name].tolist() for name in ("wanted", "first", "detail", "others", "tree")), strict=True)
+        }
+        trees = sorted((asked.tree, key) for key, asked in self._asked.items() if asked.tree != NO_TREE)
+        self._wanted = [key for _, key in trees]
+        self.grow_anew()
+        is_begun, is_grown, made = (state[name] for name in ("is_begun", "is_grown", "made"))
+        for row in np.lexsort((is_begun & ~is_grown,))[: len(is_begun)].tolist():  # which is half grown comes last: there is room for one
+            if is_begun[row]:
+                self._grow_one(row, WHOLE if is_grown[row] else int(made[row]))
