@@ -299,11 +299,7 @@ class GridPlanner:
         int
             Expansions made.
         """
-        if self._version != self.grid.version:  # What searches know of cells is no longer true: they begin anew.
-            self._version = self.grid.version
-            self._queue = self._open_requests()
-            self._is_active[:] = 0
-            self._trees.grow_anew()
+        self._heed_ground()
         spent = made = 0
         way_work = WAY_WORK if counts_answers else 0
         finished: list[_Finished] = []
@@ -315,6 +311,14 @@ class GridPlanner:
                 finished.append(ended)
                 spent += way_work * len(ended.requests)
         return _in_order(finished), made
+
+    def _heed_ground(self) -> None:
+        """Let searches and trees begin anew if cells have changed: what they know is no longer true."""
+        if self._version != self.grid.version:
+            self._version = self.grid.version
+            self._queue = self._open_requests()
+            self._is_active[:] = 0
+            self._trees.grow_anew()
 
     def _round(self, budget: int, team: Team, way_work: int) -> tuple[int, _Finished | None]:
         """Hand out requests, let every slot with work use its share, collect what ended."""
@@ -370,6 +374,7 @@ class GridPlanner:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the planner as named arrays; of slots, only what searches in the middle know."""
+        self._heed_ground()
         active = np.flatnonzero(self._is_active)
         most = int(self._slots.header[active, HEAP_SIZE].max()) if len(active) else 0
         return {
