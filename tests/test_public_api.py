@@ -446,6 +446,7 @@ def test_a_simulation_that_is_dropped_leaves_everything_until_its_last_tick(tmp_
     assert recover_all(tmp_path) == (51, 26)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("end", ["", "raise SystemExit(3)", "1 / 0"])
 def test_a_program_that_ends_without_finishing_leaves_everything_until_its_last_tick(tmp_path, end):
     program = f"""

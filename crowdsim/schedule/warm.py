@@ -16,6 +16,7 @@ from crowdsim.bodies.separate import Separator
 from crowdsim.navigation.measure import straighten_many
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.parameters import GRIDS
 
 _TICKS = 24
 _SCENE = """
@@ -127,7 +128,8 @@ def _warm_up(setting: str, explaining: bool = False) -> None:
     from crowdsim.systems.avoid import Avoid
 
     _warm.update({(setting, explaining), (setting, False)})
-    scene: Any = parse_scenario(_SCENE, file="warm-up", sets=[setting])
+    more = ["budget.work=500"] if setting.removeprefix("navigation=") in GRIDS else []  # so that ways are found over cells within these ticks
+    scene: Any = parse_scenario(_SCENE, file="warm-up", sets=[setting, *more])
     with Simulation(scene, threads=1, warm=False) as simulation:
         if explaining:
             avoid = next(system for system in simulation.systems if isinstance(system, Avoid))

@@ -25,6 +25,7 @@ def crowd(walls):
     return crowded_plan(3) if walls else random_view(2, 60, density=1.5, active=np.random.default_rng(0).random(60) < 0.9)
 
 
+@pytest.mark.sample(3)
 @each_kind
 @pytest.mark.parametrize("walls", [False, True])
 def test_the_choice_follows_from_the_samples(kind, walls):

@@ -78,6 +78,7 @@ def test_the_time_limit_leaves_a_whole_recording(tmp_path):
         assert run.state.name == "INTERRUPTED" and run.commit.frames >= 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_and_sigterm_leave_a_whole_recording(number, tmp_path):
     out = tmp_path / "stopped.h5"
@@ -105,6 +106,7 @@ def limit_files(size):
     return lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [60_000, 400_000, 2_000_000])
 def test_a_full_disk_ends_with_a_clear_error_and_a_readable_file(size, tmp_path):
     done = crowdsim(["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "full.h5", "-q"], preexec_fn=limit_files(size))

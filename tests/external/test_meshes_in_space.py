@@ -95,6 +95,7 @@ def walked(name, radius, walkers, moves, seed, stride=0.3):
     return crossings, worst
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("radius", [0.0, 0.3])
 @pytest.mark.parametrize("name", NAMES)
 def test_random_moves_leave_no_ground_and_cross_no_face(name, radius):

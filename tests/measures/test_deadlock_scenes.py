@@ -79,6 +79,7 @@ def test_every_main_cause_has_two_scenes_and_every_scene_a_label():
     assert all(labels.count(cause.words) >= 2 for cause in MAIN_CAUSES)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("scene", STUCK)
 def test_a_deadlock_is_named_right_while_it_lasts_and_afterwards(scene, recorded):
     run, verdict = recorded(SCENES / "stuck" / f"{scene}.yaml")

@@ -49,6 +49,7 @@ def check_ways(ground, seed, cells, radii, pairs=6, parameters=None):
     return found
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("block", range(4))
 def test_a_way_is_found_exactly_if_there_is_one_and_keeps_clear(block, cells):

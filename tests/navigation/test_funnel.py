@@ -44,6 +44,7 @@ def test_the_way_of_a_point_is_the_shortest_in_its_corridor(make, seed, cells):
     assert bent >= 2
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("seed", range(12))
 def test_on_ground_without_holes_the_way_of_a_point_is_the_shortest_of_all(seed, cells):
@@ -53,6 +54,7 @@ def test_on_ground_without_holes_the_way_of_a_point_is_the_shortest_of_all(seed,
         assert length == pytest.approx(optimum.shortest(start, goal), rel=1e-9)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("radius", [0.1, 0.3])
 @pytest.mark.parametrize("seed", range(6))
 def test_on_ground_without_holes_the_way_of_a_body_is_the_shortest_of_all(seed, radius):

@@ -85,6 +85,7 @@ def check_cover(ground, mesh, most_sides):
     assert np.all(shapely.dwithin(outline, shapely.points(ends.mean(axis=1)), scale)) and np.all(shapely.dwithin(outline, shapely.points(ends[:, 0]), scale))
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("name", list(awkward_grounds()))
 def test_awkward_ground_is_covered_exactly(name, cells):

@@ -89,6 +89,7 @@ def check_points(ground, seed, cells, pairs):
     return found
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("block", range(5))
 def test_ways_of_points_are_those_of_the_visibility_graph(block, cells):
@@ -139,6 +140,7 @@ def check_bodies(seed, radii, pairs):
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_ways_of_bodies_are_the_shortest_on_eroded_ground(seed):
     assert check_bodies(seed, (0.1, 0.35), 3) > 1
@@ -198,6 +200,7 @@ def test_saving_in_the_middle_of_a_search_goes_on_identically():
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 16), marks=pytest.mark.full)], ids=str)
 @pytest.mark.parametrize("is_shared", [0, 1])
 def test_the_way_to_a_region_is_the_way_to_its_nearest_point(is_shared, seeds):

@@ -130,6 +130,7 @@ def test_everybody_gets_the_way_of_a_search_of_their_own(name):
     assert {answer[0] for answer in answers.values()} <= {FOUND, UNREACHABLE}
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["random", "rooms", pytest.param("pillars", marks=pytest.mark.full)])
 @pytest.mark.parametrize("how", [

@@ -48,6 +48,7 @@ def check_reach(ground, size, seed, cells="polygons", radii=RADII, pairs=3):
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("size", [1.0, 3.0, 4.7])
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 def test_a_way_exists_on_tiles_exactly_if_it_does_on_the_whole_mesh(size, cells):

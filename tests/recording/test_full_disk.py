@@ -67,6 +67,7 @@ def test_a_limit_is_seen_before_it_is_reached(tmp_path):
     assert min(outcomes.values()) >= 1, outcomes
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("agents", "last"), [(10, 500_000), (1500, 12_000_000)])
 @pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.full)])
 def test_a_write_that_fails_all_the_same_leaves_what_was_committed(tmp_path, agents, last, count):

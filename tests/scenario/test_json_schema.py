@@ -88,7 +88,7 @@ def _spots(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(spot for key, item in items for spot in _spots(item, (*path, key)))]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_what_the_schema_refuses_the_loader_refuses(data: st.DataObject) -> None:
     value = copy.deepcopy(value_of(SMALL))

@@ -49,6 +49,7 @@ def of_kind(events, kind):
     return [event for event in events if event.kind == kind]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("count", [1, 50])
 def test_an_exit_closes_and_everyone_leaves_by_the_other(way, count):
@@ -67,6 +68,7 @@ def test_an_exit_closes_and_everyone_leaves_by_the_other(way, count):
         assert verdict.arrivals["west"] == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_door_closes_after_ten_and_the_others_take_the_way_round(way):
     with Simulation(load_scenario(SCENARIOS / "closing-door.yaml", sets=WAYS[way])) as run:

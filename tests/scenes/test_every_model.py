@@ -36,6 +36,7 @@ def test_saving_and_loading_changes_nothing(model):
         assert digests(other, TICKS - TICKS // 2) == expected[TICKS // 2 :]
 
 
+@pytest.mark.sample(3)
 def test_explaining_changes_nothing_and_what_it_tells_is_well_formed(model, tmp_path):
     name, expected = model
     document = {**copy.deepcopy(BUSY), "record": {"rate": 5, "explain": ["to_west", "to_east", 70]}}

@@ -154,6 +154,7 @@ def test_code_for_another_processor_gives_the_same_run(expected):
     assert child(TICKS, GRID, NUMBA_CPU_NAME="generic") == expected
 
 
+@pytest.mark.full  # by default tests/schedule/test_determinism.py does so
 def test_without_compilation_the_run_is_the_same():
     sets = [*GRID, "groups.0.count=4", "groups.1.count=2"]
     assert child(8, sets, NUMBA_DISABLE_JIT="1") == child(8, sets)

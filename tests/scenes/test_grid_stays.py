@@ -39,6 +39,7 @@ def test_a_run_full_of_searches_round_standers_leaves_every_array_of_the_grid_as
         assert [name for name in before if not np.array_equal(before[name], after[name], equal_nan=before[name].dtype.kind == "f")] == []
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID], ids=["mesh", "grid"])
 def test_with_nudging_off_the_recording_names_who_is_stuck(navigation, tmp_path):
     with Simulation(load_scenario(SCENARIOS / "idle-crowd.yaml", sets=[navigation, "bodies.nudging=false"]), out=tmp_path / "run.h5") as run:

@@ -111,6 +111,7 @@ def walk_to_a_goal_that_moves(how, kind="mesh"):
         return run.time, waited, slowest
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal"])
 def test_the_previous_path_is_kept_while_the_goal_moves(kind):
     kept, waited, slowest = walk_to_a_goal_that_moves("previous", kind)

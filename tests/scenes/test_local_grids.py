@@ -105,6 +105,7 @@ def shut_door(**bodies):
     return {**room(agents, after=30.0), "geometry": TWO_DOORS, "bodies": {"local_grid": True, "replanning": True, **bodies}}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("price", "arrived"), [(20.0, 1), (2.0, 0), (0.0, 0)])
 def test_on_a_mesh_a_portal_that_was_found_shut_has_a_price_and_the_next_way_leads_by_the_other_door(price, arrived):
     with simulation(shut_door(local_grid_price=price)) as run:

@@ -10,6 +10,7 @@ SPEED = 1.34  # m/s, of those on circles
 MODELS = ["clearpath", "hrvo"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("count, radius, bound", [(2, 5, 1.1), (8, 5, 1.1), (16, 5, 1.1), (24, 5, 1.2), (40, 10, 1.2), (80, 10, 1.4)])
 def test_people_on_a_circle_change_places_almost_as_if_they_were_alone(model, count, radius, bound):
@@ -23,6 +24,7 @@ def test_people_on_a_circle_change_places_almost_as_if_they_were_alone(model, co
         assert verdict.deepest_overlap_m <= 0.01
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("count", [2, 8, 16, 24])
 def test_exact_circles_need_no_symmetry_breaker(model, count):
@@ -58,6 +60,7 @@ def meet(model, seed):
     return float(np.mean(orders)), verdict.last_arrival_s
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_streams_that_meet_head_on_form_lanes(model):
     found = [meet(model, seed) for seed in range(1, 6)]
@@ -88,7 +91,8 @@ def stuck_agent_seconds(sets, seed):
     return stuck, verdict.last_arrival_s
 
 
-@pytest.mark.parametrize("seeds", [range(1, 5), pytest.param(range(1, 9), marks=pytest.mark.full)], ids=len)
+@pytest.mark.full
+@pytest.mark.parametrize("seeds", [range(1, 9)], ids=len)
 def test_fewer_are_stuck_than_with_the_plain_form(seeds):
     """One crowd more or less that jams makes ten seconds: two seeds tell little."""
     plain = ["avoidance=clearpath", "avoidance.tip=butt", "avoidance.side_bias=0", "avoidance.boundary_choice=nearest"]

@@ -91,6 +91,7 @@ def test_people_who_stand_are_pushed_aside_and_the_cart_is_not():
         assert np.allclose(obstacle_places(run)[0], [[5.0, 0.0]])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", [{"disc": 1.5}, {"polygon": [[-2, -1], [2, -1], [2, 1], [-2, 1]]}], ids=["disc", "polygon"])
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_who_is_where_something_appears_is_put_beside_it(shape, navigation):

@@ -59,6 +59,7 @@ def test_every_order_of_three_kinds_arrives(kinds):
         assert run.run().ended == "all arrived"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_way_does_not_depend_on_how_other_groups_find_theirs(kind):
     """The others are far off, so that only the planners could disturb each other."""

@@ -48,6 +48,7 @@ def test_a_stander_in_a_doorway_lets_others_pass_whatever_finds_the_ways(navigat
     assert 1 <= verdict.nudges <= 4
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_without_nudging_the_door_stays_shut_and_the_verdict_names_the_stuck(navigation):
     with run_of("doorway-blocked", navigation, "bodies.nudging=false") as run:
@@ -58,6 +59,7 @@ def test_without_nudging_the_door_stays_shut_and_the_verdict_names_the_stuck(nav
     assert stuck and {left.agent for left in verdict.left} == {f"walkers[{i}]" for i in range(8)}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID])
 def test_movers_get_through_an_idle_crowd_which_is_asked_aside(navigation):
     with run_of("idle-crowd", navigation) as run:
@@ -68,6 +70,7 @@ def test_movers_get_through_an_idle_crowd_which_is_asked_aside(navigation):
     assert verdict.arrived == 16 and verdict.nudges == len(nudged) == nudges > 50
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID])
 def test_without_nudging_the_idle_crowd_holds_them_and_their_names_are_kept(navigation):
     with run_of("idle-crowd", navigation, "bodies.nudging=false") as run:
@@ -125,6 +128,7 @@ def test_who_waits_for_its_time_is_asked_aside_too_and_sets_off_at_its_time():
         assert run.verdict().arrived == 2
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_replans_keep_their_cooldown_and_are_counted_by_cause(navigation):
     with simulation(in_the_way(), sets=[navigation, *BOTH, "bodies.nudging=false"]) as run:
@@ -270,6 +274,7 @@ def usual():
         return run.digest
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "change",
     ["nudging=false", "nudge_distance=0.7", "nudge_reached=0.5", "nudge_contact=0.2", "nudge_patience=0.4", "held_share=0.9", "held_time=1.5"],

@@ -73,6 +73,7 @@ def test_giving_way_is_told_when_it_begins():
     assert 0 < told < 0.5 * giving  # it takes several ticks each time
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("change", ["priority_after=4", "priority_margin=3", "priority_reach=0.1", "priority=none"])
 def test_every_number_takes_effect(change):
     with simulation(shared_door(count=6)) as run, simulation(shared_door(count=6), sets=[f"bodies.{change}"]) as other:

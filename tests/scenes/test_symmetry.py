@@ -8,6 +8,7 @@ from tests.crowds import on_circle, room, simulation
 IDEAL_S = 10.0 / 1.34
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("count", [2, 8, 16, 24])
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_people_on_a_circle_change_places_within_twice_the_ideal_time(count, noise):

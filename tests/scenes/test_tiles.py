@@ -22,6 +22,7 @@ def events_of(taken, kind):
     return np.concatenate([events[events.kind == kind] for events in taken]).view(np.recarray)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["mesh", "optimal"])
 def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_back(navigation):
     with simulation({**WAYS, "navigation": {"kind": navigation, "tile_size": 4}}) as run:
@@ -94,6 +95,7 @@ def test_a_run_on_tiles_goes_on_bit_for_bit_from_any_save():
                 assert all(np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f") for name in mine), tick
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size, longer", [(1.5, 0.25), (4.0, 0.15)])  # tiles as small as bodies make poorer corridors: 17 % measured
 def test_everybody_arrives_on_tiles_as_on_one_piece(size, longer):
     with simulation(BUSY, sets=["budget.work=2000"]) as whole, simulation(BUSY, sets=["budget.work=2000", f"navigation.tile_size={size}"]) as tiles:

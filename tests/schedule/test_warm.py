@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.cli.command import environment
 from tests.crowds import ROOT
 
@@ -12,7 +14,7 @@ import crowdsim
 from crowdsim import kernels
 from crowdsim.schedule.warm import warm_kernels
 
-scenarios = [crowdsim.load_scenario(path, sets=["stop.after=40" if path.stem != "open-10000" else "stop.after=2"]) for path in sorted(Path("scenarios").glob("*.yaml"))]
+scenarios = [crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"]) for path in sorted(Path("scenarios").glob("*.yaml"))]
 warm_kernels(scenarios[0])
 load, late = kernels._KernelCache.load_overload, []
 def noted(self, sig, context):
@@ -62,16 +64,20 @@ def test_what_tells_of_choices_is_ready_before_the_first_tick_and_compiled_only_
     assert done.stdout.splitlines() == [*models, "[False, False]", *models, "[True, True]"]
 
 
-def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+@pytest.mark.parametrize("seconds", [6, pytest.param(40, marks=pytest.mark.full)])
+def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
+    done = subprocess.run([sys.executable, "-c", PROGRAM.replace("SECONDS", str(seconds))], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) >= 7
     assert [line for line in lines if not line.endswith(" True")] == []
 
 
-def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs_on_a_grid():
-    one = PROGRAM.replace('sets=["stop.after=40"]', 'sets=["stop.after=40", "navigation=grid"]').replace('glob("*.yaml")', 'glob("bottle*.yaml")')
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("kind", ["grid", "s2-grid", "optimal", "visibility"])
+def test_no_kernel_is_compiled_or_loaded_while_a_scenario_finds_ways_otherwise(kind):
+    one = PROGRAM.replace('sets=["stop.after=SECONDS"', f'sets=["navigation={kind}", "stop.after=30"').replace('glob("*.yaml")', 'glob("bottle*.yaml")')
+    assert f"navigation={kind}" in one and "SECONDS" not in one
     done = subprocess.run([sys.executable, "-c", one], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["bottleneck True"]

@@ -1,0 +1,24 @@
+"""A seeded sample of what is long: `@pytest.mark.sample(count)` keeps so many cases of a parametrized test by default, and all with `-m "full or not full"`."""
+
+import hashlib
+from collections import defaultdict
+
+import pytest
+
+
+def lot_of(name: str) -> bytes:
+    """Return what cases are drawn by: the same everywhere, for every worker, and whatever other tests there are."""
+    return hashlib.blake2b(name.encode(), digest_size=8).digest()
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are not asked for are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases that were not drawn as `full`."""
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sample") and not item.get_closest_marker("full"):
+            cases[item.nodeid.split("[")[0]].append(item)
+    for found in cases.values():
+        (count,) = found[0].get_closest_marker("sample").args
+        for item in sorted(found, key=lambda item: lot_of(item.nodeid))[count:]:
+            item.add_marker(pytest.mark.full)
