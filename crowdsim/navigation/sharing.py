@@ -80,16 +80,18 @@ class SharedTrees(ABC):
             Of each request; a tree has that of the first.
         """
         unique, first, inverse = np.unique(wanted, axis=0, return_index=True, return_inverse=True)
-        tree = np.full(len(unique), NO_TREE, dtype=np.int64)
+        inverse = inverse.reshape(-1)
+        keys = [tuple(key) for key in unique.tolist()]
+        asked = [self._asked.setdefault(key, _Asked(int(entity[row]), float(detail[row]), 0, NO_TREE)) for key, row in zip(keys, first, strict=True)]
+        by_others = entity != np.array([each.first for each in asked], dtype=np.int64)[inverse]
+        others = np.bincount(inverse, weights=by_others, minlength=len(unique)).astype(np.int64).tolist()
         for place in np.argsort(first, kind="stable").tolist():  # in the order in which they are asked for
-            key, who = tuple(unique[place].tolist()), entity[inverse.reshape(-1) == place]
-            asked = self._asked.setdefault(key, _Asked(int(who[0]), float(detail[first[place]]), 0, NO_TREE))
-            asked.others += int(np.count_nonzero(who != asked.first))
-            if asked.tree == NO_TREE and asked.others + 1 >= self._share_at and len(self._wanted) < self._most:
-                asked.tree = len(self._wanted)
-                self._wanted.append(key)
-            tree[place] = asked.tree
-        return tree[inverse.reshape(-1)]
+            one = asked[place]
+            one.others += others[place]
+            if one.tree == NO_TREE and one.others + 1 >= self._share_at and len(self._wanted) < self._most:
+                one.tree = len(self._wanted)
+                self._wanted.append(keys[place])
+        return np.array([each.tree for each in asked], dtype=np.int64)[inverse]
 
     def ready(self, tree: NDArray[np.int64]) -> int:
         """Return how many requests, from the first on, can be begun: those before the first one whose tree is still to be grown."""
