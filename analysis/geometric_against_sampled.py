@@ -1,15 +1,16 @@
 """Geometric or sampled velocities: which avoid better? Both families over geometries, densities, seeds, time horizons and numbers of samples.
 
-    python analysis/geometric_against_sampled.py [--page docs/geometric-against-sampled.md] [--workers 2] [--go-on] [--seeds 1:6] [--levels 1 2 3 4]
+    python analysis/geometric_against_sampled.py [--page docs/geometric-against-sampled.md] [--workers 2] [--go-on] [--seeds 1:9] [--levels 1 2 3 4]
 
-Writes every run to runs.jsonl in --out; with --page it also puts its tables between the markers of that page and its pictures beside it. Five geometries, each at
-four levels of crowding, are run under every model with its own default numbers; at the third level also with other time horizons, other numbers of samples, and
-without the remedies that stand before every model. Costs are taken at the end, one process alone, model after model in several rounds.
+Writes every run to runs.jsonl in --out; with --page it also puts its tables between the markers of that page and its pictures beside it. Five geometries,
+each at four levels of crowding, are run under every model with its own default numbers; at the third level also with other time horizons, other numbers of
+samples, and without the remedies that stand before every model. Costs are taken at the end, by one process, model after model in several rounds.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import multiprocessing
@@ -38,7 +39,7 @@ CHOSEN_LEVEL = 3  # of horizons, samples and remedies: nobody is alone any more,
 AFTER_S = 45.0  # Of every run: three to four times what somebody alone needs.
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)  # Student's t for 1 to 9 degrees of freedom, two-sided 95 %
 ROUNDS = 3  # in which costs are taken; the least counts
-COST_TICKS = 150
+COST_PEOPLE, COST_TICKS = 2000, 30  # One a square metre: with fewer, what a call costs would hide what a choice costs.
 
 
 class Spec(NamedTuple):
@@ -74,8 +75,9 @@ def crossing(level: int, seed: int) -> dict[str, Any]:
 
 def door(level: int, seed: int) -> dict[str, Any]:
     """A room is left by a door of 1 m."""
+    outline = [[0, 0], [8, 0], [8, 2.5], [8.3, 2.5], [8.3, 0], [11, 0], [11, 6], [8.3, 6], [8.3, 3.5], [8, 3.5], [8, 6], [0, 6]]
     return {
-        "geometry": {"walkable": {"polygon": [[0, 0], [8, 0], [8, 2.5], [8.3, 2.5], [8.3, 0], [11, 0], [11, 6], [8.3, 6], [8.3, 3.5], [8, 3.5], [8, 6], [0, 6]]}},
+        "geometry": {"walkable": {"polygon": outline}},
         "goals": {"out": {"exit": {"box": [10, 0, 11, 6]}}},
         "groups": [_crowd("crowd", 8 * level, [1, 1, 5, 5], "out")],
     }
@@ -139,6 +141,8 @@ def horizon_models() -> list[str]:
 
 
 NO_REMEDIES = ("symmetry.enabled=false",)
+REMEDIES_IN = ("counterflow", "crossing")  # beside the exact circle
+TRAILS_IN = ("counterflow", "door", "circle")
 
 
 def plan(seeds: Sequence[int], levels: Sequence[int]) -> dict[str, list[Spec]]:
@@ -153,7 +157,7 @@ def plan(seeds: Sequence[int], levels: Sequence[int]) -> dict[str, list[Spec]]:
         "samples": [Spec(where, chosen, "sampled-hrvo", samples_sets(samples), seed) for where in GEOMETRIES for samples in SAMPLES for seed in seeds],
         "remedies": [
             *(Spec("circle", chosen, model, sets, 0) for model in MODELS for sets in ((), NO_REMEDIES)),
-            *(Spec(where, chosen, model, NO_REMEDIES, seed) for where in ("counterflow", "crossing") for model in MODELS for seed in seeds),
+            *(Spec(where, chosen, model, NO_REMEDIES, seed) for where in REMEDIES_IN for model in MODELS for seed in seeds),
         ],
     }  # fmt: skip
 
@@ -167,8 +171,10 @@ def run_all(specs: Sequence[Spec], kept: Path, workers: int, *, go_on: bool, min
     done = {Spec(*(tuple(row[key].split()) if key == "sets" else row[key] for key in Spec._fields)) for row in known}
     todo = sorted((spec for spec in dict.fromkeys(specs) if spec not in done), key=lambda spec: spec.seed)  # where it is stopped, whole seeds are done
     print(f"{len(todo)} runs to do, {len(done)} known", flush=True)
-    with kept.open("a", encoding="utf-8") as file, multiprocessing.get_context("spawn").Pool(workers) as pool:
-        for number, row in enumerate(pool.imap_unordered(run, todo), 1):
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(kept.open("a", encoding="utf-8"))
+        pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(workers)) if workers > 1 else None
+        for number, row in enumerate(map(run, todo) if pool is None else pool.imap_unordered(run, todo), 1):
             known.append(row)
             file.write(json.dumps(row) + "\n")
             file.flush()
@@ -233,6 +239,12 @@ def short(part: pd.DataFrame) -> str:
     return cell(part["time_over_ideal"], 2) + ("" if share > 99.95 else f" ({share:.0f} %)")
 
 
+def everywhere(part: pd.DataFrame) -> list[str]:
+    """Return time over ideal in every geometry, and overlaps and accelerations over all of them."""
+    own = [short(part_of(part, geometry=where)) for where in GEOMETRIES]
+    return [*own, cell(over_levels(part, "overlaps_each"), 2), cell(over_levels(part, "mean_acceleration_m_s2"), 2)]
+
+
 def models_section(runs: pd.DataFrame) -> str:
     """Every model in every geometry, all levels together."""
     rows = [
@@ -245,8 +257,9 @@ def models_section(runs: pd.DataFrame) -> str:
 def densities_section(runs: pd.DataFrame, levels: Sequence[int]) -> str:
     """Time over ideal, level by level."""
     rows = [
-        [where, model, *(short(part_of(runs, geometry=where, model=model, sets="", level=level)) for level in levels)] for where in GEOMETRIES for model in MODELS
-    ]
+        [where, model, *(short(part_of(runs, geometry=where, model=model, sets="", level=level)) for level in levels)]
+        for where in GEOMETRIES for model in MODELS
+    ]  # fmt: skip
     return markdown_table(("geometry", "model", *(f"level {level}" for level in levels)), rows)
 
 
@@ -256,8 +269,9 @@ def families_section(runs: pd.DataFrame) -> str:
     for where in GEOMETRIES:
         cells = []
         for name, (_, digits) in MEASURES.items():
-            means = {family: over_levels(part_of(runs, geometry=where, sets="")[lambda part, m=models: part["model"].isin(m)], name) for family, models in FAMILIES.items()}
-            difference = (means["sampled"] - means["geometric"]).dropna()
+            own = part_of(runs, geometry=where, sets="")
+            sampled, geometric = (over_levels(own[own["model"].isin(FAMILIES[family])], name) for family in ("sampled", "geometric"))
+            difference = (sampled - geometric).dropna()
             mean, half = interval(difference)
             text = "-" if math.isnan(mean) else f"{mean:+.{digits}f}" + ("" if math.isnan(half) else f" ± {half:.{digits}f}")
             cells.append(f"**{text}**" if abs(mean) > half else text)
@@ -271,9 +285,7 @@ def horizons_section(runs: pd.DataFrame, level: int) -> str:
     for model in horizon_models():
         for horizon in HORIZONS:
             own = part_of(runs, model=model, sets=" ".join(horizon_sets(model, horizon)), level=level)
-            each = [part_of(own, geometry=where) for where in GEOMETRIES]
-            rows.append([model, f"{horizon:g} s", *(short(part) for part in each), cell(over_levels(own, "overlaps_each"), 2)])
-            rows[-1].append(cell(over_levels(own, "mean_acceleration_m_s2"), 2))
+            rows.append([model, f"{horizon:g} s", *everywhere(own)])
     return markdown_table(("model", "horizon", *GEOMETRIES, "overlaps", "m/s²"), rows)
 
 
@@ -282,9 +294,7 @@ def samples_section(runs: pd.DataFrame, level: int) -> str:
     rows = []
     for samples in SAMPLES:
         own = part_of(runs, model="sampled-hrvo", sets=" ".join(samples_sets(samples)), level=level)
-        each = [part_of(own, geometry=where) for where in GEOMETRIES]
-        name = "129 x 129" if samples == "sampler=grid" else samples.partition("=")[2]
-        rows.append(["sampled-hrvo", name, *(short(part) for part in each), cell(over_levels(own, "overlaps_each"), 2), cell(over_levels(own, "mean_acceleration_m_s2"), 2)])
+        rows.append(["sampled-hrvo", "129 x 129" if samples == "sampler=grid" else samples.partition("=")[2], *everywhere(own)])
     return markdown_table(("model", "samples", *GEOMETRIES, "overlaps", "m/s²"), rows)
 
 
@@ -295,19 +305,29 @@ def remedies_section(runs: pd.DataFrame, level: int, seeds: Sequence[int]) -> st
         for sets, name in (("", "on"), (" ".join(NO_REMEDIES), "off")):
             own = part_of(runs, model=model, sets=sets, level=level)
             exact = part_of(own, geometry="circle", seed=0)
-            crowds = [part_of(own, geometry=where)[lambda part: part["seed"].isin(seeds)] for where in ("counterflow", "crossing")]
+            crowds = [part_of(own, geometry=where)[lambda part: part["seed"].isin(seeds)] for where in REMEDIES_IN]
             rows.append([model, name, short(exact), *(short(part) for part in crowds), *(cell(part["stuck_each_s"], 1) for part in crowds)])
-    return markdown_table(("model", "remedies", "exact circle", "counterflow", "crossing", "counterflow, stuck s", "crossing, stuck s"), rows)
+    return markdown_table(("model", "remedies", "exact circle", *REMEDIES_IN, *(f"{where}, stuck s" for where in REMEDIES_IN)), rows)
 
 
-def cost_section(level: int) -> str:
+def cost_scene(model: str, sets: Sequence[str]) -> Scenario:
+    """Return two groups that cross, one person a square metre, for a few ticks."""
+    side = math.sqrt(0.5 * COST_PEOPLE)
+    common = {"version": 1, "name": "cost", "tick": 0.05, "seed": 1, "avoidance": model, "stop": {"after": 0.05 * COST_TICKS}}
+    ground = {"geometry": {"walkable": {"box": [0, 0, 2 * side + 20, side]}}}
+    goals = {"east": {"exit": {"box": [2 * side + 19, 0, 2 * side + 20, side]}}, "west": {"exit": {"box": [0, 0, 1, side]}}}
+    one, other = [10, 0, 10 + side, side], [10 + side, 0, 10 + 2 * side, side]
+    groups = [_crowd("eastbound", COST_PEOPLE // 2, one, "east"), _crowd("westbound", COST_PEOPLE // 2, other, "west")]
+    return parse_scenario(json.dumps({**common, **ground, "goals": goals, "groups": groups}), sets=sets)
+
+
+def cost_section() -> str:
     """Microseconds that one choice takes, and that over ORCA's: the least of several rounds, in which models take turns."""
     chosen = [*((model, ()) for model in MODELS), *(("sampled-hrvo", sets) for samples in SAMPLES if (sets := samples_sets(samples)))]
     least: dict[tuple[str, tuple[str, ...]], float] = {}
     for _ in range(ROUNDS):
         for model, sets in chosen:
-            spec = Spec("counterflow", level, model, (*sets, f"stop.after={COST_TICKS * 0.05:g}"), 1)
-            took = run_scene(scenario_of(spec), model).avoid_us_per_agent_tick
+            took = run_scene(cost_scene(model, sets), model).avoid_us_per_agent_tick
             least[model, sets] = min(took, least.get((model, sets), math.inf))
     orca = least["orca", ()]
     rows = [[model, " ".join(sets).replace("avoidance.", "") or "as it is", f"{took:.1f}", f"{took / orca:.1f}"] for (model, sets), took in least.items()]
@@ -317,7 +337,9 @@ def cost_section(level: int) -> str:
 # pictures
 
 STYLE = {"orca": ("#1f77b4", "-"), "clearpath": ("#17becf", "-"), "hrvo": ("#2ca02c", "-"), "sampled-hrvo": ("#d62728", "--"), "toi": ("#ff7f0e", "--")}
-DRAWN = {"arrived_share": "arrived, %", "time_over_ideal": "time over ideal", "overlaps_each": "overlaps a person", "mean_acceleration_m_s2": "acceleration, m/s²"}
+DRAWN = {
+    "arrived_share": "arrived, %", "time_over_ideal": "time over ideal", "overlaps_each": "overlaps a person", "mean_acceleration_m_s2": "acceleration, m/s²",
+}  # fmt: skip
 
 
 def draw_densities(runs: pd.DataFrame, levels: Sequence[int], out: Path) -> None:
@@ -333,10 +355,11 @@ def draw_densities(runs: pd.DataFrame, levels: Sequence[int], out: Path) -> None
                 beside = [level + 0.05 * (number - 2) for level in levels]  # models stand side by side, so that equal ones are seen
                 colour, dashes = STYLE[model]
                 bars = [0.0 if math.isnan(half) else half for _, half in found]
-                axes.errorbar(
-                    beside, [mean for mean, _ in found], yerr=bars, color=colour, linestyle=dashes, marker="o", markersize=3, linewidth=1.0, capsize=2, label=model
-                )
+                looks = {"color": colour, "linestyle": dashes, "marker": "o", "markersize": 3, "linewidth": 1.0, "capsize": 2}
+                axes.errorbar(beside, [mean for mean, _ in found], yerr=bars, label=model, **looks)
             axes.set_xticks(list(levels))
+            if measure != "time_over_ideal":
+                axes.set_ylim(bottom=0.0)
             if not column:
                 axes.set_ylabel(label, fontsize=9)
         grid[0, column].set_title(where, fontsize=10)
@@ -353,7 +376,7 @@ def draw_trails(level: int, out: Path) -> None:
     from crowdsim.pictures.models import Panel, draw_models
 
     panels = []
-    for where in ("counterflow", "door", "circle"):
+    for where in TRAILS_IN:
         for model in MODELS:
             scenario, trace = scenario_of(Spec(where, level, model, (), 1)), Trace()
             together: OverSeeds = over_seeds([run_scene(scenario, model, trace=trace)])
@@ -381,7 +404,7 @@ def put_between(page: str, name: str, table: str) -> str:
 def main() -> None:
     """Run the study, print its tables, write page and pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", default="1:6", help="as crowdsim sweep takes them; default: 1 to 5")
+    parser.add_argument("--seeds", default="1:9", help="as crowdsim sweep takes them; default: 1 to 8")
     parser.add_argument("--levels", type=int, nargs="+", default=list(LEVELS), choices=LEVELS)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--go-on", action="store_true", help="keep the runs that --out holds already")
@@ -401,13 +424,13 @@ def main() -> None:
     tables = {
         "models": models_section(crowds), "densities": densities_section(crowds, asked.levels), "families": families_section(crowds),
         "horizons": horizons_section(crowds, chosen), "samples": samples_section(crowds, chosen), "remedies": remedies_section(runs, chosen, seeds),
-        "cost": cost_section(chosen),
+        "cost": cost_section(),
     }  # fmt: skip
     for name, table in tables.items():
         print(f"\n{name}\n{table}")
     beside = asked.out if asked.page is None else asked.page.parent
     draw_densities(crowds, asked.levels, beside / "geometric-against-sampled-densities.png")
-    draw_trails(chosen, beside / "geometric-against-sampled-trails.png")
+    draw_trails(max(asked.levels), beside / "geometric-against-sampled-trails.png")
     if asked.page is not None:
         page = asked.page.read_text(encoding="utf-8")
         for name, table in tables.items():

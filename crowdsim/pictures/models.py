@@ -17,6 +17,8 @@ from crowdsim.schedule.tally import Trace
 
 OVERLAP = "#7b2cbf"
 PANEL_INCHES = 3.4  # The longer side of a panel: six of them are as wide as a page on a screen.
+LONG = 4.0  # Scenes so many times as wide as high are put below each other,
+LONG_INCHES = 7.0  # and are so wide.
 TEXT_INCHES = 0.95  # Room for the figures under a panel.
 MOST_INCHES = 60.0  # Of a picture: matplotlib refuses more than 65,535 dots.
 
@@ -44,6 +46,8 @@ class Panel:
 def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, dpi: int = 130) -> None:
     """Draw panels and write them as a picture: a column for each model, a row for each scene, and for each of its floors where it has several.
 
+    Where all are long corridors, it is a row for each model.
+
     Parameters
     ----------
     panels : sequence of Panel
@@ -63,17 +67,21 @@ def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, 
     models = list(dict.fromkeys(panel.model for panel in panels))
     scenes = [panels[first : first + len(models)] for first in range(0, len(panels), len(models))]
     rows = [(row, layer) for row in scenes for layer in range(len(row[0].scenario.geometry.grounds))]
-    sizes = [_size(row[0].scenario.geometry.grounds[layer].bounds) for row, layer in rows]
-    width, heights = max(size[0] for size in sizes), [size[1] + TEXT_INCHES for size in sizes]
-    shrink = min(1.0, MOST_INCHES / (width * len(models)), MOST_INCHES / sum(heights))
+    bounds = [row[0].scenario.geometry.grounds[layer].bounds for row, layer in rows]
+    is_long = all(right - left > LONG * (top - bottom) for left, bottom, right, top in bounds)  # corridors: below each other, a column for each scene
+    sizes = [_size(each, LONG_INCHES if is_long else PANEL_INCHES) for each in bounds]
+    widths = [size[0] for size in sizes] if is_long else [max(size[0] for size in sizes)] * len(models)
+    heights = [size[1] + TEXT_INCHES for size in ([max(sizes, key=lambda size: size[1])] * len(models) if is_long else sizes)]
+    shrink = min(1.0, MOST_INCHES / sum(widths), MOST_INCHES / sum(heights))
     figure, grid = plt.subplots(
-        len(rows), len(models), squeeze=False, layout="constrained", figsize=(shrink * width * len(models), shrink * (sum(heights) + 0.7)),
-        height_ratios=heights,
+        len(heights), len(widths), squeeze=False, layout="constrained", figsize=(shrink * sum(widths), shrink * (sum(heights) + 0.4)), height_ratios=heights,
+        width_ratios=widths,
     )  # fmt: skip
-    for (row, layer), line in zip(rows, grid, strict=True):
+    for (row, layer), line in zip(rows, grid.T if is_long else grid, strict=True):
         for panel, axes in zip(row, line, strict=True):
             _draw_panel(axes, panel, layer)
-        line[0].set_ylabel("y (m)", fontsize=8)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("y (m)", fontsize=8)
     first = panels[0]
     seeds = first.runs.seeds
     trails = f"trails of seed {seeds[0]}" + (f", figures of {len(seeds)} seeds (mean ± standard deviation)" if len(seeds) > 1 else "")
@@ -83,11 +91,11 @@ def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, 
     plt.close(figure)
 
 
-def _size(bounds: Sequence[float]) -> tuple[float, float]:
+def _size(bounds: Sequence[float], inches: float) -> tuple[float, float]:
     """Return the width and height of a panel; long corridors get some height, for their axes."""
     width, height = bounds[2] - bounds[0], bounds[3] - bounds[1]
     longest = max(width, height)
-    return max(2.2, PANEL_INCHES * width / longest), max(0.9, PANEL_INCHES * height / longest)
+    return max(2.2, inches * width / longest), max(0.4, inches * height / longest)
 
 
 def _marks(plt: Any) -> list[Any]:
