@@ -345,7 +345,7 @@ DRAWN = {
 def draw_densities(runs: pd.DataFrame, levels: Sequence[int], out: Path) -> None:
     """Draw measures over levels, a column for each geometry."""
     plt = pyplot()
-    figure, grid = plt.subplots(len(DRAWN), len(GEOMETRIES), figsize=(13.0, 9.0), layout="constrained", sharex=True, sharey="row")
+    figure, grid = plt.subplots(len(DRAWN), len(GEOMETRIES), figsize=(13.0, 9.0), layout="constrained", sharex=True, sharey="row", squeeze=False)
     for column, where in enumerate(GEOMETRIES):
         for line, (measure, label) in enumerate(DRAWN.items()):
             axes = grid[line, column]
@@ -386,6 +386,7 @@ def draw_trails(level: int, out: Path) -> None:
 
 # the page
 
+TABLES = ("models", "densities", "families", "horizons", "samples", "remedies", "cost")
 
 def put_between(page: str, name: str, table: str) -> str:
     """Return a page with a table in place of what stands between the markers of that name.
@@ -415,6 +416,8 @@ def main() -> None:
     seeds = [seed for seed in seeds_of(asked.seeds) if seed > 0]
     if not seeds:
         raise SystemExit("--seeds: needs a seed above 0; seed 0 is the exact circle.")
+    for name in TABLES if asked.page is not None else ():
+        put_between(asked.page.read_text(encoding="utf-8"), name, "")  # a page without markers is told now, not after all runs
     asked.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     parts = plan(seeds, asked.levels)

@@ -40,7 +40,7 @@ def test_a_tiny_study_makes_tables_pictures_and_page_and_goes_on_where_it_was(st
     for name, value in (("GEOMETRIES", {"circle": study.circle}), ("REMEDIES_IN", ("circle",)), ("TRAILS_IN", ("circle",)), ("MODELS", ("orca", "toi")), ("AFTER_S", 0.5),
                         ("HORIZONS", (1.0, 2.0)), ("SAMPLES", ("samples=64", "samples=16")), ("ROUNDS", 1), ("COST_TICKS", 3), ("COST_PEOPLE", 40)):
         monkeypatch.setattr(study, name, value)
-    (tmp_path / "page.md").write_text("".join(f"<!-- made: {name} -->\nold\n<!-- end: {name} -->\nprose\n" for name, _ in TABLE.findall(FILE.read_text(encoding="utf-8"))))
+    (tmp_path / "page.md").write_text("".join(f"<!-- made: {name} -->\nold\n<!-- end: {name} -->\nprose\n" for name in study.TABLES))
     words = ["study", "--seeds", "1:3", "--levels", "1", "--workers", "1", "--out", str(tmp_path / "runs"), "--page", str(tmp_path / "page.md")]
     monkeypatch.setattr(sys, "argv", words)
     study.main()
@@ -52,6 +52,8 @@ def test_a_tiny_study_makes_tables_pictures_and_page_and_goes_on_where_it_was(st
     monkeypatch.setattr(sys, "argv", [*words, "--go-on"])
     study.main()
     assert f"0 runs to do, {runs} known" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="no markers"):
+        study.put_between("prose", "models", "")
     without_clocks = [TABLE.sub(lambda match: "" if match[1] == "cost" else match[0], text) for text in (page, (tmp_path / "page.md").read_text(encoding="utf-8"))]
     assert without_clocks[0] == without_clocks[1]
 
@@ -67,7 +69,7 @@ def test_the_tables_of_the_page_are_of_the_form_that_the_command_makes(study):
         "remedies": study.remedies_section(runs, study.CHOSEN_LEVEL, seeds),
     }
     found = dict(TABLE.findall(FILE.read_text(encoding="utf-8")))
-    assert set(found) == {*expected, "cost"}
+    assert set(found) == {*expected, "cost"} == set(study.TABLES)
     for name, table in expected.items():
         wanted, shown = cells_of(table), cells_of(found[name])
         assert shown[:2] == wanted[:2] and [row[:2] for row in shown] == [row[:2] for row in wanted], name
