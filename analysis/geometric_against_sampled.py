@@ -358,12 +358,13 @@ def draw_densities(runs: pd.DataFrame, levels: Sequence[int], out: Path) -> None
                 looks = {"color": colour, "linestyle": dashes, "marker": "o", "markersize": 3, "linewidth": 1.0, "capsize": 2}
                 axes.errorbar(beside, [mean for mean, _ in found], yerr=bars, label=model, **looks)
             axes.set_xticks(list(levels))
-            if measure != "time_over_ideal":
-                axes.set_ylim(bottom=0.0)
             if not column:
                 axes.set_ylabel(label, fontsize=9)
         grid[0, column].set_title(where, fontsize=10)
         grid[-1, column].set_xlabel("level of crowding", fontsize=9)
+    for line, measure in enumerate(DRAWN):
+        if measure != "time_over_ideal":
+            grid[line, 0].set_ylim(bottom=0.0)
     grid[0, 0].legend(fontsize=7)
     seeds = runs.loc[runs["seed"] > 0, "seed"].nunique()
     figure.suptitle(f"Geometric models with unbroken lines, sampled ones with broken lines; means of {seeds} seeds with 95 % intervals", fontsize=11)

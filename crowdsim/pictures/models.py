@@ -84,8 +84,8 @@ def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, 
         axes.set_ylabel("y (m)", fontsize=8)
     first = panels[0]
     seeds = first.runs.seeds
-    trails = f"trails of seed {seeds[0]}" + (f", figures of {len(seeds)} seeds (mean ± standard deviation)" if len(seeds) > 1 else "")
-    figure.legend(handles=_marks(plt), loc="outside upper right", ncols=2, fontsize=8, frameon=False)
+    trails = f"trails of seed {seeds[0]}" + (f"\nfigures of {len(seeds)} seeds (mean ± standard deviation)" if len(seeds) > 1 else "")
+    figure.legend(handles=_marks(plt), loc="outside lower center", ncols=2 if sum(widths) > 5.0 else 1, fontsize=8, frameon=False)
     figure.suptitle(trails, x=0.01, ha="left", fontsize=9)
     figure.savefig(out, dpi=dpi, format=form)
     plt.close(figure)

@@ -15,7 +15,7 @@ from tests.crowds import ROOT
 
 FILE = ROOT / "docs" / "geometric-against-sampled.md"
 TABLE = re.compile(r"<!-- made: (\w+) -->\n(.*?)\n<!-- end: \1 -->", re.DOTALL)
-NUMBER = re.compile(r"-|(\*\*)?[+-]?\d+(\.\d+)?( ± \d+(\.\d+)?)?( \(\d+ %\))?(\*\*)?")
+NUMBER = re.compile(r"(-|(\*\*)?[+-]?\d+(\.\d+)?( ± \d+(\.\d+)?)?(\*\*)?)( \(\d+ %\))?")
 
 
 @pytest.fixture
