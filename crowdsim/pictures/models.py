@@ -147,16 +147,17 @@ def _draw_trails(axes: Any, trace: Trace, layer: int) -> None:
     import matplotlib as mpl
     from matplotlib.collections import LineCollection
 
-    palette: list[Any] = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
-    shade = trace.group % len(palette)
     if len(trace.groups) == 1:
-        palette, shade = list(mpl.colormaps["hsv"](np.linspace(0.0, 0.94, len(trace.group)))), np.arange(len(trace.group))
+        shades: list[Any] = list(mpl.colormaps["hsv"](np.linspace(0.0, 0.94, len(trace.group))))
+    else:
+        palette = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
+        shades = [palette[group % len(palette)] for group in trace.group.tolist()]
     places = np.where((trace.layers == layer)[:, :, None], trace.trails, np.nan)
     lines, colours = [], []
     for number in range(places.shape[1]):
         for part in _unbroken(places[:, number]):
             lines.append(part)
-            colours.append(palette[shade[number]])
+            colours.append(shades[number])
     axes.add_collection(LineCollection(lines, colors=colours, linewidths=0.6, alpha=0.55, zorder=2))
     if len(places):
         axes.plot(places[0, :, 0], places[0, :, 1], ".", color="#00000055", markersize=2.5, zorder=3)

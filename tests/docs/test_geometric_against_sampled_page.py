@@ -70,10 +70,22 @@ def test_the_tables_of_the_page_are_of_the_form_that_the_command_makes(study):
     }
     found = dict(TABLE.findall(FILE.read_text(encoding="utf-8")))
     assert set(found) == {*expected, "cost"} == set(study.TABLES)
+    assert cells_of(found["cost"])[0] == ["model", "numbers", "us a choice*", "over ORCA*"]
     for name, table in expected.items():
         wanted, shown = cells_of(table), cells_of(found[name])
         assert shown[:2] == wanted[:2] and [row[:2] for row in shown] == [row[:2] for row in wanted], name
         assert all(NUMBER.fullmatch(cell) for row in shown[2:] for cell in row[2:]), name
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("where", ["counterflow", "circle"])
+def test_a_column_of_the_page_comes_out_again(study, where, tmp_path):
+    """Forty runs at level 1: no number of the page but the costs depends on the machine."""
+    specs = [spec for spec in study.plan(range(1, 9), [1])["densities"] if spec.geometry == where]
+    runs = study.run_all(specs, tmp_path / "runs.jsonl", 1, go_on=False, minutes=math.inf)
+    page = {tuple(row[:2]): row[2] for row in cells_of(dict(TABLE.findall(FILE.read_text(encoding="utf-8")))["densities"])}
+    for model in study.MODELS:
+        assert study.short(study.part_of(runs, model=model)) == page[where, model], model
 
 
 def test_every_model_that_ships_belongs_to_a_family(study):
