@@ -15,11 +15,11 @@ from crowdsim.errors import CrowdsimError, ExitCode
 
 if TYPE_CHECKING:
     from crowdsim.scenario.model import Scenario
-    from crowdsim.schedule.comparison import Outcome
+    from crowdsim.schedule.comparison import Outcome, OverSeeds
     from crowdsim.schedule.tally import Trace
 
 
-LINE = 160  # Characters of a line of the table, however narrow the terminal: a number that is cut off is none.
+LINE = 1000  # Characters that a line of the table may have: usual names make 160 at most, and a number that is cut off is none.
 
 
 def models(
@@ -62,25 +62,32 @@ def models(
     outcomes, traces = _run_all(runs, threads, traced=each if target is not None else 0, quiet=json)
     failed = [outcome for outcome in outcomes if outcome.failed]
     together = [over_seeds(outcomes[first : first + each]) for first in range(0, len(outcomes), each)]
-    if target is not None:
-        from crowdsim.pictures.models import Panel, draw_models
-        from crowdsim.recording.files import new_file
-
-        panels = [Panel(runs[number * each][1], part.model, traces[number], part) for number, part in enumerate(together)]
-        with new_file(target, force=force) as scratch:
-            draw_models(panels, scratch, form=target.suffix.lower()[1:])
+    panels = [(runs[number * each][1], part, trace) for number, (part, trace) in enumerate(zip(together, traces, strict=False))]
     if json:
+        _draw(panels, target, force=force)
         say_json({"runs": [outcome.as_dict() for outcome in outcomes], "over_seeds": [part.as_dict() for part in together]})
     elif markdown:
         say(markdown_table(HEADERS, [table_row(part) for part in together]))
     else:
         say(table(HEADERS, [table_row(part) for part in together], right=tuple(range(2, len(HEADERS))), limit=LINE))
         say(legend(each))
-    if target is not None and not json:
+    if target is not None and not json:  # what was run for is told first: a disk may be full
+        _draw(panels, target, force=force)
         say(str(target))
     for outcome in failed:
         complain(f"{outcome.scenario}, {outcome.model}, seed {outcome.seed}: {outcome.failed}")
     return int(ExitCode.USAGE if failed else ExitCode.OK)
+
+
+def _draw(panels: list[tuple[Scenario, OverSeeds, Trace]], target: Path | None, *, force: bool) -> None:
+    """Draw runs side by side, if that was asked for."""
+    if target is None:
+        return
+    from crowdsim.pictures.models import Panel, draw_models
+    from crowdsim.recording.files import new_file
+
+    with new_file(target, force=force) as scratch:
+        draw_models([Panel(scenario, part.model, trace, part) for scenario, part, trace in panels], scratch, form=target.suffix.lower()[1:])
 
 
 def _run_all(runs: list[tuple[str, Scenario]], threads: int, *, traced: int, quiet: bool) -> tuple[list[Outcome], list[Trace]]:
