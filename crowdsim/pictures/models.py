@@ -82,9 +82,8 @@ def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, 
             _draw_panel(axes, panel, layer)
     for axes in grid[:, 0]:
         axes.set_ylabel("y (m)", fontsize=8)
-    first = panels[0]
-    seeds = first.runs.seeds
-    trails = f"trails of seed {seeds[0]}" + (f"\nfigures of {len(seeds)} seeds (mean ± standard deviation)" if len(seeds) > 1 else "")
+    count, firsts = len(panels[0].runs.seeds), dict.fromkeys(str(panel.runs.seeds[0]) for panel in panels)
+    trails = f"trails of seed {', '.join(firsts)}" + (f"\nfigures of {count} seeds (mean ± standard deviation)" if count > 1 else "")
     figure.legend(handles=_marks(plt), loc="outside lower center", ncols=2 if sum(widths) > 5.0 else 1, fontsize=8, frameon=False)
     figure.suptitle(trails, x=0.01, ha="left", fontsize=9)
     figure.savefig(out, dpi=dpi, format=form)
