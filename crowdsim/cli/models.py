@@ -8,61 +8,116 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crowdsim.cli.options import AllowDir, Plugins, SetValues, load_plugins
+from crowdsim.cli.paths import new_output
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say, say_json, table
 from crowdsim.errors import CrowdsimError, ExitCode
 
 if TYPE_CHECKING:
     from crowdsim.scenario.model import Scenario
-    from crowdsim.schedule.comparison import Outcome
+    from crowdsim.schedule.comparison import Outcome, OverSeeds
+    from crowdsim.schedule.tally import Trace
+
+
+LINE = 1000  # Characters that a line of the table may have: usual names make 160 at most, and a number that is cut off is none.
 
 
 def models(
     scenarios: Annotated[list[Path] | None, typer.Argument(help="Scenario files; without one, all models are listed.", show_default=False)] = None,
     wanted: Annotated[str, typer.Option("--models", "-m", metavar="A,B,...", help="Models to compare; all that there are if left out.")] = "",
-    seeds: Annotated[str, typer.Option("--seeds", metavar="1,2,...", help="Seeds; numbers are put together over them. Default: the scenario's own.")] = "",
+    seeds: Annotated[str, typer.Option("--seeds", metavar="0:10", help="Seeds: 0:10 is 0 to 9, or 1,5,7. Default: the scenario's own.")] = "",
     set_: SetValues = None,
     allow_dir: AllowDir = None,
     plugin: Plugins = None,
     threads: Annotated[int, typer.Option("--threads", "-j", min=1, help="Threads; they change nothing but the time.")] = 1,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print a JSON list with every single run.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print every single run, and means and deviations over seeds, as JSON.")] = False,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", "-p", metavar="FILE", help="Draw the runs of the first seed side by side (.png, .svg, .pdf).")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> int:
     """Run one scene under several avoidance models, and show what each comes to; nothing is recorded.
 
-    A model stands in place of the scenario's `avoidance`, with its own default numbers; groups that have a model of their own keep it. Exit code 2 if a
-    model broke a promise in one of the runs.
+    A model stands in place of the scenario's `avoidance`, with its own default numbers; groups that have a model of their own keep it. Numbers are means over
+    seeds with their standard deviation. Exit code 2 if a model broke a promise in one of the runs.
     """
     load_plugins(plugin)
     if not scenarios:
+        if picture is not None:
+            raise CrowdsimError("--picture draws runs: name a scenario.")
         return _list_models(json)
-    from crowdsim.schedule.comparison import HEADERS, markdown_table, over_seeds, run_scene, table_row
+    from crowdsim.schedule.comparison import HEADERS, legend, markdown_table, over_seeds, table_row
 
+    target = _target(picture, scenarios, force=force) if picture is not None else None
     names = _names(wanted)
-    each_seed: list[int | None] = [*_seeds(seeds)] or [None]
+    each_seed: list[int | None] = [*(_seeds(seeds) if seeds.strip() else ())] or [None]
     runs = [
         (model, _loaded(path, model, seed, set_, allow_dir)) for path in scenarios for model in names for seed in each_seed
     ]  # all of them, before the first one runs: a mistake is told at once
     for note in dict.fromkeys(_own_models(scenario) for _, scenario in runs):
         if note:
             complain(note)
-    outcomes: list[Outcome] = []
-    with Progress(enabled=not json) as progress:
-        progress.watch_compiler()
-        for model, scenario in runs:
-            progress.note(f"{scenario.name}: {model}, seed {scenario.seed} ({len(outcomes) + 1} of {len(runs)})")
-            outcomes.append(run_scene(scenario, model, threads=threads))
-    failed = [outcome for outcome in outcomes if outcome.failed]
-    code = ExitCode.USAGE if failed else ExitCode.OK
-    if json:
-        say_json([outcome.as_dict() for outcome in outcomes])
-        return int(code)
     each = len(each_seed)
-    rows = [table_row(over_seeds(outcomes[first : first + each])) for first in range(0, len(outcomes), each)]
-    say(markdown_table(HEADERS, rows) if markdown else table(HEADERS, rows, right=tuple(range(2, len(HEADERS)))))
+    outcomes, traces = _run_all(runs, threads, traced=each if target is not None else 0, quiet=json)
+    failed = [outcome for outcome in outcomes if outcome.failed]
+    together = [over_seeds(outcomes[first : first + each]) for first in range(0, len(outcomes), each)]
+    panels = [(runs[number * each][1], part, trace) for number, (part, trace) in enumerate(zip(together, traces, strict=False))]
+    if json:
+        _draw(panels, target, force=force)
+        say_json({"runs": [outcome.as_dict() for outcome in outcomes], "over_seeds": [part.as_dict() for part in together]})
+    elif markdown:
+        say(markdown_table(HEADERS, [table_row(part) for part in together]))
+    else:
+        say(table(HEADERS, [table_row(part) for part in together], right=tuple(range(2, len(HEADERS))), limit=LINE))
+        say(legend(each))
+    if target is not None and not json:  # what was run for is told first: a disk may be full
+        _draw(panels, target, force=force)
+        say(str(target))
     for outcome in failed:
         complain(f"{outcome.scenario}, {outcome.model}, seed {outcome.seed}: {outcome.failed}")
-    return int(code)
+    return int(ExitCode.USAGE if failed else ExitCode.OK)
+
+
+def _draw(panels: list[tuple[Scenario, OverSeeds, Trace]], target: Path | None, *, force: bool) -> None:
+    """Draw runs side by side, if that was asked for."""
+    if target is None:
+        return
+    from crowdsim.pictures.models import Panel, draw_models
+    from crowdsim.recording.files import new_file
+
+    with new_file(target, force=force) as scratch:
+        draw_models([Panel(scenario, part.model, trace, part) for scenario, part, trace in panels], scratch, form=target.suffix.lower()[1:])
+
+
+def _run_all(runs: list[tuple[str, Scenario]], threads: int, *, traced: int, quiet: bool) -> tuple[list[Outcome], list[Trace]]:
+    """Run one after the other; return what they came to, and a trace of every so many-th, from the first on, if `traced` is not 0."""
+    from crowdsim.schedule.comparison import run_scene
+    from crowdsim.schedule.tally import Trace
+
+    outcomes: list[Outcome] = []
+    traces: list[Trace] = []
+    with Progress(enabled=not quiet) as progress:
+        progress.watch_compiler()
+        for number, (model, scenario) in enumerate(runs):
+            progress.note(f"{scenario.name}: {model}, seed {scenario.seed} ({number + 1} of {len(runs)})")
+            if traced and number % traced == 0:
+                traces.append(Trace())
+                outcomes.append(run_scene(scenario, model, threads=threads, trace=traces[-1]))
+            else:
+                outcomes.append(run_scene(scenario, model, threads=threads))
+    return outcomes, traces
+
+
+def _target(picture: Path, scenarios: list[Path], *, force: bool) -> Path:
+    """Return where the picture goes, if it can be drawn there: told before anything runs."""
+    from crowdsim.pictures.run import pyplot
+
+    target = new_output(picture, (".png", ".svg", ".pdf"), "a picture", source=scenarios[0])
+    if target.exists() and not force:
+        raise CrowdsimError(f"{target} exists already; use --force to replace it, or --picture with another name")
+    pyplot()
+    return target
 
 
 def _loaded(path: Path, model: str, seed: int | None, sets: list[str] | None, allow_dir: list[Path] | None) -> Scenario:
@@ -89,11 +144,10 @@ def _names(wanted: str) -> list[str]:
 
 
 def _seeds(text: str) -> list[int]:
-    """Return the seeds in a list like 1,2,3."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isdecimal() for part in parts):
-        raise CrowdsimError(f'--seeds takes whole numbers, for example 1,2,3, and not "{text}".')
-    return list(dict.fromkeys(int(part) for part in parts))
+    """Return the seeds in a list like 0:10 or 1,5,7, as sweeps have them."""
+    from crowdsim.sweep.design import seeds_of
+
+    return seeds_of(text)
 
 
 def _list_models(as_json: bool) -> int:

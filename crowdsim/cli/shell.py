@@ -63,8 +63,8 @@ def terminal_width() -> int:
     return max(60, shutil.get_terminal_size((120, 24)).columns)
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()) -> str:
-    """Return rows as aligned columns; the last column is cut off at the terminal's width.
+def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = (), limit: int | None = None) -> str:
+    """Return rows as aligned columns; lines are cut off at the terminal's width.
 
     Parameters
     ----------
@@ -73,14 +73,16 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
         Values are shown as `str` shows them.
     right : sequence of int
         Columns that are aligned on the right: numbers.
+    limit : int, optional
+        Width in place of the terminal's: of a table in which nothing can be done without.
     """
+    limit = terminal_width() if limit is None else limit
     cells = [[str(value) for value in row] for row in (headers, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
     lines = []
     for row in cells:
         parts = [value.rjust(width) if column in right else value.ljust(width) for column, (value, width) in enumerate(zip(row, widths, strict=True))]
         line = "  ".join(parts).rstrip()
-        limit = terminal_width()
         lines.append(line if len(line) <= limit else line[: limit - 3] + "...")
     return "\n".join(lines)
 

@@ -94,14 +94,40 @@ def overlapping_rows(tracks: Tracks, radius: NDArray[np.float64], deeper_than_m:
 
 
 def _pairs_in(tracks: Tracks, radius: NDArray[np.float64], rows: NDArray[np.int64], size: float, deeper_than_m: float) -> _Pairs:
-    """Return the overlapping pairs among some rows: each body is held against those behind it in its cell and in the four cells that follow."""
-    x, y, frame = tracks.x[rows], tracks.y[rows], tracks.frame[rows]
+    """Return the overlapping pairs among some rows."""
+    frame = tracks.frame[rows] - tracks.frame[rows].min()
+    one, other, depth = touching(tracks.x[rows], tracks.y[rows], tracks.z[rows], radius[rows], deeper_than_m, size=size, frame=frame)
+    return rows[one], rows[other], depth
+
+
+def touching(
+    x: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64], radius: NDArray[np.float64], deeper_than_m: float, *, size: float,
+    frame: NDArray[np.int64] | None = None,
+) -> _Pairs:  # fmt: skip
+    """Return which bodies overlap, and how deep: each is held against those behind it in its cell and in the four cells that follow.
+
+    Parameters
+    ----------
+    x, y, z, radius : (n,) float64, m
+        At least one; z is the height of the ground.
+    deeper_than_m : float, m
+    size : float, m, > 0
+        Width of a cell: at least twice the greatest radius.
+    frame : (n,) int64, optional
+        From 0 on; bodies of different frames do not meet. Without it all are of one.
+
+    Returns
+    -------
+    one, other : (k,) int64
+        Indices of the two.
+    depth : (k,) float64, m
+    """
     column = np.floor((x - x.min()) / size).astype(np.int64) + 1
     row = np.floor((y - y.min()) / size).astype(np.int64) + 1
     width, height = int(column.max()) + 2, int(row.max()) + 2
-    key = ((frame - frame.min()) * height + row) * width + column
+    key = ((0 if frame is None else frame * height) + row) * width + column
     order = np.argsort(key, kind="stable")
-    key, rows, x, y = key[order], rows[order], x[order], y[order]
+    key, x, y, z, radius = key[order], x[order], y[order], z[order], radius[order]
     place = np.arange(len(key))
     here, above = (place + 1, key + 1), (np.searchsorted(key, key + width - 1), key + width + 1)  # from a place, until the end of a cell
     spans = [(start, np.searchsorted(key, last, side="right")) for start, last in (here, above)]
@@ -110,11 +136,9 @@ def _pairs_in(tracks: Tracks, radius: NDArray[np.float64], rows: NDArray[np.int6
         count = np.maximum(0, stop - start)
         one = np.repeat(place, count)
         other = np.arange(len(one)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(start, count)
-        depth = radius[rows[one]] + radius[rows[other]] - np.hypot(x[one] - x[other], y[one] - y[other])
-        touch = depth > deeper_than_m
-        one, other, depth = rows[one[touch]], rows[other[touch]], depth[touch]
-        same_storey = np.abs(tracks.z[one] - tracks.z[other]) < CLEARANCE_M
-        found.append((one[same_storey], other[same_storey], depth[same_storey]))
+        depth = radius[one] + radius[other] - np.hypot(x[one] - x[other], y[one] - y[other])
+        touch = (depth > deeper_than_m) & (np.abs(z[one] - z[other]) < CLEARANCE_M)
+        found.append((order[one[touch]], order[other[touch]], depth[touch]))
     return _concatenated(found)
 
 

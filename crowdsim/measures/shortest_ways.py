@@ -49,44 +49,93 @@ def detours(source: Source) -> pd.DataFrame:
     Times can be shorter than ideal: to avoid others, agents may walk faster than they like (`bodies.top_speed`).
     """
     tracks = tracks_of(source)
-    scenario = scenario_of(tracks)
-    areas = tuple(replace(area, available=True) for area in scenario.geometry.areas)
-    built = build_world(replace(scenario, geometry=replace(scenario.geometry, areas=areas)))
+    built = open_world(scenario_of(tracks))
     ways = path_lengths(tracks)
-    legs = _legs(tracks, built, ways["has_arrived"].to_numpy())
-    optimum, ideal = _sums(tracks, built, legs, len(ways))
+    first = tracks.starts[:-1]
+    layer = tracks.layer[first] if tracks.layer is not None else _layers_of_groups(built, tracks.seen)
+    reached = _reached(tracks, built, ways["has_arrived"].to_numpy())
+    optimum, ideal = shortest_ways(built, tracks.seen, np.column_stack((tracks.x[first], tracks.y[first])), layer, reached)
     table = ways[["id", "group", "has_arrived", "length_m"]].assign(optimum_m=optimum)
     positive = np.where(optimum > 0.0, optimum, np.nan)
     table = table.assign(detour=table["length_m"] / positive, extra_m=table["length_m"] - optimum, duration_s=ways["duration_s"], ideal_s=ideal)
     return with_units(table.assign(time_over_ideal=table["duration_s"] / np.where(ideal > 0.0, ideal, np.nan)))
 
 
+REACHED = np.dtype([("person", "i8"), ("goal", "i8"), ("x", "f8"), ("y", "f8"), ("layer", "i4")])
 _LEG = np.dtype([("row", "i8"), ("person", "i8"), ("x", "f8"), ("y", "f8"), ("layer", "i4"), ("goal", "i4"), ("speed", "f8")])
 
 
-def _legs(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return one row for each leg of the ways of those who arrived, from a place to a goal; nothing of people whose goals are not those of the scenario."""
+def open_world(scenario: Scenario) -> Built:
+    """Return the world of a scenario with everything open that can be opened, on which ways are the shortest."""
+    areas = tuple(replace(area, available=True) for area in scenario.geometry.areas)
+    return build_world(replace(scenario, geometry=replace(scenario.geometry, areas=areas)))
+
+
+def shortest_ways(
+    built: Built, people: NDArray[np.int64], place: NDArray[np.float64], layer: NDArray[np.int32], reached: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how long the shortest ways are through the goals that people reached, and how long they take.
+
+    Parameters
+    ----------
+    built : Built
+        See `open_world`.
+    people : (k,) int64
+        Entities.
+    place : (k, 2) float64, m
+        Where each was first.
+    layer : (k,) int32
+        On which floor.
+    reached : (r,) of `REACHED`
+        The goals that those who arrived reached, by person and then by time, with where they were then.
+
+    Returns
+    -------
+    optimum : (k,) float64, m
+        In plan, for a body of the person's width, to where it would have arrived; NaN of those who reached nothing, whom a program sent elsewhere, who
+        stood off the ground, or whose width knows no way.
+    ideal : (k,) float64, s
+        Of the quickest in that way's corridor at the person's desired speed.
+    """
     world, scenario = built.world, built.scenario
-    goal_events = tracks.events[tracks.events["kind"].isin(["GOAL_REACHED", "ARRIVAL"])].sort_values(["id", "time_s"], kind="stable")
-    ids, times, values = (goal_events[name].to_numpy() for name in ("id", "time_s", "value"))
-    xs, ys = goal_events["x_m"].to_numpy(), goal_events["y_m"].to_numpy()
-    begins, ends = np.searchsorted(ids, tracks.seen), np.searchsorted(ids, tracks.seen, side="right")
+    begins, ends = np.searchsorted(reached["person"], people), np.searchsorted(reached["person"], people, side="right")
     legs: list[tuple[Any, ...]] = []
-    for row, person in enumerate(tracks.seen.tolist()):
-        first = int(tracks.starts[row])
-        reached = [i for i in range(begins[row], ends[row]) if times[i] >= tracks.time_s[first]]
+    for row, (person, begin, end) in enumerate(zip(people.tolist(), begins.tolist(), ends.tolist(), strict=True)):
         itinerary = world.itineraries[built.population.itinerary[person - 1]]
-        if not has_arrived[row] or not 0 < len(reached) <= len(itinerary.goals):
+        if not 0 < end - begin <= len(itinerary.goals):
             continue
-        offset = len(itinerary.goals) - len(reached)
-        meant = [(itinerary.goals[offset + k], itinerary.speeds[offset + k]) for k in range(len(reached))]
-        if not all(_is_same(scenario, goal, int(values[i])) for (goal, _), i in zip(meant, reached, strict=True)):
+        offset = len(itinerary.goals) - (end - begin)
+        meant = [(itinerary.goals[offset + k], itinerary.speeds[offset + k]) for k in range(end - begin)]
+        if not all(_is_same(scenario, goal, int(found)) for (goal, _), found in zip(meant, reached["goal"][begin:end], strict=True)):
             continue
-        places = [(tracks.x[first], tracks.y[first], first), *((xs[i], ys[i], _row_at(tracks, row, times[i])) for i in reached[:-1])]
-        for (goal, speed), (x, y, at) in zip(meant, places, strict=True):
-            layer = int(tracks.layer[at]) if tracks.layer is not None else scenario.groups[built.agents.group[person - 1]].layer
-            legs.append((row, person, x, y, layer, goal, built.agents.speed[person - 1] if np.isnan(speed) else speed))
-    return np.array(legs, dtype=_LEG)
+        places = [(*place[row], layer[row]), *((each["x"], each["y"], each["layer"]) for each in reached[begin : end - 1])]
+        for (goal, speed), (x, y, floor) in zip(meant, places, strict=True):
+            legs.append((row, person, x, y, floor, goal, built.agents.speed[person - 1] if np.isnan(speed) else speed))
+    return _sums(built, np.array(legs, dtype=_LEG), len(people))
+
+
+def _reached(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return the goals that those who arrived reached while they were seen."""
+    happened = tracks.events[tracks.events["kind"].isin(["GOAL_REACHED", "ARRIVAL"])].sort_values(["id", "time_s"], kind="stable")
+    happened = happened[happened["id"].isin(tracks.seen[has_arrived])]
+    number = np.searchsorted(tracks.seen, happened["id"].to_numpy())
+    happened = happened[happened["time_s"].to_numpy() >= tracks.time_s[tracks.starts[number]]]
+    found = np.zeros(len(happened), dtype=REACHED)
+    for name, column in (("person", "id"), ("goal", "value"), ("x", "x_m"), ("y", "y_m")):
+        found[name] = happened[column].to_numpy()
+    if tracks.layer is None:
+        found["layer"] = _layers_of_groups(built, found["person"])
+    else:
+        numbers = np.searchsorted(tracks.seen, found["person"]).tolist()
+        rows = [_row_at(tracks, each, time) for each, time in zip(numbers, happened["time_s"].tolist(), strict=True)]
+        found["layer"] = tracks.layer[np.array(rows, dtype=np.int64)]
+    return found
+
+
+def _layers_of_groups(built: Built, people: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the floor on which each one's group begins."""
+    layers = np.array([group.layer for group in built.scenario.groups], dtype=np.int32)
+    return layers[built.agents.group[people - 1]]
 
 
 def _is_same(scenario: Scenario, goal: int, reached: int) -> bool:
@@ -100,7 +149,7 @@ def _row_at(tracks: Tracks, number: int, time_s: float) -> int:
     return max(first, first + int(np.searchsorted(tracks.time_s[first:stop], time_s, side="right")) - 1)
 
 
-def _sums(tracks: Tracks, built: Built, legs: NDArray[Any], people: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sums(built: Built, legs: NDArray[Any], people: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return for each person the length of the shortest ways of all legs (m), and their time (s); NaN without legs, or where one has no way."""
     world = built.world
     position = np.column_stack((legs["x"], legs["y"]))

@@ -151,6 +151,11 @@ def test_tables_are_aligned_and_cut_at_the_width_of_the_terminal(monkeypatch: py
     assert found[1].endswith("...")
 
 
+def test_a_table_of_numbers_is_not_cut_at_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert len(shell.table(["name", "n"], [["x" * 80, 5]], limit=160).splitlines()[1]) == 83
+
+
 def test_numbers_that_json_does_not_know_are_never_printed() -> None:
     with pytest.raises(ValueError, match="JSON"):
         shell.say_json({"x": float("nan")})

@@ -39,6 +39,7 @@ def test_the_page_names_every_model_reason_and_column_of_the_table():
         assert f"`{word}`" in PAGE, word
     table = next(block for block in blocks("console") if "crowdsim models" in block).splitlines()
     assert re.split(r"\s{2,}", table[1].strip()) == list(HEADERS)
+    assert all(f"`{header.rstrip('*')}`" in PAGE for header in HEADERS[2:])
 
 
 def test_the_picture_of_a_choice_is_made_as_the_page_says(tmp_path):

@@ -1,0 +1,102 @@
+"""What is summed up tick by tick is what the measures say of a recording of every tick."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from crowdsim.measures import collisions, detours, path_lengths, steering_scores
+from crowdsim.measures.tracks import tracks_of
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.schedule.simulation import Simulation
+from crowdsim.schedule.tally import COLLISION_DEPTH_M, Tally, Trace
+from tests.crowds import room
+
+# Two streams through one gap, via a point, some later than others, one who only stands, one who is at its goal from the start, and one who never arrives.
+CROWD = {
+    "version": 1, "name": "gap", "seed": 3, "tick": 0.05, "stop": {"after": 25, "when": "all_arrived"},
+    "geometry": {"walkable": {"box": [0, 0, 12, 6]}, "obstacles": [{"box": [5.8, 0, 6.2, 2.5]}, {"box": [5.8, 3.5, 6.2, 6]}]},
+    "goals": {"east": {"exit": {"box": [11, 0, 12, 6]}}, "west": {"exit": {"box": [0, 0, 1, 6]}}, "post": {"region": {"box": [8, 1, 9, 2]}}},
+    "avoidance": "none", "record": {"rate": 20}, "bodies": {"further_passes": 0},
+    "groups": [
+        {"name": "to_east", "count": 8, "region": {"box": [2, 1, 5, 5]}, "goals": ["post", "east"], "premovement": {"uniform": {"low": 0, "high": 2}}},
+        {"name": "to_west", "count": 8, "region": {"box": [7, 1, 10, 5]}, "goals": ["west"], "radius": {"uniform": {"low": 0.15, "high": 0.25}}},
+        {"name": "others", "agents": [
+            {"position": [3, 5.5]}, {"position": [11.5, 5.5], "goals": ["east"]}, {"position": [11.5, 0.5], "goals": [{"point": [1, 5.5]}], "speed": 0.3},
+        ]},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Sums of a run, and the tracks of its recording."""
+    path = tmp_path_factory.mktemp("tally") / "run.h5"
+    with Simulation(parse_scenario(json.dumps(CROWD)), out=path) as run:
+        tally = Tally(run, Trace())
+        while not run.why_over():
+            tally.note(run.step())
+        tally.close_trace(["to_east", "to_west", "others"])
+        optimal = tally.optimal_lengths()
+        run.finish()
+    return tally, optimal, tracks_of(path)
+
+
+def test_lengths_times_and_arrivals_are_those_of_the_recording(both):
+    tally, _, tracks = both
+    ways = path_lengths(tracks)
+    assert len(ways) == tally.count == 19 and 0 < (tally.arrived > 0).sum() < 19
+    assert np.array_equal(tally.arrived > 0, ways["has_arrived"])
+    np.testing.assert_allclose(tally.length, ways["length_m"], atol=1e-9)
+    np.testing.assert_allclose(tally.on_the_way_s(), ways["duration_s"], atol=1e-9)
+
+
+def test_collisions_and_scores_are_those_of_the_recording(both):
+    tally, _, tracks = both
+    hits = collisions(tracks, deeper_than_m=COLLISION_DEPTH_M)["collisions"].to_numpy()
+    assert hits.sum() > 0 and np.array_equal(tally.collisions, hits) and tally.overlaps == hits.sum() // 2
+    scores = steering_scores(tracks, deeper_than_m=COLLISION_DEPTH_M)
+    np.testing.assert_allclose(tally.scores(), scores["score"], rtol=1e-9)
+    np.testing.assert_allclose(tally.acceleration, scores["acceleration"], rtol=1e-9, atol=1e-9)
+
+
+def test_shortest_ways_are_those_of_the_recording(both):
+    tally, optimal, tracks = both
+    expected = detours(tracks)["optimum_m"].to_numpy()
+    assert np.isfinite(expected).sum() == (tally.arrived > 0).sum()
+    np.testing.assert_allclose(optimal, expected, atol=1e-9)
+
+
+def test_a_trace_has_everybodys_way_and_where_bodies_met(both):
+    tally, _, tracks = both
+    trace = tally.trace
+    assert trace.people == 19 and trace.trails.shape[1:] == (19, 2) and trace.group.tolist() == tally.run.built.agents.group.tolist()
+    assert len(trace.overlaps) == tally.overlaps and trace.last_tick == tally.run.tick
+    first = tracks.x[tracks.starts[:-1]]
+    np.testing.assert_allclose(trace.trails[0, :, 0], first, atol=1e-5)
+    there = ~np.isnan(trace.trails[:, :, 0])
+    assert there[0].all() and not there[-1].all() and np.all(np.diff(there.astype(int), axis=0) <= 0)  # who has left does not come back
+
+
+def test_somebody_alone_walks_the_shortest_way_and_scores_its_time_and_energy():
+    document = room([{"position": [-5, 0], "goals": [{"point": [5, 0], "arrive_within": 0.2}], "speed": 1.25, "radius": 0.2}], after=30)
+    with Simulation(parse_scenario(json.dumps(document))) as run:
+        tally = Tally(run)
+        while not run.why_over():
+            tally.note(run.step())
+        took = tally.on_the_way_s()[0]
+        assert 9.8 / 1.25 <= took <= 9.8 / 1.25 + 0.15 and tally.length[0] == pytest.approx(9.8, abs=0.07)
+        assert tally.optimal_lengths()[0] == pytest.approx(9.8, abs=1e-6)
+        assert tally.scores()[0] == pytest.approx(took + 20.0 * took * 0.5 * 1.25**2, rel=0.02)
+        assert tally.mean_accelerations()[0] == pytest.approx(0.0, abs=0.02)
+
+
+def test_where_nobody_arrives_there_is_no_shortest_way():
+    with Simulation(parse_scenario(json.dumps(room([{"position": [0, 0]}], stop={"after": 1, "when": "never"})))) as run:
+        tally = Tally(run)
+        for _ in range(3):
+            tally.note(run.step())
+        assert math.isnan(tally.optimal_lengths()[0]) and tally.length[0] == 0.0 and tally.scores()[0] == pytest.approx(0.15)
