@@ -117,7 +117,7 @@ def test_the_table_does_not_depend_on_the_number_of_workers_and_extending_reuses
 
 @pytest.mark.full
 def test_a_server_that_is_lost_is_started_again_and_who_ends_it_every_time_is_told(small, hostile, tmp_path, monkeypatch):
-    monkeypatch.setattr(worker, "_ATTEMPTS", 2)
+    monkeypatch.setattr(worker, "ATTEMPTS", 2)
     load_plugin(hostile)
     plan = planned(small, "avoidance.model=none,patricide,none", seeds=[1], plugins=(hostile,))
     folder = Folder(tmp_path / "out")
