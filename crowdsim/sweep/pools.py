@@ -1,7 +1,8 @@
-"""Who does the runs of a sweep: something that takes tasks and gives futures, as executors do. On this machine it is a pool of threads that ask one run server."""
+"""Who does the runs of a sweep: what takes tasks and gives futures, as executors do. On this machine, threads that ask one run server."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -19,9 +20,17 @@ _WAITING = 2  # Tasks handed out for each worker: one that it does, and one that
 class Pool(Protocol):
     """What `crowdsim.sweep.supervise.supervise` needs of workers."""
 
+    def __enter__(self) -> Pool: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
     @property
     def places(self) -> int:
         """Tasks that may be handed out at a time; may change."""
+        ...
+
+    def ready(self) -> int:
+        """Wait until there are workers; return how many runs go on at once."""
         ...
 
     def begin(self, plan: Plan, folder: Folder) -> None:
@@ -57,9 +66,9 @@ class LocalPool:
 
     def __init__(self, workers: int, scratch: Path | None = None) -> None:
         self.places = _WAITING * workers
-        self._scratch = Scratch(scratch) if scratch is not None else None
-        self._server = RunServer(self._scratch.path if self._scratch is not None else None)
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="crowdsim-sweep")
+        self._workers = workers
+        self._parent = scratch
+        self._held = contextlib.ExitStack()
 
     def __enter__(self) -> LocalPool:
         return self
@@ -67,8 +76,16 @@ class LocalPool:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.end()
 
+    def ready(self) -> int:
+        """Return the number of workers."""
+        return self._workers
+
     def begin(self, plan: Plan, folder: Folder) -> None:
-        """Do nothing: the server is started at the first run."""
+        """Make the scratch folder; the server is started at the first run."""
+        scratch = self._held.enter_context(Scratch(self._parent)).path if self._parent is not None else None
+        self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="crowdsim-sweep")
+        self._held.callback(self._threads.shutdown, cancel_futures=True)
+        self._server = self._held.enter_context(contextlib.closing(RunServer(scratch)))  # Closed first: threads wait for it.
 
     def submit(self, task: dict[str, Any]) -> Future[dict[str, Any]]:
         """Give a task to a thread."""
@@ -83,8 +100,4 @@ class LocalPool:
 
     def end(self) -> None:
         """End the server, and whatever runs in it."""
-        self._server.close()
-        self._threads.shutdown(cancel_futures=True)
-        if self._scratch is not None:
-            self._scratch.close()
-            self._scratch = None
+        self._held.close()

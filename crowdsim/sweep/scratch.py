@@ -1,4 +1,4 @@
-"""A folder for runs that go on, on a disk of this machine; it goes with whoever made it, and what a killed process left goes when the next one is made there."""
+"""A folder for runs that go on, on a disk of this machine; it goes with its maker, and what a killed one left goes when the next is made."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
 
 from crowdsim.errors import RecordingError
 
@@ -38,6 +39,12 @@ class Scratch:
         except OSError as error:
             raise RecordingError(f"{parent}: cannot hold runs that go on ({error.strerror}). Choose another place with --scratch DIR.") from None
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
     def close(self) -> None:
         """Remove the folder and all that is in it."""
