@@ -60,7 +60,6 @@ class Cluster:
     def __init__(self, where: str, *, patience: float, scratch: Path | None = None) -> None:
         try:
             from distributed import Client
-            from distributed.comm.registry import get_backend
         except ImportError:
             raise CrowdsimError("clusters need dask: pip install 'crowdsim[cluster]'. On this machine, --workers N needs nothing more.") from None
         self.address = address_of(where)
@@ -75,7 +74,7 @@ class Cluster:
         self._quiet = contextlib.ExitStack()
         self._quiet.enter_context(_quiet())
         try:
-            get_backend(self.address.partition("://")[0])  # Of an unknown kind of address a client would leave half of itself.
+            asyncio.run(asyncio.wait_for(_greet(self.address), CONNECT_SECONDS))
             self._client = Client(self.address, timeout=CONNECT_SECONDS, set_as_default=False)
         except Exception as error:  # What there is at an address may be anything.
             self._quiet.close()
@@ -236,6 +235,17 @@ def _complaint(answer: Any) -> str:
     if isinstance(answer, ImportError):
         return f"does not have this crowdsim ({answer}). Install the same there."
     return answer if isinstance(answer, str) else f"failed ({type(answer).__name__}: {answer})."
+
+
+async def _greet(address: str) -> None:
+    """Find out whether a scheduler is there. dask's client would wait for ever for something else that takes its call, and leave half of itself."""
+    from distributed.core import rpc
+    from distributed.security import Security
+
+    async with rpc(address, connection_args=Security().get_connection_args("client"), timeout=CONNECT_SECONDS) as server:
+        kind = (await server.identity())["type"]
+        if kind != "Scheduler":
+            raise OSError(f"it is a {kind.lower()}")
 
 
 @contextlib.contextmanager
