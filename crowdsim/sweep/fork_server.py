@@ -148,9 +148,9 @@ class Server:
             if number == 0:
                 return
             child = self._children.pop(number)
-            seconds, peak = time.monotonic() - child.began, usage.ru_maxrss / 1024.0
             code = os.waitstatus_to_exitcode(status)
-            _answer(child.reply, {"status": "ended", "code": code, "is_late": child.is_late and code != 0, "process_s": seconds, "peak_mb": peak})
+            clocks = {"process_s": time.monotonic() - child.began, "processor_s": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss / 1024.0}
+            _answer(child.reply, {"status": "ended", "code": code, "is_late": child.is_late and code != 0, "clocks": clocks})
 
 
 def _answer(reply: socket.socket, value: dict[str, Any]) -> None:

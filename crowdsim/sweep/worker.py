@@ -97,7 +97,7 @@ class RunServer:
             _keep_log(folder.log(task["id"]), scratch)
         else:
             folder.log(task["id"]).unlink(missing_ok=True)
-            result["timings"] |= {name: answer[name] for name in ("process_s", "peak_mb")} if answer is not None else {}
+            result["timings"] |= answer["clocks"] if answer is not None else {}
         write_json(folder.result(task["id"]), result)
         return result
 
