@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 import time
 import uuid
 import warnings
@@ -232,8 +233,9 @@ def address_of(where: str) -> str:
 
 def _complaint(answer: Any) -> str:
     """Return what a worker said against doing runs, or what happened when it was asked."""
-    if isinstance(answer, ImportError):
-        return f"does not have this crowdsim ({answer}). Install the same there."
+    missing = re.search(r"No module named '[\w.]+'|cannot import name '\w+'", str(answer))  # dask wraps what it cannot send
+    if missing is not None:
+        return f"does not have this crowdsim ({missing[0]}). Install the same there."
     return answer if isinstance(answer, str) else f"failed ({type(answer).__name__}: {answer})."
 
 

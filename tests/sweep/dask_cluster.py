@@ -31,16 +31,17 @@ class DaskCluster:
         self.scheduler = self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", str(self.file))
         self._wait_for(self.file)
 
-    def add_worker(self, *options: str) -> subprocess.Popen[bytes]:
+    def add_worker(self, *options: str, **variables: str) -> subprocess.Popen[bytes]:
+        """Start a worker; return at once."""
         name = f"worker-{len(self.workers)}"
         words = ["--scheduler-file", str(self.file), "--nthreads", "1", "--name", name, "--local-directory", str(self._place / name), *options]
-        self.workers.append(self._start("worker", *words, log=name))
+        self.workers.append(self._start("worker", *words, log=name, **variables))
         return self.workers[-1]
 
-    def _start(self, kind: str, *words: str, log: str = "") -> subprocess.Popen[bytes]:
+    def _start(self, kind: str, *words: str, log: str = "", **variables: str) -> subprocess.Popen[bytes]:
         with (self._place / f"{log or kind}.log").open("wb") as output:
             command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--no-dashboard", *words]
-            return subprocess.Popen(command, env=environment(**self._variables), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            return subprocess.Popen(command, cwd=self._place, env={**environment(**self._variables), **variables}, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     def _wait_for(self, file: Path) -> None:
         end = time.monotonic() + 60.0
@@ -49,6 +50,7 @@ class DaskCluster:
             time.sleep(0.02)
 
     def close(self) -> None:
+        """End all of them."""
         for process in (*self.workers, self.scheduler):
             for number in (signal.SIGCONT, signal.SIGTERM):
                 with contextlib.suppress(ProcessLookupError):
@@ -63,6 +65,7 @@ class DaskCluster:
 
 @contextlib.contextmanager
 def dask_cluster(place: Path, workers: int = 0, *options: str, **variables: str) -> Iterator[DaskCluster]:
+    """Give a scheduler and its first workers; variables are of the environment of all."""
     place.mkdir(exist_ok=True)
     cluster = DaskCluster(place, **variables)
     try:

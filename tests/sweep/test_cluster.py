@@ -133,6 +133,17 @@ def test_a_cluster_without_workers_is_waited_for_as_long_as_is_asked(small, tmp_
 
 
 @pytest.mark.full
+def test_workers_without_this_crowdsim_are_named(small, tmp_path):
+    other = tmp_path / "elsewhere"
+    (other / "crowdsim").mkdir(parents=True)
+    (other / "crowdsim" / "__init__.py").write_text("")
+    with dask_cluster(tmp_path / "dask", 0) as dask:
+        dask.add_worker("--no-nanny", PYTHONPATH=str(other))
+        with pytest.raises(ClusterError, match=r"tcp://.* does not have this crowdsim \(No module named 'crowdsim.sweep'\)\. Install the same there\.$"):
+            on_cluster(planned(small), Folder(tmp_path / "out"), dask)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_sweep_that_is_stopped_ends_its_runs_on_the_workers_and_goes_on(number, small, tmp_path):
     folder = tmp_path / "out"
