@@ -22,6 +22,7 @@ class ExitCode(IntEnum):
     DIFFERENT = 6  # `verify` or `compare` found a difference
     TIME_LIMIT = 7  # stopped by --time-limit; the recording is readable
     RUNS_FAILED = 8  # a sweep ended, but some of its runs failed: they crashed, hung, asked for too much memory, or could not be built
+    CLUSTER = 9  # a sweep's cluster cannot be reached, has no workers that could do the runs, or was lost; what has finished is kept
     INTERRUPTED = 130  # stopped by Ctrl-C or SIGTERM; the recording is readable
 
 
@@ -89,3 +90,9 @@ class DivergenceError(CrowdsimError):
     """A run that was to be the same as another is not."""
 
     exit_code = ExitCode.DIFFERENT
+
+
+class ClusterError(CrowdsimError):
+    """A cluster that cannot be reached, or whose workers cannot do what they are to do."""
+
+    exit_code = ExitCode.CLUSTER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from crowdsim.errors import CrowdsimError, ExitCode
 if TYPE_CHECKING:
     from crowdsim.sweep.folder import Folder
     from crowdsim.sweep.plan import Plan
+    from crowdsim.sweep.pools import Pool
     from crowdsim.sweep.supervise import Report
 
 MOST_LISTED = 40  # runs that --dry-run lists; --json has them all
@@ -34,6 +36,14 @@ def sweep(
     set_: SetValues = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the sweep; default runs/<name of the file>.")] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", min=0, help="Runs that go on at once; 0 is as many as there are cores.")] = 0,
+    cluster: Annotated[
+        str, typer.Option("--cluster", metavar="ADDRESS", help="Scheduler of dask whose workers do the runs: its address (tcp://...) or its scheduler file.")
+    ] = "",
+    patience: Annotated[float, typer.Option("--wait-for-workers", min=0.0, metavar="SECONDS", help="How long to wait where a cluster has none.")] = 300.0,
+    scratch: Annotated[
+        Path | None,
+        typer.Option("--scratch", metavar="DIR", help="Local folder where runs write until they end; default: in the sweep's, on clusters the worker's."),
+    ] = None,
     threads: Annotated[int, typer.Option("--threads-per-run", min=1, help="Threads of each run; they change nothing but the time.")] = 1,
     timeout: Annotated[float, typer.Option("--timeout", min=0.0, metavar="SECONDS", help="A run that takes longer is ended; 0 is no limit.")] = 0.0,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="Memory that a run may ask for, for example 2G. Default: no limit.")] = "",
@@ -48,29 +58,33 @@ def sweep(
     """Run all combinations of values of a scenario, each in a process of its own; the same command goes on where it was stopped.
 
     Exit codes: 0 all runs came to their end, whatever they came to; 2 mistakes, told before anything runs; 4 the folder cannot be written; 8 some runs failed;
-    130 by Ctrl-C.
+    9 the cluster cannot be reached, cannot do the runs, or was lost; 130 by Ctrl-C.
     """
     limit = bytes_of(memory)
-    with Progress(enabled=not (quiet or json)) as progress, stoppable():
+    if cluster and workers:
+        raise CrowdsimError("--workers is for this machine, and the workers of a cluster are those that it has. Leave out one or the other.")
+    with Progress(enabled=not (quiet or json)) as progress, stoppable(), contextlib.ExitStack() as stack:
         progress.note("loading")
         from crowdsim.sweep.folder import Folder
-        from crowdsim.sweep.supervise import Limits, run_sweep
+        from crowdsim.sweep.supervise import Limits, supervise
         from crowdsim.threads import available_cores
 
         load_plugins(plugin)
         plan = _planned(scenario, vary or [], seeds, set_ or [], known_folders(allow_dir), plugin or [], progress)
         folder = Folder(out or RUNS / plan.name)
         folder.require_usable()
-        count = workers or max(1, available_cores() // threads)
         for note in plan.notes:
             complain(f"note: {note}")
+        progress.note("waiting for workers" if cluster else "compiling or loading kernels")
+        pool = _pool(cluster, workers or max(1, available_cores() // threads), scratch, patience)
+        stack.enter_context(pool)
         if dry_run:
+            count = pool.ready()
             progress.note("")
             return _list_runs(plan, folder, count, record=not no_record, retry=retry, json=json)
-        progress.note("compiling or loading kernels")
         try:
-            report = run_sweep(
-                plan, folder, workers=count, limits=Limits(threads, timeout, limit), record=not no_record, retry=retry,
+            report = supervise(
+                plan, folder, pool, limits=Limits(threads, timeout, limit), record=not no_record, retry=retry,
                 progress=lambda report: progress.line(_progress_lines(report), 1.0 - report.left / max(1, report.asked)),
             )  # fmt: skip
         except KeyboardInterrupt:
@@ -99,6 +113,17 @@ def _planned(
         more, sets, scenario = [*design.parts, *more], [*design.sets, *sets], design.scenario
     source = Source(scenario, tuple(sets), tuple(allow_dirs), tuple(plugins))
     return plan_sweep(source, multiplied(more), wanted, name=name, progress=lambda done, all_: progress.note(f"checking combination {done + 1:,} of {all_:,}"))
+
+
+def _pool(cluster: str, workers: int, scratch: Path | None, patience: float) -> Pool:
+    """Return who does the runs."""
+    if cluster:
+        from crowdsim.sweep.cluster import Cluster
+
+        return Cluster(cluster, patience=patience, scratch=scratch)
+    from crowdsim.sweep.pools import LocalPool
+
+    return LocalPool(workers, scratch)
 
 
 def bytes_of(text: str) -> int:

@@ -128,7 +128,8 @@ class ChunkEncoder:
         self._is_stored = [False] * len(self._rows)
         self._until_trial = 0
         # One buffer for all chunks: a fresh one of this size comes from the system page by page, which costs as much as filling it.
-        self._out = memoryview(bytearray(size + size // 1000 + 64 * len(self._rows) + 1024))
+        # Not a bytearray, which is cleared: a short run fills little of it, and a forked one copies what it touches.
+        self._out = np.empty(size + size // 1000 + 64 * len(self._rows) + 1024, dtype=np.uint8).data
         self._end = 0
         self._sum = 1  # Adler-32 of what was put, RFC 1950
         self._value: list[int] = []  # of constant planes; -1 for the others

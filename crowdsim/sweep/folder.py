@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,9 +49,10 @@ class Folder:
         """Return where it stands what a failed run printed."""
         return self.path / "logs" / f"{identity}.txt"
 
-    def scratch(self, identity: str) -> Path:
-        """Return the folder of a run that goes on."""
-        return self.path / ".scratch" / identity
+    @property
+    def scratch(self) -> Path:
+        """Where runs that go on write, if no other place is given, and what is known of them."""
+        return self.path / ".scratch"
 
     def require_usable(self) -> None:
         """Raise `CrowdsimError` if the path is something else than the folder of a sweep, or a place for one."""
@@ -98,8 +100,11 @@ class Folder:
             os.close(lock)
 
     def _clear_scratch(self) -> None:
-        for left in (self.path / ".scratch").iterdir():
-            shutil.rmtree(left, ignore_errors=True)
+        for left in self.scratch.iterdir():
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
         for name in ("", "results", "recordings", "logs"):
             for half in (self.path / name).glob(".*.tmp"):
                 half.unlink(missing_ok=True)
@@ -173,10 +178,45 @@ def write_whole(path: Path, content: bytes) -> None:
     RecordingError
         If it cannot be written.
     """
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    half = _unfinished(path)
     try:
-        scratch.write_bytes(content)
-        scratch.replace(path)
+        half.write_bytes(content)
+        half.replace(path)
     except OSError as error:
-        scratch.unlink(missing_ok=True)
+        half.unlink(missing_ok=True)
         raise RecordingError(f"{path}: cannot be written ({error.strerror}).") from None
+
+
+def move_whole(made: Path, path: Path) -> None:
+    """Give a finished file its name, on another disk too; the file there is whole whenever it has that name.
+
+    Parameters
+    ----------
+    made : Path
+        The file; it is gone afterwards.
+    path : Path
+        Its name from now on.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be written there.
+    """
+    half = _unfinished(path)
+    try:
+        if made.stat().st_dev == path.parent.stat().st_dev:
+            made.replace(path)
+            return
+        shutil.copyfile(made, half)
+        with half.open("rb+") as copied:
+            os.fsync(copied.fileno())  # A name that the disk knows before what it names would be half a recording after a power cut.
+        half.replace(path)
+        made.unlink()
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise RecordingError(f"{path}: cannot be written ({error.strerror}).") from None
+
+
+def _unfinished(path: Path) -> Path:
+    """Return a name beside a file that no other process has, on this machine or another."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")

@@ -1,8 +1,8 @@
 """The warm process: it has imported everything and made the kernels ready, and forks for each run, which then begins in milliseconds.
 
-A request is a datagram with two descriptors: a file with the task as JSON, and a socket on which the answer is given when the run has ended. The server is
-one thread and opens no file, so that a fork is safe; nothing of a run happens in it. It ends, and all of its runs with it, when nobody holds the other end
-of its socket any more; the system ends the runs if the server is killed.
+A request is a datagram with two descriptors: a file with the task as JSON, and a socket on which the answer is given when the run has ended; who closes it
+before ends the run. The server is one thread and opens no file, so that a fork is safe; nothing of a run happens in it. It ends, and all of its runs with it,
+when nobody holds the other end of its socket any more; the system ends the runs if the server is killed.
 
 The memory of a run is limited by RLIMIT_DATA, on top of what the server has: the kernel refuses what goes beyond, at the moment it is asked for. To watch the
 resident size instead would see a large request only after the machine has begun to swap.
@@ -25,6 +25,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -69,13 +70,14 @@ class Server:
         while True:
             deadlines = [child.deadline for child in self._children.values() if not child.is_late and child.deadline < math.inf]
             wait = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-            readable, _, _ = select.select([self._requests, self._woken], [], [], wait)
+            readable, _, _ = select.select([self._requests, self._woken, *(child.reply for child in self._children.values())], [], [], wait)
             if self._woken in readable:
                 with contextlib.suppress(BlockingIOError):
                     while self._woken.recv(4096):
                         pass
             self._bury()
             self._end_late()
+            self._end_unwanted(readable)
             if self._requests in readable and not self._take():
                 break
         for number in self._children:
@@ -133,6 +135,12 @@ class Server:
                 child.is_late = True
                 _kill(number)
 
+    def _end_unwanted(self, readable: Collection[Any]) -> None:
+        """End the runs whose askers have gone: on their sockets nothing comes but the end."""
+        for number, child in self._children.items():
+            if child.reply in readable:
+                _kill(number)
+
     def _bury(self) -> None:
         """Answer how runs ended that have."""
         while self._children:
@@ -140,9 +148,9 @@ class Server:
             if number == 0:
                 return
             child = self._children.pop(number)
-            seconds, peak = time.monotonic() - child.began, usage.ru_maxrss / 1024.0
             code = os.waitstatus_to_exitcode(status)
-            _answer(child.reply, {"status": "ended", "code": code, "is_late": child.is_late and code != 0, "process_s": seconds, "peak_mb": peak})
+            clocks = {"process_s": time.monotonic() - child.began, "processor_s": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss / 1024.0}
+            _answer(child.reply, {"status": "ended", "code": code, "is_late": child.is_late and code != 0, "clocks": clocks})
 
 
 def _answer(reply: socket.socket, value: dict[str, Any]) -> None:
@@ -173,19 +181,17 @@ def _rehearse() -> None:
     """Do a run of three ticks with everything round it: what is imported or made at first use is then there for all."""
     with TemporaryDirectory(prefix="crowdsim-") as place:
         folder = Folder(Path(place))
-        for name in (folder.scratch("0"), folder.result("0").parent, folder.recording("0").parent):
+        for name in (folder.result("0").parent, folder.recording("0").parent):
             name.mkdir(parents=True)
-        do_run({"folder": place, "id": "0", "text": _REHEARSAL, "file": "rehearsal", "seed": 1, "threads": 1, "record": True})
+        do_run({"folder": place, "scratch": place, "id": "0", "text": _REHEARSAL, "file": "rehearsal", "seed": 1, "threads": 1, "record": True})
         folder.known("0", recorded=True)
 
 
 def _be_run(task: dict[str, Any]) -> NoReturn:
     """Do a run and leave without taking the interpreter down, which takes long where its memory is shared with a parent."""
-    folder = Folder(Path(task["folder"]))
-    scratch = folder.scratch(task["id"])
+    scratch = Path(task["scratch"])
     code = 1
     try:
-        scratch.mkdir(parents=True, exist_ok=True)
         output = os.open(scratch / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)

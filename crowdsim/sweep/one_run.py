@@ -10,7 +10,7 @@ from typing import Any
 from crowdsim.errors import CrowdsimError
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.schedule.simulation import Simulation
-from crowdsim.sweep.folder import Folder, finished_result, write_json
+from crowdsim.sweep.folder import Folder, finished_result, move_whole, write_json
 
 
 def do_run(task: Mapping[str, Any]) -> None:
@@ -19,7 +19,7 @@ def do_run(task: Mapping[str, Any]) -> None:
     Parameters
     ----------
     task : mapping
-        As `crowdsim.sweep.supervise.task_of` makes it.
+        As `crowdsim.sweep.supervise.task_of` makes it, and ``scratch``: a folder that is there, for what the run writes before it has ended.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def do_run(task: Mapping[str, Any]) -> None:
     """
     began = time.perf_counter()
     folder, identity = Folder(Path(task["folder"])), task["id"]
-    out = folder.scratch(identity) / "run.h5" if task["record"] else None
+    out = Path(task["scratch"]) / "run.h5" if task["record"] else None
     scenario = parse_scenario(task["text"], file=task["file"], sets=[f"seed={task['seed']}"])
     with Simulation(scenario, threads=task["threads"], out=out) as simulation:
         begun = time.perf_counter()
@@ -36,6 +36,6 @@ def do_run(task: Mapping[str, Any]) -> None:
     if verdict.ended == "interrupted":
         raise CrowdsimError("the run was interrupted from outside.")
     if out is not None:
-        out.replace(folder.recording(identity))
+        move_whole(out, folder.recording(identity))
     result = finished_result(identity, verdict.as_dict(), begin_s=begun - began, run_s=time.perf_counter() - began)
     write_json(folder.result(identity), result)

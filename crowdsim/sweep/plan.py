@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +13,10 @@ from crowdsim.avoidance.registry import origin_of
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.model import Scenario
+from crowdsim.sweep.code import code_version
 from crowdsim.sweep.design import Point
 
 _MOST_SHOWN = 20  # Mistakes that are told; combinations that make the same one are told once.
-_NO_PART_OF_A_RUN = ("cli", "pictures", "sweep")  # An edit there changes no run, but for these two files:
-_PART_OF_A_RUN = ("sweep/measures.py", "sweep/one_run.py")
-_WHAT_RUNS_DEPEND_ON = ("numpy", "numba", "llvmlite", "shapely", "esper")
 
 
 @dataclass(frozen=True)
@@ -233,20 +229,3 @@ def _plugins_of(scenario: Scenario) -> str:
     """Return the hashes of the plug-ins that a scenario uses."""
     origins = {chosen.name: origin_of(chosen.name) for chosen in scenario.models}
     return " ".join(f"{name}={origin.sha256}" for name, origin in sorted(origins.items()) if origin is not None)
-
-
-@cache
-def code_version() -> str:
-    """Return a hash of what decides about runs: crowdsim's own sources, and the versions of the packages below it."""
-    root = Path(__file__).resolve().parents[1]
-    digest = hashlib.blake2b(" ".join(_versions(_WHAT_RUNS_DEPEND_ON)).encode(), digest_size=10)
-    for file in sorted(root.rglob("*.py")):
-        place = file.relative_to(root)
-        if place.parts[0] not in _NO_PART_OF_A_RUN or place.as_posix() in _PART_OF_A_RUN:
-            content = file.read_bytes()
-            digest.update(f"{place} {len(content)} ".encode() + content)
-    return digest.hexdigest()
-
-
-def _versions(packages: Iterable[str]) -> list[str]:
-    return [f"{package} {metadata.version(package)}" for package in packages]

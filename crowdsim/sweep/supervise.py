@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import ClusterError, CrowdsimError
+from crowdsim.sweep.code import code_version
 from crowdsim.sweep.folder import FINISHED, FORMAT, FORMAT_VERSION, Folder, write_json
-from crowdsim.sweep.plan import Plan, Run, code_version
+from crowdsim.sweep.plan import Plan, Run
+from crowdsim.sweep.pools import LocalPool, Pool
 from crowdsim.sweep.tables import write_tables
-from crowdsim.sweep.worker import RunServer
 
-Submit = Callable[[dict[str, Any]], "Future[dict[str, Any]]"]  # what gives a task to whoever does it
 LOOK_SECONDS = 0.2  # Between two calls of a progress function.
-_WAITING = 2  # Tasks handed out for each worker: one that it does, and one that it finds when that has ended. More would only fill memory.
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def waiting(plan: Plan, folder: Folder, *, record: bool, retry: bool = False) ->
 
 
 def run_sweep(
-    plan: Plan, folder: Folder, *, workers: int = 1, limits: Limits | None = None, record: bool = True, retry: bool = False,
+    plan: Plan, folder: Folder, *, workers: int = 1, limits: Limits | None = None, record: bool = True, retry: bool = False, scratch: Path | None = None,
     progress: Callable[[Report], None] | None = None,
 ) -> Report:  # fmt: skip
     """Do all runs of a plan that are not done yet, on this machine, and write the tables.
@@ -134,6 +133,8 @@ def run_sweep(
         Keep a recording of each run.
     retry : bool
         Do runs again that failed.
+    scratch : Path, optional
+        A folder in which runs write until they have ended, on a disk of this machine; default: in the folder of the sweep.
     progress : callable, optional
         Called with the report some five times a second.
 
@@ -150,77 +151,82 @@ def run_sweep(
     """
     if workers < 1:
         raise CrowdsimError(f"there are {workers} workers, but a sweep needs at least 1.")
-    server = RunServer()
-    with ThreadPoolExecutor(workers, thread_name_prefix="crowdsim-sweep") as pool:
-        try:
-            return supervise(
-                plan, folder, lambda task: pool.submit(server.execute, task), places=_WAITING * workers, limits=limits or Limits(), record=record, retry=retry,
-                progress=progress, stop=server.close,
-            )  # fmt: skip
-        finally:
-            server.close()
-            pool.shutdown(cancel_futures=True)
+    with LocalPool(workers, scratch) as pool:
+        return supervise(plan, folder, pool, limits=limits or Limits(), record=record, retry=retry, progress=progress)
 
 
 def supervise(
-    plan: Plan, folder: Folder, submit: Submit, *, places: int, limits: Limits, record: bool, retry: bool, progress: Callable[[Report], None] | None,
-    stop: Callable[[], None],
+    plan: Plan, folder: Folder, pool: Pool, *, limits: Limits, record: bool = True, retry: bool = False, progress: Callable[[Report], None] | None = None
 ) -> Report:  # fmt: skip
-    """Do the same with any executor whose workers see the folder.
+    """Do the same with any pool of workers that see the folder, for example a `crowdsim.sweep.cluster.Cluster`.
 
     Parameters
     ----------
     plan : Plan
     folder : Folder
-    submit : callable
-        Gives a task to a worker that calls `RunServer.execute` with it; returns its future.
-    places : int
-        Tasks that are handed out at a time.
+    pool : Pool
     limits : Limits
     record, retry : bool
     progress : callable or None
         As for `run_sweep`.
-    stop : callable
-        Ends whatever goes on.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ClusterError
+        If the pool is lost; the tables are written, and the same call goes on.
     """
     folder.require_usable()
     with folder.held():
         todo, known = waiting(plan, folder, record=record, retry=retry)
         write_json(folder.manifest, manifest_of(plan, record=record))
         report = Report(asked=len(todo) + len(known), known=len(known), failures=[each for each in known if each["status"] != FINISHED])
-        began, is_stopped = time.monotonic(), False
+        began, stopped_by = time.monotonic(), None
         try:
-            for result in _ended(iter([task_of(plan, run, folder, limits, record=record) for run in todo]), submit, places, report, began, progress):
+            if todo:
+                pool.begin(plan, folder)
+            for result in _ended(iter([task_of(plan, run, folder, limits, record=record) for run in todo]), pool, report, began, progress):
+                if folder.read_result(result["id"]) is None:  # A network's file system may be late to show what another machine wrote.
+                    write_json(folder.result(result["id"]), result)
                 report.finished += result["status"] == FINISHED
                 report.failed += result["status"] != FINISHED
                 if result["status"] != FINISHED:
                     report.failures.append(result)
-        except KeyboardInterrupt:
-            is_stopped = True
+        except (KeyboardInterrupt, ClusterError) as stopping:
+            stopped_by = stopping
         finally:
-            stop()
+            pool.end()
         report.seconds = time.monotonic() - began
         order = {run.id: run.number for run in reversed(plan.runs)}
         report.failures.sort(key=lambda result: order[result["id"]])
         report.tables = write_tables(plan, folder, record=record)
-        if is_stopped:
-            raise KeyboardInterrupt
+        if stopped_by is not None:
+            raise stopped_by
     return report
 
 
 def _ended(
-    tasks: Iterator[dict[str, Any]], submit: Submit, places: int, report: Report, began: float, progress: Callable[[Report], None] | None
+    tasks: Iterator[dict[str, Any]], pool: Pool, report: Report, began: float, progress: Callable[[Report], None] | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the results of tasks as they end; so many at once are handed out."""
-    pending: set[Future[dict[str, Any]]] = set()
+    """Yield the results of tasks as they end; so many at once are handed out as the pool has places."""
+    pending: dict[Future[dict[str, Any]], dict[str, Any]] = {}
     while True:
-        while len(pending) < places and (task := next(tasks, None)) is not None:
-            pending.add(submit(task))
+        while len(pending) < pool.places and (task := next(tasks, None)) is not None:
+            pending[pool.submit(task)] = task
         if not pending:
             return
-        done, pending = wait(pending, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED)
+        done, _ = wait(pending, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED)
         for future in done:
-            yield future.result()
+            task = pending.pop(future)
+            result = pool.settle(task, future)
+            if result is None:
+                pending[pool.submit(task)] = task
+            else:
+                yield result
+        pool.look()
         if progress is not None:
             report.seconds = time.monotonic() - began
             progress(report)

@@ -11,15 +11,16 @@ import socket
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import crowdsim
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.sweep.folder import FINISHED, Folder, write_json, write_whole
 
-_ATTEMPTS = 3  # Servers that may be lost during one run. The first may have gone for reasons of its own; a run that ends three is not to be tried for ever.
+ATTEMPTS = 3  # Servers that may be lost during one run. The first may have gone for reasons of its own; a run that ends three is not to be tried for ever.
 _LOG_BYTES = 64 * 1024  # of the end of what a failed run printed
 
 
@@ -28,22 +29,32 @@ class Stopped(Exception):
 
 
 class RunServer:
-    """A warm process that forks for each run; started at the first run, and again where it is lost. Threads may share one."""
+    """A warm process that forks for each run; started at the first run, and again where it is lost. Threads may share one.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    scratch : Path, optional
+        A folder on a disk of this machine in which runs write until they have ended; default: in the folder of the sweep.
+    """
+
+    def __init__(self, scratch: Path | None = None) -> None:
+        self._scratch = scratch
+        self._asking: dict[str, socket.socket] = {}
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._is_closed = False
         self._has_answered = False
 
-    def execute(self, task: Mapping[str, Any]) -> dict[str, Any]:
+    def execute(self, task: Mapping[str, Any], name: str = "") -> dict[str, Any]:
         """Do one run in a process of its own, and keep and return its result.
 
         Parameters
         ----------
         task : mapping
             As `crowdsim.sweep.supervise.task_of` makes it.
+        name : str
+            By which `stop` knows it.
 
         Returns
         -------
@@ -53,31 +64,49 @@ class RunServer:
         Raises
         ------
         Stopped
-            If the worker was closed meanwhile.
+            If the worker was closed meanwhile, or the run was stopped.
         CrowdsimError
-            If the server cannot even be started.
+            If the server cannot even be started, or nothing can be written.
         """
-        folder, identity = Folder(Path(task["folder"])), str(task["id"])
+        folder = Folder(Path(task["folder"]))
+        # Of a name that nobody else has: a worker that lost its connection may still be at the same run elsewhere.
+        scratch = (self._scratch or folder.scratch) / f"{task['id']}.{uuid.uuid4().hex}"
+        try:
+            return self._do({**task, "scratch": str(scratch)}, folder, scratch, name or scratch.name)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _do(self, task: Mapping[str, Any], folder: Folder, scratch: Path, name: str) -> dict[str, Any]:
         answer = None
-        for _ in range(_ATTEMPTS):
-            shutil.rmtree(folder.scratch(identity), ignore_errors=True)
-            answer = self._ask(task)
+        for _ in range(ATTEMPTS):
+            shutil.rmtree(scratch, ignore_errors=True)
+            try:
+                scratch.mkdir(parents=True)
+            except OSError as error:
+                raise RecordingError(f"{scratch.parent}: cannot hold runs that go on ({error.strerror}).") from None
+            answer = self._ask(task, name)
             if answer is not None:
                 self._has_answered = True
                 break
         if not self._has_answered:
-            raise CrowdsimError(f"the process that starts runs has ended {_ATTEMPTS} times before it began one; what it said stands above.")
-        result = folder.read_result(identity) if answer is not None and answer.get("code") == 0 else None
+            raise CrowdsimError(f"the process that starts runs has ended {ATTEMPTS} times before it began one; what it said stands above.")
+        result = folder.read_result(task["id"]) if answer is not None and answer.get("code") == 0 else None
         if result is None or result["status"] != FINISHED:
-            result = _failed(folder, task, answer)
+            result = _failed(task, scratch, answer)
         if result["status"] != FINISHED:
-            _keep_log(folder, identity)
+            _keep_log(folder.log(task["id"]), scratch)
         else:
-            folder.log(identity).unlink(missing_ok=True)
-            result["timings"] |= {name: answer[name] for name in ("process_s", "peak_mb")} if answer is not None else {}
-        write_json(folder.result(identity), result)
-        shutil.rmtree(folder.scratch(identity), ignore_errors=True)
+            folder.log(task["id"]).unlink(missing_ok=True)
+            result["timings"] |= answer["clocks"] if answer is not None else {}
+        write_json(folder.result(task["id"]), result)
         return result
+
+    def stop(self, name: str) -> None:
+        """End the run that was begun by a name; whoever waits for it is told by `Stopped`."""
+        with self._lock:
+            asking = self._asking.pop(name, None)
+            if asking is not None:
+                asking.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """End the server and whatever runs in it; calls that wait raise `Stopped`."""
@@ -97,7 +126,7 @@ class RunServer:
                 self._process.wait()
             self._process = None
 
-    def _ask(self, task: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _ask(self, task: Mapping[str, Any], name: str) -> dict[str, Any] | None:
         """Return how a run ended; None if the server ended before it."""
         mine, theirs = socket.socketpair()
         with mine:
@@ -109,11 +138,16 @@ class RunServer:
                 except OSError:
                     self._end()
                     return None
+                self._asking[name] = mine
             text = b""
             with contextlib.suppress(ConnectionResetError):
                 while part := mine.recv(65536):
                     text += part
-        if self._is_closed:
+            with self._lock:
+                was_stopped = self._asking.get(name) is not mine
+                if not was_stopped:
+                    del self._asking[name]
+        if self._is_closed or was_stopped:
             raise Stopped
         return json.loads(text) if text else None
 
@@ -143,20 +177,26 @@ def _file_with(content: bytes) -> Any:
         yield file
 
 
-def _failed(folder: Folder, task: Mapping[str, Any], answer: Mapping[str, Any] | None) -> dict[str, Any]:
+def lost(identity: str, error: str) -> dict[str, Any]:
+    """Return the result of a run that was tried as often as may be."""
+    return {"id": identity, "status": "lost", "error": error, "measures": {}, "timings": {}}
+
+
+def _failed(task: Mapping[str, Any], scratch: Path, answer: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the result of a run that did not come to its end. It says nothing that differs from time to time."""
-    status, error = "lost", f"the process that starts runs ended {_ATTEMPTS} times during this run"
-    if answer is not None and answer["status"] != "ended":
+    if answer is None:
+        return lost(task["id"], f"the process that starts runs ended {ATTEMPTS} times during this run")
+    if answer["status"] != "ended":
         status, error = answer["status"], answer["error"]
-    elif answer is not None and answer["is_late"]:
+    elif answer["is_late"]:
         status, error = "timeout", f"took longer than {task['timeout']:g} s"
-    elif answer is not None and answer["code"] < 0:
+    elif answer["code"] < 0:
         status, error = "killed", f"ended by {_signal_name(-answer['code'])}"
-    elif answer is not None:
+    else:
         status, error = "error", f"ended with code {answer['code']} and without a word"
         with contextlib.suppress(OSError, ValueError):
-            told = json.loads((folder.scratch(task["id"]) / "error.json").read_bytes())
-            status, error = told["status"], told["error"]
+            told = json.loads((scratch / "error.json").read_bytes())
+            status, error = told["status"], told["error"].replace(str(scratch), "the run's scratch")
     if status == "memory":
         error = f"asked for more than {task['memory'] / 2**20:,.0f} MiB of memory" if task["memory"] else "asked for more memory than there is"
     return {"id": task["id"], "status": status, "error": error, "measures": {}, "timings": {}}
@@ -169,8 +209,8 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _keep_log(folder: Folder, identity: str) -> None:
+def _keep_log(log: Path, scratch: Path) -> None:
     with contextlib.suppress(OSError):
-        content = (folder.scratch(identity) / "output.txt").read_bytes()[-_LOG_BYTES:]
+        content = (scratch / "output.txt").read_bytes()[-_LOG_BYTES:]
         if content:
-            write_whole(folder.log(identity), content)
+            write_whole(log, content)

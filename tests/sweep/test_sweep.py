@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -11,12 +13,13 @@ import pytest
 
 import crowdsim
 from crowdsim.avoidance.plugins import load_plugin
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.sweep import worker
 from crowdsim.sweep.design import crossed, varied_values
 from crowdsim.sweep.estimate import estimate
-from crowdsim.sweep.folder import Folder
+from crowdsim.sweep.folder import Folder, move_whole
 from crowdsim.sweep.plan import Source, plan_sweep
+from crowdsim.sweep.scratch import Scratch
 from crowdsim.sweep.supervise import Limits, run_sweep, waiting
 from crowdsim.sweep.tables import tables_of
 from tests.cli.command import crowdsim as command
@@ -117,7 +120,7 @@ def test_the_table_does_not_depend_on_the_number_of_workers_and_extending_reuses
 
 @pytest.mark.full
 def test_a_server_that_is_lost_is_started_again_and_who_ends_it_every_time_is_told(small, hostile, tmp_path, monkeypatch):
-    monkeypatch.setattr(worker, "_ATTEMPTS", 2)
+    monkeypatch.setattr(worker, "ATTEMPTS", 2)
     load_plugin(hostile)
     plan = planned(small, "avoidance.model=none,patricide,none", seeds=[1], plugins=(hostile,))
     folder = Folder(tmp_path / "out")
@@ -178,6 +181,66 @@ def test_a_sweep_that_is_stopped_goes_on_and_repeats_no_finished_run(number, sma
     assert f"{10 - len(kept)} runs finished" in done.stdout or number == signal.SIGKILL  # a kill may leave a recording of which no result was kept
     after = finished_files(folder)
     assert len(after) == 10 and kept.items() <= after.items() and nothing_half_written(folder)
+
+
+@pytest.mark.full
+def test_of_two_hundred_runs_four_fail_and_a_sweep_that_is_killed_comes_to_the_same_table(small, hostile, tmp_path):
+    load_plugin(hostile)
+    faults = {20: "wrong", 70: "killed", 120: "hangs", 170: "greedy"}
+    rows = [f"{seed},{faults.get(seed, 'orca' if seed % 2 else 'none')}" for seed in range(200)]
+    (tmp_path / "design.csv").write_text("\n".join(["seed,avoidance.model", *rows]))
+    design = tmp_path / "design.yaml"
+    design.write_text(f"scenario: {small.name}\ncsv: design.csv\n")
+    arguments = ["sweep", design, "--plugin", hostile, "--workers", "2", "--timeout", "10", "--memory", "200M", "--json", "--out"]
+    whole = start([*arguments, tmp_path / "whole"], cwd=tmp_path)
+    said, complaints = whole.communicate(timeout=600)
+    counts = json.loads(said)
+    assert (whole.returncode, counts["finished"], counts["failed"], counts["known"]) == (8, 196, 4, 0), complaints
+    assert [each["status"] for each in counts["failures"]] == ["error", "killed", "timeout", "memory"]
+    killed = start([*arguments, tmp_path / "killed"], cwd=tmp_path)
+    wait_for_results(tmp_path / "killed", 90, killed)
+    killed.kill()
+    killed.communicate(timeout=60)
+    kept = finished_files(tmp_path / "killed")
+    again = start([*arguments, tmp_path / "killed"], cwd=tmp_path)
+    said, complaints = again.communicate(timeout=600)
+    counts = json.loads(said)
+    assert again.returncode == 8 and 90 <= counts["known"] < 150 and counts["known"] + counts["finished"] + counts["failed"] == 200, complaints
+    assert kept.items() <= finished_files(tmp_path / "killed").items()
+    assert (tmp_path / "killed" / "runs.parquet").read_bytes() == (tmp_path / "whole" / "runs.parquet").read_bytes()
+
+
+def test_runs_may_write_to_another_disk_and_what_a_killed_sweep_left_there_goes(small, tmp_path):
+    scratch = tmp_path / "local"
+    left = Scratch(scratch)
+    (left.path / "run.h5").write_text("half")
+    os.close(left._lock)  # as a kill would
+    with Scratch(scratch) as other:
+        assert [*scratch.iterdir()] == [other.path]
+        folder = Folder(tmp_path / "out")
+        report = run_sweep(planned(small), folder, scratch=scratch)
+        assert report.finished == 1 and [*scratch.iterdir()] == [other.path] and nothing_half_written(folder.path)
+    assert len([*folder.path.glob("recordings/*.h5")]) == 1
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match=r"cannot hold runs that go on .* --scratch DIR"):
+        run_sweep(planned(small), Folder(tmp_path / "other"), scratch=tmp_path / "file")
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no second file system at hand")
+def test_a_file_moves_to_another_disk_under_a_hidden_name_until_it_is_whole(tmp_path, monkeypatch):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+        assert Path(other).stat().st_dev != tmp_path.stat().st_dev
+        made, final = Path(other) / "run.h5", tmp_path / "kept.h5"
+        made.write_bytes(b"whole")
+        copied = []
+        real = shutil.copyfile
+        monkeypatch.setattr(shutil, "copyfile", lambda a, b: (copied.append(b), real(a, b)))
+        move_whole(made, final)
+        assert final.read_bytes() == b"whole" and not made.exists()
+        assert copied[0].parent == tmp_path and copied[0].name.startswith(".kept.h5.") and [*tmp_path.iterdir()] == [final]
+        made.write_bytes(b"more")
+        with pytest.raises(RecordingError, match="cannot be written"):
+            move_whole(made, tmp_path / "missing" / "kept.h5")
 
 
 def test_the_command_tells_mistakes_before_anything_runs(small, tmp_path):
