@@ -23,9 +23,13 @@ MAXIMUM_HEADER_BYTES = 64 * 2**20  # Scenario texts with maps inside have some m
 _PACKAGES = ("crowdsim", "numpy", "numba", "llvmlite", "h5py", "esper", "shapely", "isal")
 
 
-@functools.cache  # reading them takes 9 ms, and they stay what they are while a process lives
 def software_versions() -> dict[str, str]:
     """Return the versions of Python, of the packages that a run depends on, and of the HDF5 library."""
+    return dict(_software_versions())
+
+
+@functools.cache  # reading them takes 9 ms, and they stay what they are while a process lives
+def _software_versions() -> dict[str, str]:
     import h5py
 
     found = {"python": platform.python_version()}

@@ -33,6 +33,7 @@ from typing import Any, NoReturn
 
 from crowdsim.avoidance.plugins import load_plugins
 from crowdsim.errors import CrowdsimError
+from crowdsim.recording.header import software_versions
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.schedule.warm import warm_kernels
 from crowdsim.sweep.folder import Folder, write_json
@@ -114,6 +115,7 @@ class Server:
             return
         scenario = parse_scenario(task["text"], file=task["file"])
         warm_kernels(scenario, explaining=task["record"] and bool(scenario.record.explain))
+        software_versions()
         if not self._ready:
             _rehearse()
         self._ready.add(task["kind"])
