@@ -118,7 +118,7 @@ def look_through(recording: Recording, wanted: Sequence[str], grounds: Sequence[
     -------
     LookedThrough
     """
-    makers = {"trails": _TrailMaker, "density": _DensityMaker, "speeds": _SpeedMaker}
+    makers: dict[str, Any] = {"trails": _TrailMaker, "density": _DensityMaker, "speeds": _SpeedMaker}
     used = {name: maker(recording, grounds) for name, maker in makers.items() if name in wanted}
     knows_floors = len(grounds) > 1 and any(column.name == "layer" for column in recording.layout.columns)
     if used:
@@ -169,7 +169,7 @@ class _DensityMaker:
         self.left, self.bottom = float(left), float(bottom)
         self.across, self.up = int(np.ceil((right - left) / self.bin)) + 1, int(np.ceil((top - bottom) / self.bin)) + 1
         x, y = self.left + self.bin * np.arange(self.across + 1), self.bottom + self.bin * np.arange(self.up + 1)
-        self.x, self.y = x, y
+        self.x, self.y = x.astype(np.float64), y.astype(np.float64)
         centre_x, centre_y = np.meshgrid(0.5 * (x[1:] + x[:-1]), 0.5 * (y[1:] + y[:-1]))
         for ground in grounds:
             shapely.prepare(ground)
@@ -210,7 +210,7 @@ def _in_squares(cells: NDArray[np.float64]) -> NDArray[np.float64]:
     along = np.array([0.5, 1.0, 1.0, 1.0, 0.5])
     padded = np.pad(cells, 2)
     down = sum(weight * padded[place : place + len(cells)] for place, weight in enumerate(along))
-    return sum(weight * down[:, place : place + cells.shape[1]] for place, weight in enumerate(along))  # type: ignore[return-value]
+    return sum(weight * down[:, place : place + cells.shape[1]] for place, weight in enumerate(along))
 
 
 class _SpeedMaker:

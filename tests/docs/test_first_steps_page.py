@@ -28,7 +28,10 @@ def test_the_commands_of_the_page_say_what_it_shows_and_end_in_a_page_for_a_brow
         done = crowdsim(shlex.split(command), cwd=tmp_path)
         assert without_what_differs(done.stdout + done.stderr) == without_what_differs(shown), command
         assert done.returncode == (0 if number < 2 else 2)
-    assert "<canvas" in (tmp_path / "runs" / "office.html").read_text(encoding="utf-8")
+    pictures = re.findall(r"\$ crowdsim (plot .*)\n(.*)\n", (ROOT / "docs" / "pictures.md").read_text(encoding="utf-8"))
+    for command, shown in pictures[1:]:  # the page about pictures draws this run
+        assert crowdsim(shlex.split(command), cwd=tmp_path).stdout == f"{shown}\n" and (tmp_path / shown).is_file()
+    assert len(pictures) == 2 and "<canvas" in (tmp_path / "runs" / "office.html").read_text(encoding="utf-8")
 
 
 def test_three_commands_lead_from_a_clone_to_the_page() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.crowds import HORIZON, NEIGHBOURS, RANGE, TICK, WALL_HORIZON, Crowd
+from crowdsim.bench.crowds import HORIZON, NEIGHBOURS, RANGE, TICK, WALL_HORIZON, Crowd
 
 JUPEDSIM_TICK = 0.01  # s, what JuPedSim takes by default; at 0.05 its forces overshoot
 MARGIN = 50.0  # m of free ground round the crowd in JuPedSim, which has no open plane
