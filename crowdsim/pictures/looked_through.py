@@ -152,6 +152,7 @@ class _TrailMaker:
         self.parts: list[dict[str, NDArray[Any]]] = []
 
     def add(self, frame: int, rows: dict[str, NDArray[Any]]) -> None:
+        """Take a frame in."""
         if frame % self.step == 0 or frame == self.last:
             some = self.chosen[rows["id"]]
             self.parts.append({name: values[some] for name, values in rows.items()})
@@ -182,6 +183,7 @@ class _DensityMaker:
         self.area = self.bin**2 * np.maximum([_in_squares(each.astype(float)) for each in self.inside], 4.0)
 
     def add(self, frame: int, rows: dict[str, NDArray[Any]]) -> None:
+        """Take a frame in."""
         column = ((rows["x"] - self.left) / self.bin).astype(np.int64)
         row = ((rows["y"] - self.bottom) / self.bin).astype(np.int64)
         layer = np.clip(rows["layer"], 0, len(self.inside) - 1).astype(np.int64) if "layer" in rows else np.zeros(len(row), dtype=np.int64)
@@ -224,6 +226,7 @@ class _SpeedMaker:
         self.found: list[tuple[float, ...]] = []
 
     def add(self, frame: int, rows: dict[str, NDArray[Any]]) -> None:
+        """Take a frame in."""
         place = self.kept[0][1] if len(self.kept) == self.back + 1 else self.blank.copy()
         place[:] = np.nan
         place[rows["id"], 0], place[rows["id"], 1] = rows["x"], rows["y"]

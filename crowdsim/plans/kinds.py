@@ -23,7 +23,7 @@ class Kind(StrEnum):
 WORDS: dict[Kind, tuple[str, ...]] = {
     Kind.NOTHING: ("dim", "text", "anno", "note", "title", "frame", "defpoints", "axis", "axes", "grid", "hatch", "patt", "bemass", "legend", "viewport"),
     Kind.EXITS: ("exit", "egress", "ausgang", "ausgänge", "notausgang", "sortie", "salida", "uscita"),
-    Kind.STARTS: ("start", "people", "crowd", "agent", "occupant", "seat", "person"),
+    Kind.STARTS: ("start", "distribution", "people", "crowd", "agent", "occupant", "seat", "person"),
     Kind.DOORS: ("door", "tür", "tuer", "porte", "puerta", "porta", "gate", "opening"),
     Kind.WALLS: ("wall", "glaz", "window", "wind", "wand", "wände", "waende", "fenster", "mur", "fenêtre", "pared", "muro", "ventana", "partition"),
     Kind.OBSTACLES: ("obstacle", "column", "cols", "pillar", "furn", "eqpm", "table", "desk", "shelf",

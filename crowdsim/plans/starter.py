@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,14 +60,18 @@ def starter_of(
         .dxf, .wkt, .geojson, .json or .obj.
     target : Path
         The scenario's file; the others stand beside it and begin with its name.
-    unit, kinds
+    unit : str, optional
         See `crowdsim.plans.read.read_plan`; not for OBJ files, which are in metres.
+    kinds : dict of str to Kind, optional
+        What layers are; likewise.
     exits : sequence of (float, float), m
         Points of exits; without them those that are drawn, or openings.
     people : int, optional
         How many; by default one for each 4 m2, at most 500.
-    opening, wall : float, m
-        See `crowdsim.plans.ground.find_ground`.
+    opening : float, m
+        Widest gap in an outer wall that is a way out.
+    wall : float, m
+        How thick walls that are drawn as lines are.
 
     Raises
     ------
@@ -86,10 +91,12 @@ def starter_of(
             files[file] = text
     else:
         drawn = read_plan(plan, unit=unit, kinds=kinds)
-        found = find_ground(drawn, opening=opening, wall=wall)
+        with _untangled(plan):
+            found = find_ground(drawn, opening=opening, wall=wall)
         where, level = f"walkable: {{wkt_file: {_quoted(f'{name}-ground.wkt')}}}", ""
         files[f"{name}-ground.wkt"] = wkt_of(found.ground) + "\n"
-    ways = find_ways_out(drawn, found, exits)
+    with _untangled(plan):
+        ways = find_ways_out(drawn, found, exits)
     left, bottom, right, top = found.ground.bounds
     words = [f"ground of {found.ground.area:,.0f} m2 in {right - left:.2f} m x {top - bottom:.2f} m", *drawn.words]
     if people is None:
@@ -100,6 +107,16 @@ def starter_of(
     files[f"{name}-start.wkt"] = wkt_of(ways.start) + "\n"
     files[f"{name}.yaml"] = _text(name, plan, words, where, level, ways.exits, people, _longest_s(found.ground))
     return Starter(files, tuple(words))
+
+
+@contextlib.contextmanager
+def _untangled(plan: Path) -> Iterator[None]:
+    """Turn what GEOS cannot overlay into a message."""
+    try:
+        yield
+    except shapely.errors.GEOSException as error:
+        reason = str(error).splitlines()[0]
+        raise CrowdsimError(f"{plan}: its outlines are too tangled to be united ({reason}).\n    Draw anew what lies there, or leave the layer out.") from None
 
 
 def _longest_s(ground: Any) -> int:

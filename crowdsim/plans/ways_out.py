@@ -87,12 +87,21 @@ def _drawn_exits(drawn: Drawn, found: Found) -> list[Any]:
 
 
 def _openings(drawn: Drawn, found: Found) -> list[Any]:
-    wide = [line for line in found.openings if line.length >= LEAST_OPENING_M]
+    wide = [line for line in found.openings if line.length >= LEAST_OPENING_M and _is_on(found.ground, _band(line))]  # others lead into hollows
     if wide:
         widths = sorted(line.length for line in wide)
         size = f"{widths[0]:.2f} m" if len(wide) == 1 else f"{widths[0]:.2f} to {widths[-1]:.2f} m"
         drawn.words.append(f"{counted(len(wide), 'exit')}: the {'opening' if len(wide) == 1 else 'openings'} in the outer walls, {size} wide")
-    return [shapely.buffer(line, OPENING_DEPTH_M, cap_style="flat", join_style="mitre") for line in wide]
+    return [_band(line) for line in wide]
+
+
+def _band(line: Any) -> Any:
+    return shapely.buffer(line, OPENING_DEPTH_M, cap_style="flat", join_style="mitre")
+
+
+def _is_on(ground: Any, area: Any) -> bool:
+    """Return whether some of an area is ground, more than rounding."""
+    return bool(shapely.intersection(ground, area).area > 1e-3)
 
 
 def _outer_doors(drawn: Drawn, found: Found) -> list[Any]:
@@ -103,7 +112,7 @@ def _outer_doors(drawn: Drawn, found: Found) -> list[Any]:
         doors += [hull for part in shapely.get_parts(shapely.union_all(shapely.buffer(lines, 0.05))) if (hull := part.convex_hull).area > 0.0]
     filled = shapely.union_all([shapely.Polygon(part.exterior) for part in shapely.get_parts(shapely.buffer(found.ground, 0.35, join_style="mitre"))])
     rim = shapely.buffer(filled.boundary, 0.45)
-    outer = [door for door in doors if door.intersection(rim).area >= 0.02 and door.dwithin(found.ground, 0.05)]
+    outer = [door for door in doors if door.intersection(rim).area >= 0.02 and _is_on(found.ground, shapely.buffer(door, 0.1))]
     if outer:
         drawn.words.append(f"{counted(len(outer), 'exit')}: the {'door' if len(outer) == 1 else 'doors'} in the outer walls")
     return [shapely.buffer(shapely.oriented_envelope(door), 0.1, join_style="mitre") for door in outer]

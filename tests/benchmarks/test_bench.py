@@ -15,6 +15,7 @@ from crowdsim.bench.rounds import Runner, installed
 from crowdsim.cli import bench as verb
 from crowdsim.errors import CrowdsimError
 from tests.crowds import ROOT
+from tests.reference.bench_blocks import block_of
 
 
 def test_a_ratio_is_the_median_of_the_rounds_with_the_least_and_the_most() -> None:
@@ -74,7 +75,7 @@ def test_blocks_are_those_that_people_stand_in() -> None:
     people = crowd(60, "pillars")
     zone, blocks, per_metre = np.full(60, -1, dtype=np.int64), 3, 0.2
     find_blocks(5, 55, people.position, per_metre, blocks, zone)
-    expected = [min(max(int(x * per_metre), 0), 2) * 3 + min(max(int(y * per_metre), 0), 2) for x, y in people.position]
+    expected = [block_of(x, y, per_metre, blocks) for x, y in people.position.tolist()]
     assert zone[5:55].tolist() == expected[5:55] and (zone[:5] == -1).all() and (zone[55:] == -1).all()
 
 
