@@ -78,6 +78,7 @@ def _steps(ground: str) -> Callable[..., tuple[list[dict[str, Any]], float]]:
     """Return what measures the steps of one crowd: our models, and every peer that is installed."""
 
     def run(agents: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]) -> tuple[list[dict[str, Any]], float]:
+        """Measure as `Scene.run` says."""
         people = crowd(agents, ground)
         runners = []
         for model in OURS:

@@ -1,4 +1,4 @@
-"""Plans in space: the ground of an OBJ file, as the scenario itself finds it; people start on its largest floor."""
+"""Plans in space: the ground of an OBJ file, as the scenario itself finds it; people start on its largest piece."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.plans.drawn import Drawn, counted
 from crowdsim.plans.ground import Found
+from crowdsim.scenario.geometry import GRID_M, cleaned
 from crowdsim.scenario.load import parse_scenario
 
 
 def ground_of_mesh(plan: Path) -> tuple[Drawn, Found, str, float]:
-    """Return the largest floor of a mesh in space.
+    """Return the largest piece of ground of a mesh in space.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def ground_of_mesh(plan: Path) -> tuple[Drawn, Found, str, float]:
     drawn : Drawn
         Without parts, with words.
     found : Found
-        The ground of its largest floor, in plan.
+        The largest piece, in plan; people may walk from it to those that it touches.
     up : str
         Which axis of the file points up: y, or z where y gives no ground.
     height : float, m
@@ -55,16 +55,17 @@ def ground_of_mesh(plan: Path) -> tuple[Drawn, Found, str, float]:
         raise CrowdsimError(f"{plan}: {refused}")
     if up == "z":
         drawn.words.append("z points up in it")
-    floors = list(geometry.floors)
-    grounds = list(geometry.grounds)
-    number = int(np.argmax([round(ground.area, 3) for ground in grounds]))
-    ground = grounds[number]
+    sheets: dict[int, list[Any]] = {}
+    for patch in geometry.patches:
+        sheets.setdefault(patch.sheet, []).append(patch)
+    # A floor may have sheets that do not touch, a low gallery in a hall: who starts on another could not get to the exit.
+    largest = max(sheets.values(), key=lambda patches: round(sum(patch.ground.area for patch in patches), 3))
+    ground = cleaned(shapely.union_all([patch.ground for patch in largest], grid_size=GRID_M))
     spot = shapely.get_coordinates(ground.representative_point())[:1]
-    patches = [patch.plane for patch in geometry.patches if shapely.dwithin(patch.ground, shapely.Point(spot[0]), 1e-6)] or [floors[number].plane]
-    heights = [float(plane.height(spot)[0]) for plane in patches]
-    height = next((each for each in heights if geometry.floor_at(*spot[0].tolist(), each) == number), heights[0])
-    if len(grounds) > 1:
-        drawn.words.append(f"{counted(len(grounds), 'floor')}: people start on the largest and leave there, at a height of {height:.2f} m")
+    patch = min(largest, key=lambda each: each.ground.distance(shapely.Point(spot[0])))
+    height = float(patch.plane.height(spot)[0])
+    if len(sheets) > 1:
+        drawn.words.append(f"{counted(len(sheets), 'piece')} of ground: people start on the largest and leave there, at a height of {height:.2f} m")
     return drawn, Found(ground), up, round(height, 3)
 
 

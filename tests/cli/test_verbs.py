@@ -111,6 +111,8 @@ def test_new_makes_a_scenario_of_a_plan_and_replaces_it_only_if_told(tmp_path: P
     code, out, err = run(capsys, "new", "--plan", "hall.wkt", "--exit", "10,4", "--people", "7")
     assert (code, err) == (0, "") and out.endswith("hall.yaml written, with its ground in hall-ground.wkt and hall-start.wkt. Run it with: crowdsim run hall.yaml\n")
     assert load_scenario(Path("hall.yaml")).agent_count == 7
+    code, _, err = run(capsys, "run", "hall.wkt")
+    assert (code, err) == (2, "hall.wkt: this is a floor plan, not a scenario\n    Make a scenario of it: crowdsim new --plan hall.wkt --run\n")
     code, _, err = run(capsys, "new", "--plan", "hall.wkt")
     assert (code, err) == (2, '"hall.yaml" exists already and is not overwritten. Choose another name, or use --force.\n')
     assert run(capsys, "new", "--plan", "hall.wkt", "--people", "9", "--force")[0] == 0 and load_scenario(Path("hall.yaml")).agent_count == 9

@@ -16,6 +16,7 @@ from crowdsim.plans.kinds import Kind, kind_of
 from crowdsim.plans.read import read_plan
 from crowdsim.plans.starter import starter_of
 from crowdsim.plans.ways_out import find_ways_out
+from crowdsim.scenario.agents import resolve_agents
 from crowdsim.scenario.load import load_scenario
 from tests.crowds import ROOT
 
@@ -140,13 +141,19 @@ def test_the_scenario_of_a_plan_loads_and_says_what_was_taken_for_granted(tmp_pa
         scenario(tmp_path, plan(tmp_path, GATE), people=1000)
 
 
-def test_an_obj_file_is_a_plan_whose_largest_floor_people_leave(tmp_path: Path) -> None:
+def test_an_obj_file_is_a_plan_whose_largest_piece_of_ground_people_leave(tmp_path: Path) -> None:
     obj = "".join(f"v {x} {y} {z}\n" for x, y, z in [(0, 0, 0), (12, 0, 0), (12, 0, -8), (0, 0, -8), (0, 5, 0), (4, 5, 0), (4, 5, -4), (0, 5, -4)])
     (tmp_path / "here").mkdir()
     loaded, starter = scenario(tmp_path / "here", plan(tmp_path, obj + "f 1 2 3 4\nf 5 6 7 8\n", "house.obj"), exits=[(12.0, 4.0)], people=5)
     assert list(starter.files) == ["mine.yaml", "mine.obj", "mine-start.wkt"] and loaded.agent_count == 5
     assert sorted(ground.area for ground in loaded.geometry.grounds) == pytest.approx([16.0, 96.0])
-    assert "2 floors: people start on the largest and leave there, at a height of 0.00 m" in starter.words
+    assert "2 pieces of ground: people start on the largest and leave there, at a height of 0.00 m" in starter.words
+
+
+def test_nobody_starts_on_a_gallery_that_no_way_leads_down_from(tmp_path: Path) -> None:
+    loaded, _ = scenario(tmp_path, ROOT / "scenarios" / "maps" / "bridge.obj", people=300)
+    gallery = shapely.box(34, 16, 40, 20)  # 1.8 m high, put with the floor below it; docs/floors.md
+    assert not any(gallery.contains(shapely.Point(place)) for place in resolve_agents(loaded).position)
 
 
 @pytest.mark.parametrize(
