@@ -6,7 +6,7 @@
     python benchmarks/avoidance.py --json                       one JSON object: machine, rows, figures asked for, who is missing
 
 A step is all that turns one state into the next: index, neighbour search, what the model does, integration (not: pushing bodies apart). The crowd is that of
-`benchmarks/crowds.py`: 1 a square metre, ten neighbours within 5 m, radii and speeds of their own, on open ground and among pillars, with ids shuffled and
+`crowdsim/bench/crowds.py`: 1 a square metre, ten neighbours within 5 m, radii and speeds of their own, on open ground and among pillars, with ids shuffled and
 by rows. ORCA's velocities after the first step are held against RVO2's. One thread is measured by processor time, so that what else runs on the machine
 matters little; two threads by the clock on the wall, or, where others use the machine and the clock tells nothing, by the processor time of serial work and
 of the longer part of what is shared. A ratio is the median of ratios within a round; in brackets are its quartiles.
@@ -27,10 +27,10 @@ import numpy as np
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a file, from anywhere
 
-from benchmarks.crowds import NEIGHBOURS, RANGE, TICK, Crowd, Pair, Walker, crowd
-from benchmarks.peers import PEERS, pyrvo_simulator
-from benchmarks.rounds import Runner, machine, ratio, take_turns
 from crowdsim.avoidance.registry import available_models
+from crowdsim.bench.crowds import NEIGHBOURS, RANGE, TICK, Crowd, Pair, Walker, crowd
+from crowdsim.bench.peers import PEERS, pyrvo_simulator
+from crowdsim.bench.rounds import Runner, machine, ratio, take_turns
 
 GROUNDS, IDS, PRODUCTS = ("open", "pillars"), ("shuffled", "spatial"), ("crowdsim", *dict.fromkeys(peer.product for peer in PEERS))
 DETOUR_CROWD_MILLION = 0.15  # agent-steps a second of DetourCrowd's sampling, which no wheel ships: the requirement's number

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rounds import STEPS, WARM_TICKS, machine, middle, ratio
+from crowdsim.bench.rounds import STEPS, WARM_TICKS, machine, middle, ratio
 
 LEAVE = ("reassoc", "contract", "arcp", "nsz", "afn")
 ROUNDS = 12
@@ -51,7 +51,7 @@ def work(loose: bool, agents: int, models: list[str]) -> None:
     """Walk crowds as standard input asks: a line with the number of a model is a turn, answered by ns an agent; a path is where positions go."""
     if loose:
         compile_loosely()
-    from benchmarks.crowds import Walker, crowd
+    from crowdsim.bench.crowds import Walker, crowd
 
     people = crowd(agents, "pillars")
     walkers = [Walker(people, model) for model in models]

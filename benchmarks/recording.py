@@ -31,7 +31,7 @@ from crowdsim.schedule.simulation import Simulation
 from crowdsim.systems.record import DIGEST_COLUMNS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script finds its own folder only
-from benchmarks.whole_tick import document
+from crowdsim.bench.square import document
 
 BLOCK = 40
 

@@ -20,6 +20,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "bench": Verb("bench", "bench", "Measure steps beside those of other simulators, by turns."),
     "bless": Verb("bless", "bless", "Keep a run as a golden recording, for regression tests."),
     "budget": Verb("budget", "budget", "Show where the time of ticks went, and who broke the budget."),
     "compare": Verb("compare", "compare", "Compare two recordings: bit for bit, by places, or on the whole."),
@@ -34,7 +35,7 @@ VERBS = {
     "models": Verb("models", "models", "Compare avoidance models on one scene, or list them."),
     "new": Verb("new", "new", "Write a commented, working scenario to start from."),
     "parameters": Verb("parameters", "parameters", "Show every tunable number with its unit, range, reason and source."),
-    "plot": Verb("plot", "plot", "Draw a run: plan, trails, exits, who is stuck."),
+    "plot": Verb("plot", "plot", "Draw a run: trails, densities, arrivals, speeds, budget."),
     "recover": Verb("recover", "recover", "Make a whole recording of one that was cut off."),
     "resume": Verb("resume", "resume", "Go on with a run that was stopped, from its last checkpoint."),
     "run": Verb("run", "run", "Run a scenario, record it, and say what it came to."),

@@ -1,22 +1,61 @@
-"""``crowdsim new``."""
+"""``crowdsim new``: a scenario to start from, out of a template or out of a plan."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdsim.cli.shell import say
-from crowdsim.errors import CrowdsimError
+from crowdsim.cli.shell import complain, say
+from crowdsim.errors import CrowdsimError, ExitCode
+
+if TYPE_CHECKING:
+    from crowdsim.plans.kinds import Kind
 
 
 def new(
-    file: Annotated[Path | None, typer.Argument(help="File to write; it must not exist.", show_default=False)] = None,
-    template: Annotated[str, typer.Option("--template", "-t", help="What to start from; without a file, all of them are listed.")] = "bottleneck",
-) -> None:
-    """Write a commented, working scenario to start from; never over an existing file."""
+    file: Annotated[Path | None, typer.Argument(help="File to write; it must not exist. With --plan: default is its name.", show_default=False)] = None,
+    template: Annotated[str | None, typer.Option("--template", "-t", help="What to start from; without a file, all of them are listed.")] = None,
+    plan: Annotated[Path | None, typer.Option("--plan", metavar="PLAN", help="A floor plan to start from: .dxf, .wkt, .geojson, .json, .obj.")] = None,
+    run: Annotated[bool, typer.Option("--run", help="With --plan: run it at once, as crowdsim run would.")] = False,
+    exits: Annotated[list[str] | None, typer.Option("--exit", metavar="X,Y", help="With --plan: a point where people get out, m; may be repeated.")] = None,
+    people: Annotated[int | None, typer.Option("--people", min=1, max=100_000, help="With --plan: how many; default: one for 4 m2, at most 500.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="With --plan: mm, cm, dm, m, km, in, ft or yd; default: as it says, or as its size tells.")] = None,
+    layer: Annotated[
+        list[str] | None,
+        typer.Option("--layer", metavar="KIND=NAME", help="With --plan: a layer is ground, walls, obstacles, doors, exits, starts or nothing; repeat it."),
+    ] = None,
+    opening: Annotated[
+        float | None, typer.Option("--opening", metavar="M", min=0.1, max=50.0, help="With --plan: widest gap in outer walls that is a way out; default 2.5.")
+    ] = None,
+    wall: Annotated[
+        float | None, typer.Option("--wall", metavar="M", min=0.001, max=5.0, help="With --plan: how thick walls drawn as lines are; default 0.1.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --plan: replace files, and the recording, of that name.")] = False,
+) -> int:
+    """Write a commented, working scenario to start from; never over an existing file, unless --force says so.
+
+    With --plan: a crowd on the free ground of a floor plan that leaves by its exits. Exits are what the plan says (layers or features named so), else openings
+    in its outer walls; small faults of the drawing are mended. All that was taken for granted is told, and written into the scenario.
+    """
+    if plan is not None:
+        if template is not None:
+            raise CrowdsimError("--template and --plan are both what to start from. Give one of them.")
+        target = file or Path(plan.stem).with_suffix(".yaml")
+        _check_name(target)
+        _from_plan(plan, target, exits or [], people, unit, layer or [], opening, wall, force=force)
+        return _run(target, force=force) if run else int(ExitCode.OK)
+    idle = [name for name, value in (("--run", run), ("--exit", exits), ("--people", people), ("--unit", unit), ("--layer", layer), ("--opening", opening),
+                                     ("--wall", wall), ("--force", force)) if value]  # fmt: skip
+    if idle:
+        raise CrowdsimError(f"{' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about a floor plan. Name it with --plan PLAN.")
+    _from_template(file, template or "bottleneck")
+    return int(ExitCode.OK)
+
+
+def _from_template(file: Path | None, template: str) -> None:
     from crowdsim.scenario.templates import TEMPLATES, template_text
     from crowdsim.scenario.tree import suggestion
 
@@ -26,10 +65,82 @@ def new(
         return
     if template not in TEMPLATES:
         raise CrowdsimError(f'There is no template "{template}". {suggestion(template, TEMPLATES)} Known are {", ".join(TEMPLATES)}.'.replace("  ", " "))
-    if file.suffix not in (".yaml", ".yml"):
-        raise CrowdsimError(f'"{file}" does not end in .yaml. Write for example "{file.with_suffix(".yaml") if file.name else "my_scenario.yaml"}".')
+    _check_name(file)
     _write_new(file, template_text(template))
     say(f"{file} written (template {template}). Run it with: crowdsim run {file}")
+
+
+def _check_name(file: Path) -> None:
+    if file.suffix not in (".yaml", ".yml"):
+        raise CrowdsimError(f'"{file}" does not end in .yaml. Write for example "{file.with_suffix(".yaml") if file.name else "my_scenario.yaml"}".')
+
+
+def _from_plan(
+    plan: Path, file: Path, exits: list[str], people: int | None, unit: str | None, layers: list[str], opening: float | None, wall: float | None, *, force: bool
+) -> None:
+    """Write the scenario of a plan, look whether it loads, and say what was found."""
+    from crowdsim.plans.ground import OPENING_M, THICK_M
+    from crowdsim.plans.starter import starter_of
+    from crowdsim.scenario.dxf import METRES
+    from crowdsim.scenario.load import load_scenario
+
+    if unit is not None and unit not in METRES:
+        raise CrowdsimError(f'--unit is "{unit}", but must be one of {", ".join(METRES)}.')
+    starter = starter_of(
+        plan, file, unit=unit, kinds=_kinds(layers), exits=[_point(text) for text in exits], people=people, opening=opening or OPENING_M, wall=wall or THICK_M
+    )
+    targets = [file if number == 0 else file.with_name(name) for number, name in enumerate(starter.files)]
+    taken = [target for target in targets if target.exists()]
+    if taken and not force:
+        raise CrowdsimError(f'"{taken[0]}" exists already and is not overwritten. Choose another name, or use --force.')
+    for target, text in zip(targets, starter.files.values(), strict=True):
+        if force:
+            target.unlink(missing_ok=True)
+        _write_new(target, text)
+    for word in starter.words:
+        say(f"{plan}: {word}")
+    loaded = load_scenario(file)
+    for note in loaded.notes:
+        complain(f"note: {note}")
+    others = " and ".join(str(target) for target in targets[1:])
+    say(f"{file} written, with its ground in {others}. Run it with: crowdsim run {file}")
+
+
+def _kinds(layers: list[str]) -> dict[str, Kind]:
+    """Return what layers are, of texts like ``walls=A-WALL``."""
+    from crowdsim.plans.kinds import Kind
+
+    found = {}
+    for text in layers:
+        kind, sign, name = text.partition("=")
+        if not sign or not name or kind not in list(Kind):
+            raise CrowdsimError(f'--layer is "{text}", but must be KIND=NAME, where KIND is one of {", ".join(Kind)}: for example walls=A-WALL.')
+        found[name] = Kind(kind)
+    return found
+
+
+def _point(text: str) -> tuple[float, float]:
+    """Return the point of a text like ``12.5,3``."""
+    from math import isfinite
+
+    try:
+        x, y = (float(part) for part in text.split(","))
+    except ValueError:
+        x = y = float("nan")
+    if not (isfinite(x) and isfinite(y)):
+        raise CrowdsimError(f'--exit is "{text}", but must be X,Y in metres: for example --exit 12.5,3.')
+    return x, y
+
+
+def _run(file: Path, *, force: bool) -> int:
+    """Run a scenario as ``crowdsim run`` does, and say how to look at it."""
+    from crowdsim.cli import run as verb
+
+    code = verb.run(file, threads=0, force=force)
+    target = verb.RUNS / f"{file.stem}.h5"
+    if target.exists():
+        say(f"look at it: crowdsim view {target}")
+    return code
 
 
 def _write_new(file: Path, text: str) -> None:

@@ -25,7 +25,11 @@ def plot(
     at: Annotated[float | None, typer.Option("--at", metavar="SECONDS", help="When it chose, for --explain.")] = None,
     show: Annotated[
         str | None,
-        typer.Option("--show", metavar="LAYERS", help="Of a scenario: mesh, portals, widths, visibility, ways, joined by commas; default: mesh."),
+        typer.Option(
+            "--show",
+            metavar="WHAT",
+            help="Of a recording: trails, density, curve, speeds, budget, or all; of a scenario: mesh, portals, widths, visibility, ways; joined by commas.",
+        ),
     ] = None,
     radius: Annotated[float | None, typer.Option("--radius", min=0.0, metavar="M", help="Body whose visibility is shown; default: the thinnest agent.")] = None,
     seed: Seed = None,
@@ -36,7 +40,8 @@ def plot(
 ) -> int:
     """Draw a recording: the plan with everybody's trail, the exits with their counts, and who is stuck; or one choice of one agent in the plane of velocities.
 
-    Of a scenario: the plan with its mesh, and what --show names.
+    With --show a sheet of panels: trails, density (map of the highest density), curve (arrivals by group), speeds (over time, with their spread), budget (what
+    each system took), or all. Of a scenario: the plan with its mesh, and what --show names.
     """
     if (explain is None) != (at is None):
         given, missing = ("--at", "--explain AGENT") if explain is None else ("--explain", "--at SECONDS")
@@ -44,8 +49,10 @@ def plot(
     is_scenario = require_name(run).suffix.lower() in SCENARIO_ENDINGS
     if is_scenario and explain is not None:
         raise CrowdsimError("--explain is of a recording: run the scenario first, with record.explain.")
-    if not is_scenario and (show is not None or radius is not None or seed is not None or set_ or allow_dir or plugin):
-        raise CrowdsimError("--show, --radius, --seed, --set, --allow-dir and --plugin are of scenarios; a recording is drawn as it is.")
+    if not is_scenario and (radius is not None or seed is not None or set_ or allow_dir or plugin):
+        raise CrowdsimError("--radius, --seed, --set, --allow-dir and --plugin are of scenarios; a recording is drawn as it is.")
+    if not is_scenario and show is not None and explain is not None:
+        raise CrowdsimError("--explain draws one choice and --show panels of the whole run. Give one of them.")
     target = new_output(out or _default_name(run, explain, at), (".png", ".svg", ".pdf"), "a picture", source=run)
     if target.exists() and not force:
         raise CrowdsimError(f"{target} exists already; use --force to replace it, or --out for another name")
@@ -65,12 +72,16 @@ def plot(
         say(str(target))
         return int(ExitCode.OK)
     from crowdsim.pictures.run import draw_run
+    from crowdsim.pictures.sheet import draw_sheet, panels_from
     from crowdsim.pictures.velocities import draw_velocities
     from crowdsim.recording.reader import open_run
 
+    panels = panels_from(show) if show is not None else ()
     with open_run(run) as recording, new_file(target, force=force) as scratch:
         if explain is not None and at is not None:
             draw_velocities(recording, explain, at, scratch, form=form)
+        elif panels:
+            draw_sheet(recording, scratch, panels, form=form)
         else:
             draw_run(recording, scratch, form=form)
     say(str(target))

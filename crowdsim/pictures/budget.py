@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.pictures.colours import OKABE_ITO
 from crowdsim.pictures.run import pyplot
 
 if TYPE_CHECKING:
@@ -55,6 +56,14 @@ def draw_budget(recording: Recording, out: Path, milliseconds: float | None = No
         If matplotlib is not installed.
     """
     plt = pyplot()
+    figure = plt.figure(figsize=INCHES, layout="constrained")
+    draw_budget_in(figure, recording, milliseconds)
+    figure.savefig(out, dpi=dpi)
+    plt.close(figure)
+
+
+def draw_budget_in(figure: Any, recording: Recording, milliseconds: float | None = None) -> None:
+    """Draw what the ticks of a recording took into a figure, or a part of one; see `draw_budget`."""
     timings, ticks = recording.timings(), recording.ticks()
     systems = [str(name) for name in timings.columns if name != "tick"]
     costs = timings[systems].to_numpy() / 1e6
@@ -64,9 +73,9 @@ def draw_budget(recording: Recording, out: Path, milliseconds: float | None = No
     parts = [(systems[i], costs[shown, i]) for i in order[:MOST_SHOWN]]
     if len(order) > MOST_SHOWN:
         parts.append(("others", costs[shown][:, order[MOST_SHOWN:]].sum(axis=1)))
-    figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=INCHES, height_ratios=(3, 1), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     # Steps, not slopes: each column is a tick of its own.
-    above.stackplot(seconds, [part for _, part in parts], labels=[name for name, _ in parts], step="post", linewidth=0)
+    above.stackplot(seconds, [part for _, part in parts], labels=[name for name, _ in parts], colors=OKABE_ITO, step="post", linewidth=0)
     if milliseconds is not None:
         above.axhline(milliseconds, color="black", linestyle="--", linewidth=1.4, label=f"budget {milliseconds:g} ms")
     total = costs.sum(axis=1)
@@ -76,8 +85,6 @@ def draw_budget(recording: Recording, out: Path, milliseconds: float | None = No
     above.legend(loc="upper right", fontsize=8, ncols=3)
     above.set_title(f"{recording.header.name}: {len(costs):,} ticks of {recording.header.tick_s:g} s, the longest {total.max():.1f} ms", fontsize=10)
     _draw_queue(below, ticks, recording.header.tick_s)
-    figure.savefig(out, dpi=dpi)
-    plt.close(figure)
 
 
 def _draw_queue(axes: Any, ticks: Any, tick_s: float) -> None:

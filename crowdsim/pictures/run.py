@@ -10,13 +10,15 @@ import numpy as np
 import shapely
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.pictures.colours import colours_of
+from crowdsim.pictures.looked_through import Trails, look_through
 from crowdsim.pictures.moving import draw_doors, draw_obstacles
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
+    from crowdsim.scenario.geometry import Geometry
+    from crowdsim.scenario.model import Scenario
 
-MOST_TRAILS = 2000  # Trails that are drawn; more are a solid colour, and drawing them takes minutes. The title says when some are left out.
-MOST_POINTS = 400  # Of one trail: beyond that, frames are skipped; the picture has fewer pixels.
 INCHES = 10.0
 GROUND, WALL, EXIT, STUCK, START = "#f7f7f5", "#333333", "#2a9d5c", "#d62828", "#00000040"
 
@@ -43,9 +45,39 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
 
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
+    trails = look_through(recording, ["trails"], geometry.grounds).trails
+    assert trails is not None
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
+    notes = draw_trails(all_axes, recording, scenario, trails)
+    title = "  |  ".join([title_of(recording), *notes])
+    if geometry.floors:
+        figure.suptitle(title, fontsize=10)
+    else:
+        all_axes[0].set_title(title, fontsize=10)
+    figure.savefig(out, dpi=dpi, format=form)
+    plt.close(figure)
+
+
+def title_of(recording: Recording) -> str:
+    """Return what a picture of a run says above it: the scenario, how many people, how long."""
+    agents = recording.commit.agents
+    return f"{recording.header.name}  |  {agents:,} agent{'' if agents == 1 else 's'}, {recording.commit.last_tick * recording.header.tick_s:g} s"
+
+
+def draw_trails(all_axes: Sequence[Any], recording: Recording, scenario: Scenario, trails: Trails) -> list[str]:
+    """Draw the plan with trails, doors, what moved, the exits with their counts, and who is stuck, a panel for each floor; return what the title is to say.
+
+    Parameters
+    ----------
+    all_axes : sequence of matplotlib axes
+        One for each floor.
+    recording : Recording
+    scenario : Scenario
+        Of the recording.
+    trails : Trails
+    """
+    geometry = scenario.geometry
     arrivals = _arrivals(recording)
-    rows = _trail_rows(recording, has_floors=bool(geometry.floors))
     events = recording.events()
     sent = set(events.loc[events["kind"] == "OBSTACLE_SENT", "value"].tolist())  # by a program: where they were is not said by their timetables
     moving = [obstacle for number, obstacle in enumerate(scenario.obstacles) if number not in sent]
@@ -56,24 +88,18 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
         draw_doors(axes, geometry.areas, open_at_the_end)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
-        _draw_trails(axes, recording, rows if "layer" not in rows else rows[rows["layer"] == layer], named=layer == 0)
+        _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None, named=layer == 0)
         stuck += _draw_stuck(axes, recording, layer if geometry.floors else None)
-        if geometry.floors:
-            floor = geometry.floors[layer]
-            axes.set_title(f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""), fontsize=9)
-    shown, total = rows["id"].nunique(), len(recording.roster())
-    parts = [recording.header.name, f"{total:,} agents, {recording.commit.last_tick * recording.header.tick_s:g} s"]
-    if shown < total:
-        parts.append(f"{shown:,} trails shown")
-    if stuck:
-        parts.append(f"{stuck:,} stuck at the end")
-    title = "  |  ".join(parts)
+        name_floor(axes, geometry, layer)
+    notes = [f"{trails.shown:,} trails shown"] if trails.shown < trails.total else []
+    return notes + ([f"{stuck:,} stuck at the end"] if stuck else [])
+
+
+def name_floor(axes: Any, geometry: Geometry, layer: int) -> None:
+    """Write the name and the height of a floor above its panel, where there are several."""
     if geometry.floors:
-        figure.suptitle(title, fontsize=10)
-    else:
-        all_axes[0].set_title(title, fontsize=10)
-    figure.savefig(out, dpi=dpi, format=form)
-    plt.close(figure)
+        floor = geometry.floors[layer]
+        axes.set_title(f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""), fontsize=9)
 
 
 def pyplot() -> Any:
@@ -102,15 +128,31 @@ def _size(bounds: Sequence[float]) -> tuple[float, float]:
 
 def panels(plt: Any, count: int, bounds: Sequence[float]) -> tuple[Any, list[Any]]:
     """Return a figure with one pair of axes for each floor, side by side or one above the other as the plan is high or wide, all to one scale."""
+    figure = plt.figure(figsize=panels_size(count, bounds), layout="constrained")
+    return figure, panels_in(figure, count, bounds)
+
+
+def _across(count: int, bounds: Sequence[float]) -> int:
     width, height = _size(bounds)
-    across = 1 if count == 1 else max(1, min(count, round((count * height / width) ** 0.5)))
+    return 1 if count == 1 else max(1, min(count, round((count * height / width) ** 0.5)))
+
+
+def panels_size(count: int, bounds: Sequence[float]) -> tuple[float, float]:
+    """Return the size of a figure with a panel for each floor, inches."""
+    width, height = _size(bounds)
+    across = _across(count, bounds)
     down = -(-count // across)
     shrink = 1.0 if count == 1 else 1.6 / max(across, down)
-    size = across * width * shrink, down * height * shrink
-    figure, axes = plt.subplots(down, across, figsize=size, layout="constrained", squeeze=False, sharex=True, sharey=True)
+    return across * width * shrink, down * height * shrink
+
+
+def panels_in(figure: Any, count: int, bounds: Sequence[float]) -> list[Any]:
+    """Return one pair of axes for each floor in a figure, or a part of one; see `panels`."""
+    across = _across(count, bounds)
+    axes = figure.subplots(-(-count // across), across, squeeze=False, sharex=True, sharey=True)
     for unused in axes.ravel()[count:]:
         unused.set_axis_off()
-    return figure, list(axes.ravel()[:count])
+    return list(axes.ravel()[:count])
 
 
 def draw_ground(axes: Any, ground: Any) -> None:
@@ -128,8 +170,16 @@ def draw_ground(axes: Any, ground: Any) -> None:
     axes.set_ylabel("y (m)")
 
 
-def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int]) -> None:
-    """Draw the goals that are not None with their names, and how many arrived at each, by index."""
+def draw_walls(axes: Any, ground: Any) -> None:
+    """Draw the outline of walkable ground alone."""
+    from matplotlib.collections import LineCollection
+
+    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(ground)]
+    axes.add_collection(LineCollection(rings, colors=WALL, linewidths=0.9, zorder=4), autolim=False)
+
+
+def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool = True) -> None:
+    """Draw the goals that are not None, if `named` with their names and how many arrived at each, by index."""
     for number, goal in enumerate(goals):
         if goal is None:  # on another floor
             continue
@@ -138,11 +188,15 @@ def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int]) -> None:
             for polygon in shapely.get_parts(goal.area):
                 x, y = polygon.exterior.xy
                 axes.fill(x, y, color=EXIT, alpha=0.25 if goal.kind == "exit" else 0.12, linewidth=0, zorder=1)
+            if not named:
+                continue
             place = goal.area.representative_point()
             label = f"{goal.name} {count:,}" if goal.kind == "exit" or count else goal.name
             axes.annotate(label, (place.x, place.y), ha="center", va="center", fontsize=8, color="#14532d", zorder=5)
         elif goal.point is not None and not goal.is_inline:
             axes.plot(*goal.point, "x", color=EXIT, zorder=5)
+            if not named:
+                continue
             axes.annotate(goal.name, goal.point, xytext=(3, 3), textcoords="offset points", fontsize=7, color="#14532d", zorder=5)
 
 
@@ -160,35 +214,24 @@ def _open_areas(recording: Recording, available: list[bool]) -> list[bool]:
     return available
 
 
-def _trail_rows(recording: Recording, *, has_floors: bool) -> Any:
-    """Return frame, id, x and y of those whose trails are drawn, and the floor where there are several and it was recorded."""
-    entities = recording.roster()["entity"].to_numpy()
-    step = max(1, -(-len(entities) // MOST_TRAILS))
-    knows_floors = has_floors and any(column.name == "layer" for column in recording.layout.columns)
-    frames = recording.trajectories(columns=["x", "y", *(["layer"] if knows_floors else [])])
-    return frames[frames["id"].isin(set(entities[::step].tolist()))]
-
-
-def _draw_trails(axes: Any, recording: Recording, frames: Any, *, named: bool) -> None:
-    """Draw trails coloured by group, with a legend on the panel that is `named`."""
-    import matplotlib as mpl
+def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | None, *, named: bool) -> None:
+    """Draw trails coloured by group, those on one floor if `layer` is given, with a legend on the panel that is `named`."""
     from matplotlib.collections import LineCollection
 
     roster = recording.roster()
     groups = dict(zip(roster["entity"].tolist(), roster["group_name"].tolist(), strict=True))
-
-    palette = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
-    colours = {group: palette[number % len(palette)] for number, group in enumerate(dict.fromkeys(groups.values()))}
-    lines, shades, starts = [], [], []
-    for entity, rows in frames.groupby("id", sort=True):
-        points = rows[["x", "y"]].to_numpy()
-        points = points[:: max(1, len(points) // MOST_POINTS)]
-        lines.append(points)
-        shades.append(colours[groups[entity]])
-        starts.append(points[0])
-    axes.add_collection(LineCollection(lines, colors=shades, linewidths=0.7, alpha=0.6, zorder=2))
-    if starts:
-        axes.plot(*np.array(starts).T, ".", color=START, markersize=3, zorder=3)
+    colours = colours_of(groups.values())
+    here = trails.rows["layer"] == layer if layer is not None else np.ones(len(trails.rows["id"]), dtype=bool)
+    order = np.argsort(trails.rows["id"][here], kind="stable")
+    entities = trails.rows["id"][here][order]
+    places = np.stack([trails.rows["x"], trails.rows["y"]], axis=1)[here][order]
+    # Who leaves a floor, or a recorded region, and comes back has two lines: no stroke leads from where he left to where he came.
+    bounds = np.flatnonzero((np.diff(entities) != 0) | (np.diff(trails.rows["frame"][here][order]) > trails.step)) + 1
+    lines = np.split(places, bounds) if len(places) else []
+    who = entities[np.append(0, bounds)].tolist() if len(places) else []
+    axes.add_collection(LineCollection(lines, colors=[colours[groups[entity]] for entity in who], linewidths=0.7, alpha=0.6, zorder=2))
+    if lines:
+        axes.plot(*np.array([points[0] for points in lines]).T, ".", color=START, markersize=3, zorder=3)
     for group, colour in colours.items():
         axes.plot([], [], color=colour, label=group)
     if named and 1 < len(colours) <= 12:

@@ -20,14 +20,14 @@ from crowdsim.scenario.limits import MAX_VERTICES
 from crowdsim.scenario.tree import clipped, listed, suggestion
 
 METRES = {"mm": 0.001, "cm": 0.01, "dm": 0.1, "m": 1.0, "km": 1000.0, "in": 0.0254, "ft": 0.3048, "yd": 0.9144}  # lengths of the units
-_HEADER_UNITS = {1: "in", 2: "ft", 4: "mm", 5: "cm", 6: "m", 7: "km", 10: "yd", 14: "dm"}  # $INSUNITS: DXF reference, "HEADER Section Group Codes"
+HEADER_UNITS = {1: "in", 2: "ft", 4: "mm", 5: "cm", 6: "m", 7: "km", 10: "yd", 14: "dm"}  # $INSUNITS: DXF reference, "HEADER Section Group Codes"
 ARC_M = 0.005  # How far a chord may be from its arc: as for circles in a scenario, of 32 corners and 1 m.
 SNAP_M = 2.0**-20  # Corners lie on the grid on which all ground is: sines of arcs differ in the last digit between processors.
 CLOSED_M = 1e-6  # Ends of an outline this near to each other are one point.
 MOST_ENTITIES = 200_000  # Blocks can hold blocks: a small file can say a million times the same. Some 50 us each.
 MOST_BLOCKS = 16  # Blocks within blocks.
 _OUTLINES = ("LWPOLYLINE", "POLYLINE", "LINE", "ARC", "CIRCLE", "ELLIPSE", "SPLINE")
-_NO_OUTLINE = (
+NO_OUTLINE = (
     "TEXT", "MTEXT", "ATTDEF", "ATTRIB", "DIMENSION", "ARC_DIMENSION", "LARGE_RADIAL_DIMENSION", "LEADER", "MULTILEADER", "MLEADER", "TOLERANCE", "POINT",
     "IMAGE", "WIPEOUT", "HATCH", "MPOLYGON", "VIEWPORT", "LIGHT", "SUN", "OLE2FRAME", "OLEFRAME", "ACAD_TABLE", "PDFUNDERLAY", "DWFUNDERLAY", "DGNUNDERLAY",
 )  # fmt: skip
@@ -58,7 +58,7 @@ def pieces_of_dxf(drawing: Any, layers: Sequence[str], unit: str | None = None, 
         If it has no such layer or no unit, or there is something on a layer that is no area.
     """
     scale = METRES[unit or _unit_of(drawing)]
-    entities = list(_entities(drawing.modelspace(), None, 0, [0]))
+    entities = list(entities_of(drawing.modelspace(), None, 0, [0]))
     known = {layer.casefold(): layer for _, layer in entities}
     for layer in layers:
         if layer.casefold() not in known:
@@ -67,10 +67,10 @@ def pieces_of_dxf(drawing: Any, layers: Sequence[str], unit: str | None = None, 
     wanted = {layer.casefold() for layer in layers}
     pieces, corners = [], 0
     for entity, layer in entities:
-        if layer.casefold() not in wanted or entity.dxftype() in _NO_OUTLINE:
+        if layer.casefold() not in wanted or entity.dxftype() in NO_OUTLINE:
             continue
         where = f'{entity.dxftype()} {_handle(entity)} on layer "{layer}"'
-        points, is_closed = _outline(entity, scale, where)
+        points, is_closed = outline_of(entity, scale, where)
         corners += len(points)
         if corners > MAX_VERTICES:
             raise GeometryRefused(f"more than {MAX_VERTICES:,} vertices", "Simplify the drawing.")
@@ -119,13 +119,13 @@ def drawing_of(data: bytes) -> Any:
 
 def _unit_of(drawing: Any) -> str:
     code = int(drawing.header.get("$INSUNITS", 0))
-    if code not in _HEADER_UNITS:
+    if code not in HEADER_UNITS:
         said = "does not say in which unit it is drawn" if code == 0 else f"is drawn in a unit ($INSUNITS {code}) that nobody builds in"
         raise GeometryRefused(f"the drawing {said}", f"Say it: unit: {', '.join(METRES)}.")
-    return _HEADER_UNITS[code]
+    return HEADER_UNITS[code]
 
 
-def _entities(found: Any, within: str | None, depth: int, count: list[int]) -> Iterator[tuple[Any, str]]:
+def entities_of(found: Any, within: str | None, depth: int, count: list[int]) -> Iterator[tuple[Any, str]]:
     """Yield the entities of a drawing, those in blocks as they are placed, and the layer of each; what a block has on layer 0 is on that of the block."""
     for entity in found:
         count[0] += 1
@@ -142,7 +142,7 @@ def _entities(found: Any, within: str | None, depth: int, count: list[int]) -> I
         if entity.mcount > MOST_ENTITIES:
             raise GeometryRefused(f"INSERT {_handle(entity)} repeats a block {entity.mcount:,} times", "Simplify the drawing.")
         for placed in entity.multi_insert() if entity.mcount > 1 else (entity,):
-            yield from _entities(placed.virtual_entities(), layer, depth + 1, count)
+            yield from entities_of(placed.virtual_entities(), layer, depth + 1, count)
 
 
 def _handle(entity: Any) -> str:
@@ -152,7 +152,7 @@ def _handle(entity: Any) -> str:
     return str(handle) if handle else "in a block"
 
 
-def _outline(entity: Any, scale: float, where: str) -> tuple[NDArray[np.float64], bool]:
+def outline_of(entity: Any, scale: float, where: str) -> tuple[NDArray[np.float64], bool]:
     """Return the corners of an entity, (n, 2) m, and whether they enclose something."""
     from ezdxf.path import make_path
 

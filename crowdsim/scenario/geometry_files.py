@@ -104,7 +104,8 @@ def _flat(polygon: Any) -> Any:
     return shapely.force_2d(polygon)
 
 
-def _json_value(text: str) -> Any:
+def json_value(text: str) -> Any:
+    """Return the value of JSON text; keys that stand twice and numbers that are not finite are refused."""
     if sum(text.count(character) for character in ",[{") > _MOST_JSON_VALUES:
         raise GeometryRefused(f"more than {_MOST_JSON_VALUES:,} values", "Simplify the geometry.")
     try:
@@ -140,7 +141,7 @@ def pieces_of_geojson(text: str) -> list[Piece]:
     GeometryRefused
         If it is no GeoJSON, has other shapes than polygons, or is in degrees.
     """
-    value = _json_value(text)
+    value = json_value(text)
     if isinstance(value, dict) and isinstance(value.get("crs"), dict):
         system = json.dumps(value["crs"])
         if any(name in system for name in _GEOGRAPHIC):
@@ -214,7 +215,7 @@ def grid_map_of(text: str) -> GridMap:
     GeometryRefused
         If it has not that form.
     """
-    value = _json_value(text)
+    value = json_value(text)
     if not isinstance(value, dict) or "areas" not in value:
         near = suggestion("areas", value) if isinstance(value, dict) else ""
         raise GeometryRefused(f'a grid map is an object with "areas", found {described(value)}', near)

@@ -31,6 +31,8 @@ from crowdsim.scenario.yaml_reader import read_yaml
 if TYPE_CHECKING:
     from crowdsim.recording.header import Header
 
+_PLANS = (".dxf", ".wkt", ".geojson", ".obj")  # endings of what people run by mistake
+
 
 def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = ()) -> Scenario:
     """Read and check a scenario file.
@@ -53,6 +55,8 @@ def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Seq
         With everything that is wrong, in the order of the file.
     """
     target = Path(path)
+    if target.suffix.lower() in _PLANS and target.is_file():
+        raise ScenarioError(Problem("", "this is a floor plan, not a scenario", f"Make a scenario of it: crowdsim new --plan {path} --run", str(path)))
     try:
         text = read_text(target)
     except FileRefused as refused:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from benchmarks import avoidance
-from benchmarks.crowds import PILLAR, MeasuredTeam, Walker, crowd
-from benchmarks.peers import PEERS
-from benchmarks.rounds import installed
 from crowdsim.avoidance.registry import available_models
+from crowdsim.bench.crowds import PILLAR, MeasuredTeam, Walker, crowd
+from crowdsim.bench.peers import PEERS
+from crowdsim.bench.rounds import installed
 
 SMALL = ["--agents", "100", "--rounds", "2", "--json"]
 PLACES = {(ground, ids) for ground in ("open", "pillars") for ids in ("shuffled", "spatial")}

@@ -105,6 +105,38 @@ def test_new_says_what_is_wrong(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_new_makes_a_scenario_of_a_plan_and_replaces_it_only_if_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hall.wkt").write_text("POLYGON ((0 0, 10 0, 10 8, 0 8, 0 0))")
+    code, out, err = run(capsys, "new", "--plan", "hall.wkt", "--exit", "10,4", "--people", "7")
+    assert (code, err) == (0, "") and out.endswith("hall.yaml written, with its ground in hall-ground.wkt and hall-start.wkt. Run it with: crowdsim run hall.yaml\n")
+    assert load_scenario(Path("hall.yaml")).agent_count == 7
+    code, _, err = run(capsys, "run", "hall.wkt")
+    assert (code, err) == (2, "hall.wkt: this is a floor plan, not a scenario\n    Make a scenario of it: crowdsim new --plan hall.wkt --run\n")
+    code, _, err = run(capsys, "new", "--plan", "hall.wkt")
+    assert (code, err) == (2, '"hall.yaml" exists already and is not overwritten. Choose another name, or use --force.\n')
+    assert run(capsys, "new", "--plan", "hall.wkt", "--people", "9", "--force")[0] == 0 and load_scenario(Path("hall.yaml")).agent_count == 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x.yaml", "--people", "3", "--run"], "--run and --people are about a floor plan. Name it with --plan PLAN."),
+        (["x.yaml", "--plan", "p.wkt", "-t", "circle"], "--template and --plan are both what to start from. Give one of them."),
+        (["--plan", "p.wkt", "--exit", "3"], '--exit is "3", but must be X,Y in metres: for example --exit 12.5,3.'),
+        (["--plan", "p.wkt", "--unit", "ell"], '--unit is "ell", but must be one of mm, cm, dm, m, km, in, ft, yd.'),
+        (["--plan", "p.wkt", "--layer", "wall=A"], '--layer is "wall=A", but must be KIND=NAME, where KIND is one of ground, walls, obstacles, doors, exits, starts, nothing: for example walls=A-WALL.'),
+        (["--plan", "p.wkt"], "p.wkt: there is no such file."),
+    ],
+)
+def test_new_says_what_is_wrong_about_a_plan(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "new", *arguments) == (2, "", message + "\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_list_shows_good_and_broken_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "b.yaml").write_text(SMALL)
     (tmp_path / "a.yml").write_text(template_text("corridor"))

@@ -112,8 +112,10 @@ def test_what_cannot_be_drawn_is_told(arguments, message, tmp_path, capsys):
 
 
 def test_options_of_scenarios_are_refused_for_recordings(tmp_path, capsys):
-    code, _, err = outcome(capsys, "plot", tmp_path / "run.h5", "--show", "mesh")
+    code, _, err = outcome(capsys, "plot", tmp_path / "run.h5", "--radius", "0.2")
     assert code == 2 and "are of scenarios; a recording is drawn as it is" in err
+    code, _, err = outcome(capsys, "plot", tmp_path / "run.h5", "--show", "mesh")  # recordings have panels, scenarios layers
+    assert code == 2 and '--show names "mesh", but of a recording there are trails, density, curve, speeds, budget, and all.' in err
 
 
 def test_visibility_of_several_floors_and_terrain_under_other_planners_are_refused(tmp_path, capsys):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.crowds import HORIZON, NEIGHBOURS, RANGE, TICK, WALL_HORIZON, Crowd
+from crowdsim.bench.crowds import HORIZON, NEIGHBOURS, RANGE, TICK, WALL_HORIZON, Crowd
 
 JUPEDSIM_TICK = 0.01  # s, what JuPedSim takes by default; at 0.05 its forces overshoot
 MARGIN = 50.0  # m of free ground round the crowd in JuPedSim, which has no open plane
@@ -75,6 +75,7 @@ def _jupedsim(model: str) -> Callable[[Crowd], tuple[Callable[[], Any], Callable
     """Return the builder of a model of JuPedSim: everybody steers straight to the goal, the router is asked as ever."""
 
     def build(people: Crowd) -> tuple[Callable[[], Any], Callable[[int], dict[str, float]]]:
+        """Return JuPedSim's step of a crowd, and what tells the share of its steering."""
         import jupedsim
         import shapely
 
@@ -107,6 +108,7 @@ def _navground(behaviour: str) -> Callable[[Crowd], tuple[Callable[[], Any], Non
     """Return the builder of a behaviour of navground; bodies are not pushed apart, since nobody else here does that."""
 
     def build(people: Crowd) -> tuple[Callable[[], Any], None]:
+        """Return navground's step of a crowd."""
         from navground import core, sim
 
         world = sim.World()

@@ -99,7 +99,16 @@ def crowd(agents: int, ground: str = "open", ids: str = "shuffled", seed: int = 
     velocity = way * (speed / np.hypot(way[:, 0], way[:, 1]))[:, None]
     rows = rng.permutation(agents) if ids == "shuffled" else np.arange(agents)
     return Crowd(
-        ground, ids, position[rows], goal[rows], velocity[rows], radius[rows], speed[rows], 1.3 * speed[rows], pitch, columns * pitch,
+        ground,
+        ids,
+        position[rows],
+        goal[rows],
+        velocity[rows],
+        radius[rows],
+        speed[rows],
+        1.3 * speed[rows],
+        pitch,
+        columns * pitch,
         (place[at_pillar] + 0.5) * pitch,
     )
 

@@ -1,0 +1,70 @@
+"""``crowdsim bench``: how fast a step is beside those of other simulators, here and now."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crowdsim.cli.paths import new_output
+from crowdsim.cli.progress import Progress
+from crowdsim.cli.shell import say, say_json, table
+from crowdsim.errors import CrowdsimError, ExitCode
+
+HISTORY = Path("benchmarks") / "history" / "bench.jsonl"
+MOST_SHOWN = 5  # Entries of the history that stand side by side, the newest.
+
+
+def bench(
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer people and rounds: about a minute; the whole takes some.")] = False,
+    scenes: Annotated[list[str] | None, typer.Option("--scene", metavar="NAME", help="Only this scene: open, pillars, ways, tick; may be repeated.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write what was measured to this file (.json).")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Add what was measured to the history.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Measure nothing: show how the ratios went.")] = False,
+    file: Annotated[Path, typer.Option("--file", metavar="FILE", help="The history, one JSON object a line.")] = HISTORY,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --out.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
+) -> int:
+    """Step fixed crowds, by turns, with crowdsim and the simulators that are installed (crowdsim[bench]), and say how many times our time they take.
+
+    Processor times of one machine say little about another; ratios of the same round do. Who is not installed is named.
+    """
+    from crowdsim.bench.document import as_text, history_rows, kept, run_bench
+    from crowdsim.bench.document import keep as keep_document
+
+    if history:
+        idle = [name for name, given in (("--quick", quick), ("--scene", scenes), ("--out", out), ("--keep", keep)) if given]
+        if idle:
+            raise CrowdsimError(f"--history measures nothing, and leaves nothing to do for {' and '.join(idle)}. Leave out one or the other.")
+        entries = kept(file)
+        if json:
+            say_json(entries)
+            return int(ExitCode.OK)
+        headers, rows = history_rows(entries[-MOST_SHOWN:])
+        for entry in entries[-MOST_SHOWN:]:
+            told = entry["machine"]
+            say(f"{told['date'][:16]}  {told['processor']}, {told['cores']} cores, load {told['load'][0]:g}{', quick' if entry['quick'] else ''}")
+        say()
+        say(table(headers, rows))
+        return int(ExitCode.OK)
+    if out is not None and new_output(out, (".json",), "a benchmark").exists() and not force:
+        raise CrowdsimError(f"{out} exists already; use --force to replace it, or choose another name")
+    with Progress(enabled=not json) as progress:
+        document = run_bench(quick=quick, scenes=scenes, note=progress.note)
+        progress.note("")
+    if out is not None:
+        from crowdsim.recording.files import new_file
+
+        with new_file(out, force=force) as scratch:
+            scratch.write_text(json_module.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    if keep:
+        keep_document(document, file)
+    if json:
+        say_json(document)
+    else:
+        say(as_text(document, table))
+        for target in (*([out] if out is not None else []), *([file] if keep else [])):
+            say(f"kept in {target}")
+    return int(ExitCode.OK)

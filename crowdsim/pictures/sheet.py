@@ -1,0 +1,134 @@
+"""A sheet of panels about one run: trails on the plan, densities, arrivals, speeds, and what the ticks cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.pictures.budget import draw_budget_in
+from crowdsim.pictures.curves import draw_arrivals, draw_speeds
+from crowdsim.pictures.looked_through import Density, LookedThrough, look_through
+from crowdsim.pictures.run import draw_goals, draw_ground, draw_trails, draw_walls, name_floor, panels_in, panels_size, pyplot, title_of
+
+if TYPE_CHECKING:
+    from crowdsim.recording.reader import Recording
+    from crowdsim.scenario.model import Scenario
+
+PANELS = ("trails", "density", "curve", "speeds", "budget")
+ON_THE_PLAN = ("trails", "density")
+WIDTH = 12.0  # Inches of a sheet; 1,560 pixels at 130 dots an inch.
+CHART, BUDGET = 3.6, 4.6  # Inches: heights of the charts.
+LEAST_SCALE = 1.0  # 1/m2: the scale of densities reaches at least so far, so that an empty hall does not look crowded.
+CROWDED = 4.0  # 1/m2: from here on a line is drawn round; bodies of 0.2 m radius that touch are at some 6.
+
+
+def panels_from(text: str) -> tuple[str, ...]:
+    """Return the panels that a text like ``trails,curve`` names, in its order, each once; ``all`` are all of them.
+
+    Raises
+    ------
+    CrowdsimError
+        If one is not known, or none is named.
+    """
+    names = [name for part in text.split(",") if (name := part.strip())]
+    unknown = [name for name in names if name not in (*PANELS, "all")]
+    if unknown or not names:
+        said = f'--show names "{unknown[0]}"' if unknown else "--show names nothing"
+        raise CrowdsimError(f"{said}, but of a recording there are {', '.join(PANELS)}, and all.")
+    return PANELS if "all" in names else tuple(dict.fromkeys(names))
+
+
+def draw_sheet(recording: Recording, out: Path, shown: Sequence[str] = PANELS, *, form: str | None = None, dpi: int = 130) -> None:
+    """Draw panels of a recording and write them as one picture.
+
+    Parameters
+    ----------
+    recording : Recording
+    out : Path
+    shown : sequence of str
+        Of `PANELS`: ``trails`` on the plan with exits and who is stuck; ``density``, the highest classic density over 5 s at each place (people in the square
+        metre round it over what of that is ground); ``curve``, how many of each group had arrived by when; ``speeds`` over time with their spread;
+        ``budget``, what each system took in each tick.
+    form : str, optional
+        png, svg or pdf; without it as the name ends.
+    dpi : int
+        Dots an inch of a PNG.
+
+    Raises
+    ------
+    CrowdsimError
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    The recording is read once, frame by frame: memory does not grow with its length. 10,000 people in 2,000 frames take some ten seconds.
+    """
+    plt = pyplot()
+    from crowdsim.scenario.load import scenario_of_run
+
+    scenario = scenario_of_run(recording.header, str(recording.path))
+    geometry = scenario.geometry
+    seen = look_through(recording, shown, geometry.grounds)
+    plans, charts = [name for name in shown if name in ON_THE_PLAN], [name for name in shown if name in ("curve", "speeds")]
+    width, height = panels_size(len(geometry.grounds), geometry.walkable.bounds)
+    beside = len(plans) == 2 and len(geometry.grounds) == 1 and height > 0.62 * width
+    on_plan = [plans] if beside else [[name] for name in plans]
+    rows = [(row, min(1.6 * WIDTH, WIDTH / len(row) * height / width)) for row in on_plan]
+    rows += [(charts, CHART)] if charts else []
+    rows += [(["budget"], BUDGET)] if "budget" in shown else []
+    figure = plt.figure(figsize=(WIDTH, sum(each for _, each in rows) + 0.4), layout="constrained")
+    parts = np.atleast_1d(figure.subfigures(len(rows), 1, height_ratios=[each for _, each in rows]))
+    notes: list[str] = []
+    for part, (names, _) in zip(parts, rows, strict=True):
+        for place, name in zip(np.atleast_1d(part.subfigures(1, len(names))), names, strict=True):
+            notes += _draw_panel(place, name, recording, scenario, seen)
+    figure.suptitle("  |  ".join([title_of(recording), *notes]), fontsize=11)
+    figure.savefig(out, dpi=dpi, format=form)
+    plt.close(figure)
+
+
+def _draw_panel(part: Any, name: str, recording: Recording, scenario: Scenario, seen: LookedThrough) -> list[str]:
+    """Draw one panel into a part of the figure; return what the title is to say."""
+    geometry = scenario.geometry
+    if name == "budget":
+        if not recording.commit.ticks:
+            part.text(0.5, 0.5, "no tick was recorded", ha="center")
+            return []
+        own = recording.header.parameters.get("budget.milliseconds")
+        draw_budget_in(part, recording, float(own) if isinstance(own, (int, float)) else None)
+    elif name == "curve":
+        draw_arrivals(part.subplots(), recording)
+    elif name == "speeds":
+        assert seen.speeds is not None
+        draw_speeds(part.subplots(), seen.speeds)
+    else:
+        axes = panels_in(part, len(geometry.grounds), geometry.walkable.bounds)
+        if name == "trails":
+            assert seen.trails is not None
+            return draw_trails(axes, recording, scenario, seen.trails)
+        assert seen.density is not None
+        _draw_density(part, axes, scenario, seen.density)
+    return []
+
+
+def _draw_density(part: Any, all_axes: Sequence[Any], scenario: Scenario, density: Density) -> None:
+    """Draw densities on each floor to one scale."""
+    known = density.highest[np.isfinite(density.highest)]
+    most = max(LEAST_SCALE, float(np.quantile(known, 0.999)) if len(known) else 0.0)
+    image = None
+    for layer, (axes, ground) in enumerate(zip(all_axes, scenario.geometry.grounds, strict=True)):
+        draw_ground(axes, ground)
+        draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], {}, named=False)
+        values = np.where(density.highest[layer] > 0.0, density.highest[layer], np.nan)  # where nobody ever was, the plan shows
+        image = axes.pcolormesh(density.x, density.y, values, cmap="viridis_r", vmin=0.0, vmax=most, zorder=1, rasterized=True, linewidth=0)
+        if np.nanmax(values, initial=0.0) > CROWDED:
+            centres = 0.5 * (density.x[1:] + density.x[:-1]), 0.5 * (density.y[1:] + density.y[:-1])
+            axes.contour(*centres, np.nan_to_num(values), levels=[CROWDED], colors="#D55E00", linewidths=1.0, zorder=2)
+        draw_walls(axes, ground)  # once more, over the colours
+        name_floor(axes, scenario.geometry, layer)
+    words = f"classic density (people/m²): highest mean over {density.over_s:g} s in {density.square_m:.2g} m x {density.square_m:.2g} m"
+    part.colorbar(image, ax=list(all_axes), shrink=0.8, label=words if len(words) < 60 else words.replace(": ", ":\n"), extend="max", pad=0.01)

@@ -1,0 +1,182 @@
+"""The scenario that is written for a plan: as short as can be, commented, with its ground in files beside it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import shapely
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.plans.drawn import counted
+from crowdsim.plans.ground import OPENING_M, THICK_M, find_ground
+from crowdsim.plans.kinds import Kind
+from crowdsim.plans.mesh import ground_of_mesh, obj_beside
+from crowdsim.plans.read import read_plan
+from crowdsim.plans.ways_out import find_ways_out
+from crowdsim.scenario.geometry import wkt_of
+
+PERSON_M2 = 4.0  # Ground for each person where nobody says how many there are.
+MOST_PEOPLE = 500  # Where nobody says it: a run of seconds, a page of a few megabytes.
+BODY_M2 = 0.125  # Of a body of 0.2 m radius.
+WALKING_M_S = 0.5  # The slowest person's speed: what a run lasts at most follows from the size of the plan.
+
+
+@dataclass(frozen=True)
+class Starter:
+    """A scenario for a plan.
+
+    Attributes
+    ----------
+    files : dict of str to str
+        Texts by name, to stand in one folder; the first is the scenario.
+    words : tuple of str
+        What was found, mended and taken for granted.
+    """
+
+    files: dict[str, str]
+    words: tuple[str, ...] = field(default=())
+
+
+def starter_of(
+    plan: Path,
+    target: Path,
+    *,
+    unit: str | None = None,
+    kinds: dict[str, Kind] | None = None,
+    exits: Sequence[tuple[float, float]] = (),
+    people: int | None = None,
+    opening: float = OPENING_M,
+    wall: float = THICK_M,
+) -> Starter:
+    """Return a scenario for a plan: a crowd on its free ground that leaves by the nearest exits.
+
+    Parameters
+    ----------
+    plan : Path
+        .dxf, .wkt, .geojson, .json or .obj.
+    target : Path
+        The scenario's file; the others stand beside it and begin with its name.
+    unit : str, optional
+        See `crowdsim.plans.read.read_plan`; not for OBJ files, which are in metres.
+    kinds : dict of str to Kind, optional
+        What layers are; likewise.
+    exits : sequence of (float, float), m
+        Points of exits; without them those that are drawn, or openings.
+    people : int, optional
+        How many; by default one for each 4 m2, at most 500.
+    opening : float, m
+        Widest gap in an outer wall that is a way out.
+    wall : float, m
+        How thick walls that are drawn as lines are.
+
+    Raises
+    ------
+    CrowdsimError
+        If the plan cannot be read or encloses no ground, or nobody could get out.
+    """
+    name = target.stem
+    files: dict[str, str] = {f"{name}.yaml": ""}
+    if plan.suffix.lower() == ".obj":
+        if unit is not None or kinds:
+            raise CrowdsimError("--unit and --layer are of drawings: an OBJ file is in metres and has faces.")
+        drawn, found, up, height = ground_of_mesh(plan)
+        file, text = obj_beside(plan, target.parent, name)
+        where = f"surface: {{obj_file: {_quoted(file)}, up: {up}}}"
+        level = f"height: {height:g}"
+        if text is not None:
+            files[file] = text
+    else:
+        drawn = read_plan(plan, unit=unit, kinds=kinds)
+        with _untangled(plan):
+            found = find_ground(drawn, opening=opening, wall=wall)
+        where, level = f"walkable: {{wkt_file: {_quoted(f'{name}-ground.wkt')}}}", ""
+        files[f"{name}-ground.wkt"] = wkt_of(found.ground) + "\n"
+    with _untangled(plan):
+        ways = find_ways_out(drawn, found, exits)
+    left, bottom, right, top = found.ground.bounds
+    words = [f"ground of {found.ground.area:,.0f} m2 in {right - left:.2f} m x {top - bottom:.2f} m", *drawn.words]
+    if people is None:
+        people = max(1, min(MOST_PEOPLE, round(ways.start.area / PERSON_M2)))
+        words.append(f"{counted(people, 'person', 'people')} at random places, one for {ways.start.area / people:.2g} m2 (--people says otherwise)")
+    if people * BODY_M2 > ways.start.area:
+        raise CrowdsimError(f"{people:,} people do not fit on {ways.start.area:,.1f} m2. Say fewer with --people.")
+    files[f"{name}-start.wkt"] = wkt_of(ways.start) + "\n"
+    files[f"{name}.yaml"] = _text(name, plan, words, where, level, ways.exits, people, _longest_s(found.ground))
+    return Starter(files, tuple(words))
+
+
+@contextlib.contextmanager
+def _untangled(plan: Path) -> Iterator[None]:
+    """Turn what GEOS cannot overlay into a message."""
+    try:
+        yield
+    except shapely.errors.GEOSException as error:
+        reason = str(error).splitlines()[0]
+        raise CrowdsimError(f"{plan}: its outlines are too tangled to be united ({reason}).\n    Draw anew what lies there, or leave the layer out.") from None
+
+
+def _longest_s(ground: Any) -> int:
+    """Return how long a run may last, s: five times the way round the outline at the speed of the slowest, as whole minutes."""
+    left, bottom, right, top = ground.bounds
+    return max(2, round(5.0 * (right - left + top - bottom) / WALKING_M_S / 60.0)) * 60
+
+
+def _text(name: str, plan: Path, words: Sequence[str], where: str, level: str, exits: Sequence[Any], people: int, longest_s: int) -> str:
+    """Return the scenario's text; `where` is its geometry, `level` what goals and groups say of their height."""
+    names = ["exit"] if len(exits) == 1 else [f"exit-{number}" for number in range(1, len(exits) + 1)]
+    goals = [f"  {each}: {{exit: {_area(area)}{', ' + level if level else ''}}}" for each, area in zip(names, exits, strict=True)]
+    if len(exits) > 1:
+        goals.append(f"  out: {{nearest_of: [{', '.join(names)}]}}")
+    told = "\n".join(f"#   {word}" for word in words)
+    return f"""# Made from {plan.name} by "crowdsim new". What was found there, and what was taken for granted:
+{told}
+# docs/scenarios.md, or "crowdsim schema", says what else may stand here; change this file as you like.
+version: 1
+seed: 1                       # the same seed gives the same run, to the last bit
+
+stop:                         # whichever comes first
+  after: {longest_s}                  # s
+  when: all_arrived
+  stuck_for: 60               # s; everybody who is left has been stuck for so long
+
+geometry:
+  {where}
+
+goals:                        # people leave the world when their centre is inside
+{chr(10).join(goals)}
+
+groups:
+  - name: people
+    count: {people}
+    region: {{wkt_file: {_quoted(f"{name}-start.wkt")}}}
+{"    " + level + chr(10) if level else ""}    goals: {names[0] if len(exits) == 1 else "out"}
+    radius: {{uniform: {{low: 0.18, high: 0.22}}}}                     # m; speeds are those of Weidmann: 1.34 m/s, sd 0.26
+    # premovement: {{lognormal: {{mu: 3.0, sigma: 0.5}}}}              # s before they set off; some 20
+
+record:
+  rate: 10                    # frames a second
+"""
+
+
+def _quoted(text: str) -> str:
+    """Return a YAML text, in quotation marks where it needs them."""
+    if all(letter.isalnum() or letter in "-_." for letter in text) and not text[0].isdigit():
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _area(area: Any) -> str:
+    """Return an exit as the scenario writes it, to the millimetre: a box where it is one."""
+    left, bottom, right, top = area.bounds
+    if not area.interiors and area.area >= 0.999 * (right - left) * (top - bottom):
+        return f"{{box: [{', '.join(_number(value) for value in (left, bottom, right, top))}]}}"
+    corners = shapely.get_coordinates(shapely.simplify(area, 0.001))[:-1] if not area.interiors else shapely.get_coordinates(area.exterior)[:-1]
+    return "[" + ", ".join(f"[{_number(x)}, {_number(y)}]" for x, y in corners.tolist()) + "]"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".").replace("-0", "0", 1) if round(value, 3) == 0 else f"{value:.3f}".rstrip("0").rstrip(".")
