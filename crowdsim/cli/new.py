@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -94,9 +95,7 @@ def _from_plan(
     if taken and not force:
         raise CrowdsimError(f'"{taken[0]}" exists already and is not overwritten. Choose another name, or use --force.')
     for target, text in zip(targets, starter.files.values(), strict=True):
-        if force:
-            target.unlink(missing_ok=True)
-        _write_new(target, text)
+        _write_new(target, text, force=force)
     for word in starter.words:
         say(f"{plan}: {word}")
     loaded = load_scenario(file)
@@ -143,8 +142,16 @@ def _run(file: Path, *, force: bool) -> int:
     return code
 
 
-def _write_new(file: Path, text: str) -> None:
-    """Write a file that did not exist before; what cannot be written whole is not left behind."""
+def _write_new(file: Path, text: str, *, force: bool = False) -> None:
+    """Write a file that did not exist before, or replace one by a whole one; what cannot be written whole is not left behind."""
+    if force and file.exists():
+        scratch = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            _write_new(scratch, text)
+        except CrowdsimError as error:
+            raise CrowdsimError(str(error).replace(str(scratch), str(file))) from None
+        scratch.replace(file)
+        return
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -116,6 +118,20 @@ def test_new_makes_a_scenario_of_a_plan_and_replaces_it_only_if_told(tmp_path: P
     code, _, err = run(capsys, "new", "--plan", "hall.wkt")
     assert (code, err) == (2, '"hall.yaml" exists already and is not overwritten. Choose another name, or use --force.\n')
     assert run(capsys, "new", "--plan", "hall.wkt", "--people", "9", "--force")[0] == 0 and load_scenario(Path("hall.yaml")).agent_count == 9
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    really = os.fdopen
+
+    def full(descriptor: int, mode: str = "r", **options: str) -> IO[str]:
+        if mode == "w":
+            os.close(descriptor)
+            raise OSError(28, "No space left on device")
+        return really(descriptor, mode, **options)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr("crowdsim.cli.new.os.fdopen", full)
+    code, _, err = run(capsys, "new", "--plan", "hall.wkt", "--people", "5", "--force")
+    assert (code, err) == (2, '"hall.yaml" cannot be written: No space left on device.\n')
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize(
