@@ -19,7 +19,7 @@ from crowdsim.sweep.supervise import Limits, run_sweep, supervise
 from crowdsim.sweep.tables import tables_of
 from tests.cli.command import start
 from tests.sweep.dask_cluster import dask_cluster
-from tests.sweep.test_sweep import alive, descendants, nothing_half_written, planned, wait_for_results
+from tests.sweep.test_sweep import alive, descendants, nothing_half_written, planned, table_of, wait_for_results
 
 pytest.importorskip("distributed")
 
@@ -62,7 +62,7 @@ def test_a_worker_that_is_killed_in_the_midst_of_runs_changes_no_byte_of_the_tab
         # Nothing goes on at the worker that is left, which has no process of the sweep any more, and nothing lies about.
         assert not [process for process in descendants(dask.workers[1].pid) if alive(process)]
         run_sweep(plan, here, workers=2)
-        assert (here.path / "runs.parquet").read_bytes() == (there.path / "runs.parquet").read_bytes()
+        assert table_of(here.path).read_bytes() == table_of(there.path).read_bytes()
         assert here.manifest.read_bytes() == there.manifest.read_bytes()
         assert nothing_half_written(there.path) and len([*there.path.glob("recordings/*.h5")]) == 6
         # A worker of another version does nothing.
