@@ -158,6 +158,13 @@ class Desk:
         self._row_of.update(zip(fresh["entity"].tolist(), rows.tolist(), strict=True))
         self._stand_in_line(rows)
 
+    def set_keys(self, key: Mapping[int, int]) -> None:
+        """Give the requests of some, which share no trees, other keys, by entity."""
+        for entity, each in key.items():
+            row = self._row_of.get(entity)
+            if row is not None:
+                self._records["key"][row] = each
+
     def _open_rows(self) -> NDArray[np.int64]:
         return np.flatnonzero(self._is_open[: self._used_rows])
 

@@ -184,7 +184,7 @@ class MeshPlanner:
                 spent += work_of(len(ended.order), len(ended.cells)) if counts_answers else 0
             elif used == 0 and not has_moved and not self._searches.make_room():
                 break
-        return _sorted_answers(finished), made
+        return sorted_answers(finished), made
 
     def _round(self, budget: int, team: Team, answer_work: int) -> tuple[int, bool, Ended | None]:
         """Hand out requests, let every slot with work use its share; return the expansions made, whether any slot got on in its jobs, and what ended."""
@@ -213,7 +213,7 @@ class MeshPlanner:
         self._asked = int(state["counters"][0])
 
 
-def _sorted_answers(finished: list[Ended]) -> Answers:
+def sorted_answers(finished: list[Ended]) -> Answers:
     """Return what ended in all rounds in the order in which it was asked for."""
     if not finished:
         none = np.zeros(0, dtype=np.int32)

@@ -28,7 +28,7 @@ class Answers:
     ----------
     entity : (k,) int64
     status : (k,) uint8
-        FOUND, UNREACHABLE or OUT_OF_NODES.
+        FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE or OUT_OF_NODES.
     piece : (k,) int32
         Piece of the goal at the end; -1 unless found.
     start : (k + 1,) int64

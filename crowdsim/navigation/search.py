@@ -176,7 +176,7 @@ def _reach(slots, slot, mesh, node, cost, parent):
 
 
 @inlined_kernel
-def _price_of(slots, slot, edge, twin):
+def price_of(slots, slot, edge, twin):
     """Return what going over a portal costs besides its way (m)."""
     for place in range(MOST_PRICED):
         priced = slots.priced[slot, place]
@@ -211,7 +211,7 @@ def _seed(slots, slot, mesh, goals):
             mx, my = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
             tx, ty = nearest_in_piece(goals, piece, mx, my)
             cost = step_cost(mesh, costs, fastest, polygon, tx - mx, ty - my)
-            _reach(slots, slot, mesh, twin, cost + _price_of(slots, slot, edge, twin) if has_prices else cost, -2 - piece)
+            _reach(slots, slot, mesh, twin, cost + price_of(slots, slot, edge, twin) if has_prices else cost, -2 - piece)
 
 
 @lean_kernel
@@ -343,7 +343,7 @@ def advance_search(slots, slot, mesh, grant):
                 continue
             step = step_cost(mesh, costs, fastest, polygon, mx - mesh.portal_point[edge, 0], my - mesh.portal_point[edge, 1])
             if has_prices:
-                step += _price_of(slots, slot, edge, twin)
+                step += price_of(slots, slot, edge, twin)
             _reach(slots, slot, mesh, twin, slots.cost[slot, node] + step, node)
         if polygon == header[slot, START_POLYGON]:
             _consider(slots, slot, mesh, node)

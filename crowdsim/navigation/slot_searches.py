@@ -186,6 +186,14 @@ def serve_interval_slots(
             spent += answer_work + count if answer_work > 0 else 0
 
 
+def price_slots(slots: SearchSlots, mesh: NavMesh, costs: str, pull: float = 1.0) -> None:
+    """Say what the ways of searches are to be short in, and how strongly they are aimed; see `MiddleSearches.price`."""
+    slots.measure[:, PULL] = pull
+    if not mesh.is_even:
+        slots.header[:, COSTS] = TRAVEL_TIME if costs == "time" else SURFACE_LENGTH
+        slots.measure[:, FASTEST] = float(mesh.polygon_pace.max())
+
+
 class MiddleSearches:
     """A* over the middles of portals (`crowdsim.navigation.search`)."""
 
@@ -205,10 +213,7 @@ class MiddleSearches:
 
         On even ground time and length are the same. Shared trees are not aimed: many starts are looked for.
         """
-        self._slots.measure[:, PULL] = pull
-        if not self._mesh.is_even:
-            self._slots.header[:, COSTS] = TRAVEL_TIME if costs == "time" else SURFACE_LENGTH
-            self._slots.measure[:, FASTEST] = float(self._mesh.polygon_pace.max())
+        price_slots(self._slots, self._mesh, costs, pull)
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return 0 for all radii (m): costs over the middles of portals do not know of them."""

@@ -27,6 +27,8 @@ from crowdsim.navigation.mesh import NavMesh, locate_many
 from crowdsim.navigation.planner import CostParameters, MeshPlanner
 from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.sharing import ShareParameters
+from crowdsim.navigation.standers.parameters import StanderParameters
+from crowdsim.navigation.standers.planner import StanderPlanner
 from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.navigation.tile_rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles import TiledMesh, build_tiles
@@ -266,6 +268,15 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None)
         If it cannot work on this ground.
     """
     chosen = chosen or scenario.navigation
+    planner = _planner_of_walls(scenario, world, chosen)
+    standers = chosen.parameters(StanderParameters)
+    if not standers.round_standers:
+        return planner
+    return StanderPlanner(planner, world.mesh, world.goals, standers, chosen.values.get("costs", CostParameters.costs))
+
+
+def _planner_of_walls(scenario: Scenario, world: World, chosen: Chosen) -> Planner:
+    """Return a planner that knows nothing of those who stand."""
     _refuse_terrain(scenario, chosen)
     if chosen.name != "visibility":
         costs = chosen.values.get("costs", CostParameters.costs)

@@ -124,7 +124,8 @@ def _mesh() -> Owner:
 def _navigation() -> Mapping[str, Owner]:
     mesh: Any = _mesh()
     waiting = _imported("crowdsim.navigation.guess", "WaitParameters")
-    in_slots = (mesh, _imported("crowdsim.navigation.sharing", "ShareParameters"), waiting)
+    standers, targets = _imported("crowdsim.navigation.standers.parameters", "StanderParameters"), _imported("crowdsim.navigation.targets", "TargetParameters")
+    in_slots = (mesh, _imported("crowdsim.navigation.sharing", "ShareParameters"), waiting, standers, targets)
 
     def grid(ways: str) -> Owner:
         return (mesh, *(_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk")))
@@ -132,7 +133,7 @@ def _navigation() -> Mapping[str, Owner]:
     return {
         **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
         "mesh": (*in_slots, _imported("crowdsim.navigation.planner", "CostParameters"), _imported("crowdsim.navigation.aim", "AimParameters")),
-        "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting),
+        "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting, standers, targets),
         "grid": grid("Way"),
         "s2-grid": grid("DocumentWay"),
     }

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from crowdsim.navigation.funnel import find_bends, lay_string
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from crowdsim.navigation.grid.targets import nearest_pieces, targets_of
 from crowdsim.navigation.mesh import MOST_CROSSINGS, find_exit, make_flood
 from crowdsim.navigation.posts import lay_out_posts
 from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.targets import nearest_pieces, targets_of
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.threads import Team

@@ -68,6 +68,11 @@ class Interventions:
             near = suggestion(goal, names) if isinstance(goal, str) else ""
             known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
             raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
+        if goal is not None:  # a target where the way leads already is no new request (S2 section 7)
+            keeps = self._plan.keep_ways(rows, names.index(goal))
+            agents.goal[rows[keeps]] = names.index(goal)
+            self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
+            rows = rows[~keeps]
         waits = agents.start_tick[rows] > self.world.tick
         if goal is not None:
             had_way = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))

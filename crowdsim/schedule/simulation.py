@@ -39,7 +39,7 @@ from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_kernels
-from crowdsim.schedule.wayfinding import plan_and_follow
+from crowdsim.schedule.wayfinding import goes_round_standers, plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
@@ -225,9 +225,9 @@ class Simulation(Interventions):
             return Notice(world, held, nudges.nudging or replans.replanning)
         if kind is Nudge:
             return Nudge(world, nudges, held.held_time, scenario.tick)
-        on_grid = np.array([scenario.navigation_of(group).is_grid for group in scenario.groups], dtype=np.bool_)
-        shares = [chosen.parameters(WayParameters).obstacle_radius_share for chosen in scenario.navigations if chosen.is_grid]
-        return Replan(world, replans, held.held_time, max(shares, default=WayParameters().obstacle_radius_share), on_grid, scenario.tick)
+        heeds = np.array([goes_round_standers(scenario.navigation_of(group)) for group in scenario.groups], dtype=np.bool_)
+        shares = [float(chosen.values["obstacle_radius_share"]) for chosen in scenario.navigations if goes_round_standers(chosen)]
+        return Replan(world, replans, held.held_time, max(shares, default=WayParameters().obstacle_radius_share), heeds, scenario.tick)
 
     def _explained(self) -> NDArray[np.bool_] | None:
         """Return whose choices are explained, by entity - 1; None where nobody asked or nothing is recorded."""

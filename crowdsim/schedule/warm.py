@@ -105,6 +105,9 @@ def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
             _warm_up_scene(f"changing ground, {kind}", _CHANGING, f"navigation={kind}")
     if scenario.bodies.values["local_grid"]:
         _warm_up_scene("local grids", _IN_THE_WAY, "bodies.local_grid=true")
+    for chosen in scenario.navigations:
+        if chosen.values.get("round_standers"):
+            _warm_up_scene(f"round standers, {chosen.name}", _IN_THE_WAY, f"navigation={{kind: {chosen.name}, round_standers: true}}")
     if scenario.bodies.values["nudging"] or scenario.bodies.values["replanning"]:
         _warm_up_scene("in the way", _IN_THE_WAY)
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.local_grids import LocalGridParameters
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from crowdsim.navigation.grid.targets import targets_of
 from crowdsim.navigation.guess import WaitParameters
 from crowdsim.navigation.protocol import Planner
+from crowdsim.navigation.targets import TargetParameters, targets_of
 from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
@@ -52,6 +52,11 @@ def plan_and_follow(built: Built, budget: Budget) -> tuple[Planning, Following]:
     return PlanByGroup(world, [plan for plan, _ in parts], budget), FollowByGroup(world, [follow for _, follow in parts])
 
 
+def goes_round_standers(chosen: Chosen) -> bool:
+    """Return whether ways lead round those who stand: on grids always, on meshes where that is asked for."""
+    return chosen.is_grid or bool(chosen.values["round_standers"])
+
+
 def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> tuple[Plan | PlanWays, Follow | FollowWays]:
     """Return the systems of one way of finding a way, for some groups."""
     world, scenario = built.world, built.scenario
@@ -62,8 +67,10 @@ def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_]
         bodies = scenario.bodies
         price = bodies.parameters(LocalGridParameters).local_grid_price if bodies.values["local_grid"] and bodies.values["replanning"] else 0.0
         waiting = chosen.parameters(WaitParameters).while_waiting
-        plan = Plan(world, make(world), budget, groups, name, make, waiting == "previous", price)
-        if chosen.name == "visibility" and waiting != "stay":
+        same = chosen.parameters(TargetParameters).same_target
+        plan = Plan(world, make(world), budget, groups, name, make, waiting == "previous", price, same)
+        # Joining over corners finds the shortest way on from a guess, which may lead through those whom a way goes round.
+        if chosen.name == "visibility" and waiting != "stay" and not goes_round_standers(chosen):
             plan.corner_guesses = CornerGuesses(world, lambda: cast("VisibilityPlanner", plan.planner).terrain)
         return plan, Follow(world, groups, waiting, plan.corner_guesses)
     ways = Ways(chosen.parameters(WalkParameters))

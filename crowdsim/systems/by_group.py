@@ -66,6 +66,10 @@ class PlanByGroup(System):
         for part in self.parts:
             part.forget(entity)
 
+    def keep_ways(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
+        """Let those keep their ways whose new goal is where they lead; return who does, (k,)."""
+        return np.logical_or.reduce([part.keep_ways(rows, goal) for part in self.parts])
+
     def lose_ways(self, rows: NDArray[np.int64]) -> None:
         """Take the ways of agents that are sent elsewhere."""
         for part in self.parts:

@@ -9,7 +9,7 @@ from crowdsim.navigation.hold import Held
 from crowdsim.navigation.steer import guess_many, steer_many
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.corner_guesses import CornerGuesses
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.world import World
 
 
@@ -48,7 +48,7 @@ class Follow(System):
         polygon = world.polygons()
         free = (agents.is_driven == 0) & self.of_groups(self.groups)
         walking = (agents.activity == AgentState.WALKING) & free
-        follows = walking & (agents.path_status == PathStatus.FOUND)
+        follows = walking & has_way(agents.path_status)
         guesses = walking & (agents.path_status == PathStatus.PENDING)
         if self.while_waiting == "previous":
             keeps = guesses & (agents.goal_piece >= 0)

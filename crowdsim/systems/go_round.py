@@ -12,7 +12,7 @@ from crowdsim.systems.base import System, Tick
 from crowdsim.systems.notice import standing, ticks_of
 from crowdsim.systems.replan import wish_to_replan
 from crowdsim.systems.shut_portals import forget_old, forget_open, remember_shut
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.world import World
 
 _CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
@@ -81,7 +81,7 @@ class GoRound(System):
     def _remember(self, tick: Tick, asked: NDArray[np.int64], aim: NDArray[np.float64], outcome: NDArray[np.uint8]) -> None:
         """Let those who follow corridors remember at which portals there is no way, for their next searches."""
         agents, own = self.world.agents, self.parameters
-        follows = self.world.on_corridors()[asked] & (agents.path_status[asked] == PathStatus.FOUND) & (agents.corridor_length[asked] > 0)
+        follows = self.world.on_corridors()[asked] & has_way(agents.path_status[asked]) & (agents.corridor_length[asked] > 0)
         shut = follows & (outcome == NO_WAY)
         reach = 0.5 * own.local_grid_cells * own.local_grid_cell
         forget_old(agents, asked, tick.number)

@@ -14,12 +14,15 @@ from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.measure import measure_corridors, measure_ways, straighten_many
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.protocol import Answers, Planner
+from crowdsim.navigation.standers.planner import StanderPlanner
+from crowdsim.navigation.targets import TargetParameters, targets_of
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.corner_guesses import CornerGuesses
 from crowdsim.systems.ground import GroundChange, ask_again
+from crowdsim.systems.notice import standing
 from crowdsim.systems.slices import Budget, SearchTask, search
 from crowdsim.threads import Team
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -51,11 +54,13 @@ class Plan(System):
         Whether agents keep to their previous path until the next is found (S0, section 3.1), if they have one.
     price : float, m
         What a way costs besides through each portal that an agent remembers as shut.
+    same_target : float, m
+        A target this near to the one that an agent has a way to is no new request (S2 section 7).
     """
 
     reads = (
         "entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length",
-        "path_tick", "priced_portal",
+        "path_tick", "priced_portal", "is_yielding", "is_driven",
     )
     writes = (
         "activity", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed", "corner_post",
@@ -65,9 +70,10 @@ class Plan(System):
     def __init__(
         self, world: World, planner: Planner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches",
         make_planner: Callable[[World], Planner] | None = None, keeps_previous: bool = False, price: float = 0.0,
+        same_target: float = TargetParameters.same_target,
     ) -> None:  # fmt: skip
         super().__init__(world)
-        self.price = price
+        self.price, self.same_target = price, same_target
         self.keeps_previous = keeps_previous
         self._previous: dict[int, NDArray[np.int32]] = {}  # by entity: the path it keeps to, as it was when the search began
         self.planner, self.budget, self.groups, self._make_planner = planner, budget, groups, make_planner
@@ -103,7 +109,10 @@ class Plan(System):
         if len(wants):
             polygon = world.polygons()[wants]
             request = agents.entity[wants], agents.position[wants], polygon, agents.goal[wants], agents.radius[wants]
-            if self.price > 0.0 and isinstance(self.planner, MeshPlanner) and np.any(agents.priced_portal[wants, 0] >= 0):
+            if isinstance(self.planner, StanderPlanner):
+                stands = np.flatnonzero(standing(agents))
+                self.planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands], world.polygons()[stands])
+            if self.price > 0.0 and isinstance(self.planner, (MeshPlanner, StanderPlanner)) and np.any(agents.priced_portal[wants, 0] >= 0):
                 self.planner.submit(tick.number, *request, agents.priced_portal[wants], self.price)
             else:
                 self.planner.submit(tick.number, *request)
@@ -132,12 +141,42 @@ class Plan(System):
             self._previous.pop(entity, None)
         return others
 
+    def keep_ways(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
+        """Let those keep their ways whose new goal has a piece within `same_target` of where they lead, in the same polygon.
+
+        Parameters
+        ----------
+        rows : (k,) int64
+        goal : int
+
+        Returns
+        -------
+        (k,) bool
+            Who does; the way leads to the new goal now.
+        """
+        agents, goals = self.world.agents, self.world.goals
+        keeps = np.zeros(len(rows), dtype=np.bool_)
+        first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
+        mine = has_way(agents.path_status[rows]) & (agents.activity[rows] == AgentState.WALKING) & (agents.goal_piece[rows] >= 0)
+        mine &= self.of_groups(self.groups)[rows]
+        if last == first or not mine.any():
+            return keeps
+        target = targets_of(goals)
+        for place in np.flatnonzero(mine).tolist():
+            piece = int(agents.goal_piece[rows[place]])
+            away = np.hypot(*(target[first:last] - target[piece]).T)
+            away = np.where(goals.piece_polygon[first:last] == goals.piece_polygon[piece], away, np.inf)
+            nearest = int(np.argmin(away))
+            if away[nearest] <= self.same_target:
+                agents.goal_piece[rows[place]], keeps[place] = first + nearest, True
+        return keeps
+
     def lose_ways(self, rows: NDArray[np.int64]) -> None:
         """Take the ways of agents that are sent elsewhere, but for those who keep to them until they have another."""
         agents = self.world.agents
         rows = rows[self.of_groups(self.groups)[rows]]
         status = agents.path_status[rows]
-        keeps = (status == PathStatus.FOUND) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
+        keeps = has_way(status) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
         lost = rows[~(keeps & self.keeps_previous)]
         agents.corridor_length[lost] = 0
         agents.goal_piece[lost] = -1
@@ -154,7 +193,7 @@ class Plan(System):
         world, agents = self.world, self.world.agents
         rows = np.searchsorted(agents.entity, answers.entity)
         assert np.array_equal(agents.entity[rows], answers.entity)  # who leaves is forgotten by the planner before
-        found, is_joined = answers.status == PathStatus.FOUND, np.zeros(len(rows), dtype=np.bool_)
+        found, is_joined = has_way(answers.status), np.zeros(len(rows), dtype=np.bool_)
         if self.corner_guesses is not None:
             answers, is_joined = self.corner_guesses.join(answers, rows)
         agents.path_status[rows] = answers.status

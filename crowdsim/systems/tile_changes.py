@@ -18,7 +18,7 @@ from crowdsim.navigation.tiles import Renumbered, TiledMesh
 from crowdsim.systems.ground import put_out
 from crowdsim.systems.make_room import nearest_free
 from crowdsim.systems.replan import wish_to_replan
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -120,7 +120,7 @@ def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np
     agents.path_status[waits] = PathStatus.NONE
     agents.corridor_length[waits] = 0
     is_new_or_narrower = _new_or_narrower(now, mesh.polygon_count)
-    for row in np.flatnonzero(agents.path_status == PathStatus.FOUND).tolist():
+    for row in np.flatnonzero(has_way(agents.path_status)).tolist():
         block = slice(int(agents.corridor_start[row]), int(agents.corridor_start[row]) + int(agents.corridor_length[row]))
         portals = now.edge[cells[block]]
         target = int(agents.goal_piece[row])

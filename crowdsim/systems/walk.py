@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.walk import walk_many
 from crowdsim.systems.base import System, Tick
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -59,10 +59,10 @@ class Walk(System):
         moved = (agents.position[at_wall] - old[at_wall]) / tick.length
         slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
         agents.velocity[np.flatnonzero(at_wall)[slower]] = moved[slower]
-        has_way = agents.path_status == PathStatus.FOUND
-        agents.strays[:] += np.where(has_way, np.maximum(ahead - agents.corridor_length, 0), 0).astype(np.int32)
+        follows = has_way(agents.path_status)
+        agents.strays[:] += np.where(follows, np.maximum(ahead - agents.corridor_length, 0), 0).astype(np.int32)
         # Who waits for its path has no corridor but a note of the way back; without room for it, it asks again from where it is.
-        lost = (has_way | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)) & world.on_corridors()
+        lost = (follows | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)) & world.on_corridors()
         agents.corridor_length[:] = np.maximum(ahead, 0)
         agents.path_status[lost] = PathStatus.NONE
         world.events.note(tick.number, EventKind.STRAYED, agents.entity[lost], agents.position[lost], agents.strays[lost])

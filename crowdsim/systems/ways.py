@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
-from crowdsim.navigation.grid.targets import nearest_pieces, targets_of
 from crowdsim.navigation.grid.walkers import Walkers
+from crowdsim.navigation.targets import nearest_pieces, targets_of
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
 from crowdsim.systems.replan import wish_to_replan
@@ -110,6 +110,10 @@ class PlanWays(System):
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
         self.planner.drop(entity)
+
+    def keep_ways(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
+        """Return that nobody keeps a way: targets are compared when they are asked for."""
+        return np.zeros(len(rows), dtype=np.bool_)
 
     def lose_ways(self, rows: NDArray[np.int64]) -> None:
         """Take the goals of agents that are sent elsewhere; they walk on until they have another way."""

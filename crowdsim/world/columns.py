@@ -38,6 +38,11 @@ class PathStatus(IntEnum):
     STALE = 8
 
 
+def has_way(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return of whom (n,) a way to its goal is known, round those who stand or through them."""
+    return (status == PathStatus.FOUND) | (status == PathStatus.FOUND_THROUGH_AGENTS)
+
+
 class ReplanCause(IntEnum):
     """Why an agent that had a way asks for a new one."""
 

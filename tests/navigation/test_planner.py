@@ -19,12 +19,14 @@ from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner
 from crowdsim.navigation.search import FOUND, UNREACHABLE
 from crowdsim.navigation.sharing import ShareParameters
+from crowdsim.navigation.standers.planner import FOUND_THROUGH_AGENTS, StanderPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 
 ALL = 1 << 40
-KINDS = ("mesh", "optimal", "visibility")
+ROUND = " round those who stand"
+KINDS = ("mesh", "optimal", "visibility", "mesh" + ROUND, "optimal" + ROUND)
 SHARED_M = 5e-3  # Bodies whose radii are less than 1/32 m apart share a tree; its ways are the shortest of the first of them.
 
 
@@ -38,7 +40,7 @@ class Crowd:
     """Some ground with goals, and agents that ask for ways to them."""
 
     def __init__(self, ground, seed, agents, kind="mesh"):
-        self.kind = kind
+        self.kind, self.goes_round = kind.removesuffix(ROUND), kind.endswith(ROUND)
         rng = np.random.default_rng(seed)
         self.mesh = build_mesh(ground).mesh
         points, _ = free_points(ground, 0.3, 4, rng)
@@ -50,8 +52,19 @@ class Crowd:
         count = len(self.position)
         self.entity, self.goal = np.arange(count) + 1, rng.integers(0, 6, count).astype(np.int32)
         self.radius = rng.choice([0.1, 0.12, 0.15], count)
+        self.stander, _ = free_points(ground, 0.1, 120, rng)
+        self.stander_radius = rng.uniform(0.2, 0.6, len(self.stander))
 
     def planner(self, share=True):
+        planner = self._planner_of_walls(share)
+        if not self.goes_round:
+            return planner
+        planner = StanderPlanner(planner, self.mesh, self.goals)
+        # Some of them are those who ask; nobody is in its own way.
+        planner.stand(np.arange(len(self.stander)) + 1, self.stander, self.stander_radius, located(self.mesh, self.stander))
+        return planner
+
+    def _planner_of_walls(self, share):
         if self.kind == "visibility":
             return VisibilityPlanner(self.mesh, self.goals)
         return MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=share), self.kind)
@@ -128,6 +141,18 @@ def test_everybody_gets_the_way_of_a_search_of_their_own(name):
             cells, piece = one.corridor()
             assert answers[entity][1:] == (piece, tuple(cells.tolist()))
     assert {answer[0] for answer in answers.values()} <= {FOUND, UNREACHABLE}
+
+
+@pytest.mark.parametrize("name, through", [("rooms", 0), ("more", 5)])
+def test_some_go_round_those_who_stand_and_some_through_them(name, through):
+    """Else the contract would hold for nothing."""
+    answers, _ = crowd(name, kind="mesh" + ROUND).ways()
+    before, _ = crowd(name).ways()
+    round_them = [entity for entity in answers if answers[entity] != before[entity] and answers[entity][0] == FOUND]
+    through_them = [entity for entity in answers if answers[entity][0] == FOUND_THROUGH_AGENTS]
+    assert len(round_them) >= 5 and len(through_them) >= through
+    assert all(answers[entity][1:] == before[entity][1:] for entity in through_them)
+    assert all(before[entity][0] == FOUND for entity in [*round_them, *through_them])
 
 
 @pytest.mark.sample(16)

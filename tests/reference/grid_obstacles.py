@@ -1,6 +1,6 @@
 """Twin of what standing agents block (S2 section 6).
 
-Kernels: list_standers, stamp_standers.
+Kernels: count_standers, write_standers, stamp_standers.
 """
 
 import math

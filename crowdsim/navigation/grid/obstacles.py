@@ -7,46 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, node_at
 from crowdsim.navigation.grid.search import GENERATION, GENERATION_SHIFT, STAMPED, TAKEN, is_walkable
-
-
-@lean_kernel
-def list_standers(planning, from_x, from_y, to_x, to_y, reach, entity, position, out):
-    """List the standing agents within reach of a straight line.
-
-    Parameters
-    ----------
-    planning : int
-        Entity id of the agent that plans; it is never in its own way.
-    from_x, from_y, to_x, to_y : float, m
-        Ends of the line: where the agent is and where it wants to be.
-    reach : float, m
-    entity : (k,) int64
-        Agents that are alive, enabled, and stand.
-    position : (k, 2) float64, m
-    out : (k,) int64
-        Receives rows of `entity`, ascending.
-
-    Returns
-    -------
-    int
-        How many.
-
-    Notes
-    -----
-    Source: S2 section 6. Twin: `tests/reference/grid_obstacles.py`.
-    """
-    count = 0
-    for row in range(entity.size):
-        x, y = position[row, 0], position[row, 1]
-        nx, ny = nearest_on_segment(x, y, from_x, from_y, to_x, to_y)
-        if entity[row] != planning and np.hypot(nx - x, ny - y) <= reach:
-            out[count] = row
-            count += 1
-    return count
 
 
 @lean_kernel

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from crowdsim.navigation.aim import AimParameters
 from crowdsim.navigation.sharing import ShareParameters
+from crowdsim.navigation.targets import TargetParameters
 from crowdsim.tunable import param
 
 
@@ -97,14 +98,10 @@ class DocumentWayParameters(WayParameters):
 
 
 @dataclass(frozen=True)
-class WalkParameters:
+class WalkParameters(TargetParameters):
     """How waypoints are followed."""
 
     waypoint_reached: float = param(
         0.05, "m", low=0.0, source="S2 section 7 (WALK_THRESHOLD)",
         why="a waypoint nearer than this is reached; larger cuts corners, smaller is missed by pushes",
-    )
-    same_target: float = param(
-        0.25, "m", low=0.0, source="S2 section 10 (TARGET_REPLAN_THRESHOLD)",
-        why="a new target this near to the last one asked for is no new request; larger saves searches and stops farther off",
     )

@@ -7,6 +7,7 @@ depend on when its search begins. If an area is opened or closed, the searches t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +19,12 @@ from crowdsim.errors import NavigationError
 from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.grid.cascade import advance_way, begin_way, last_node
 from crowdsim.navigation.grid.grid import Grid
-from crowdsim.navigation.grid.obstacles import list_standers
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.search import BYTES_A_NODE, HEAP_SIZE, OCTILE_PULL, PENDING, PULL, STATUS, GridSlots, make_slots
 from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
 from crowdsim.navigation.grid.trees import CellTrees, trees_that_fit
 from crowdsim.navigation.sharing import NO_TREE
+from crowdsim.navigation.standers.near import list_standers
 from crowdsim.threads import Team
 from crowdsim.tunable import tunables
 
@@ -267,13 +268,11 @@ class GridPlanner:
         """Keep for each new request who stands near its line, and forget those of requests that were answered."""
         kept = self._open_requests()
         pools = [self._pool[a:b] for a, b in zip(kept["first"], kept["last"], strict=True)]
-        near = np.empty(len(self._stander), dtype=np.int64)
-        position = np.ascontiguousarray(self._stander_disc[:, :2])
-        for row in fresh if len(near) else fresh[:0]:
-            line = float(row["x"]), float(row["y"]), float(row["to_x"]), float(row["to_y"])
-            count = list_standers(int(row["entity"]), *line, float(self.parameters.obstacle_reach), self._stander, position, near)
-            pools.append(self._stander_disc[near[:count]])
-        pools += [np.zeros((0, 3))] * (len(kept) + len(fresh) - len(pools))
+        line = np.column_stack([fresh[name] for name in ("x", "y", "to_x", "to_y")])
+        start, near = list_standers(
+            fresh["entity"].copy(), line, self.parameters.obstacle_reach, self._stander, np.ascontiguousarray(self._stander_disc[:, :2])
+        )  # fmt: skip
+        pools += [self._stander_disc[near[a:b]] for a, b in itertools.pairwise(start.tolist())]
         ends = np.cumsum([0, *(len(pool) for pool in pools)])
         self._pool = np.concatenate([np.zeros((0, 3)), *pools])
         fresh["first"], fresh["last"] = ends[len(kept) : -1], ends[len(kept) + 1 :]

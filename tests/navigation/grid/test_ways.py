@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from crowdsim.navigation.grid.cascade import nearest_walkable
-from crowdsim.navigation.grid.obstacles import list_standers
 from crowdsim.navigation.grid.search import NEED, new_generation
 from tests.navigation.grid.worlds import NAMES, OneWay, cell_of_node, cells_of, grid_of, random_grid
-from tests.reference.grid_obstacles import standers_near, without_standers
+from tests.reference.grid_obstacles import without_standers
 from tests.reference.grid_ways import snapped, way
 
 ROOM = """
@@ -118,18 +117,6 @@ def test_a_ring_that_touches_at_the_same_distance_gives_the_lowest_cell():
     one.slots.measure[0, NEED] = 0.0
     new_generation(one.slots, 0)
     assert cell_of_node(grid, nearest_walkable(one.slots, 0, grid.ground, 1.5, 1.5, 8)) == (0, 0)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_agents_near_the_line_to_the_target_are_seen_and_the_planning_one_never(seed):
-    rng = np.random.default_rng(seed)
-    entity, position = np.arange(50) * 3 + 7, rng.uniform(0, 30, (50, 2))
-    start, end = rng.uniform(0, 30, 2), rng.uniform(0, 30, 2)
-    position[4] = start
-    out = np.zeros(50, dtype=np.int64)
-    count = list_standers(int(entity[4]), *start, *end, 6.0, entity, position, out)
-    want = standers_near(int(entity[4]), tuple(start), tuple(end), 6.0, list(zip(entity.tolist(), map(tuple, position.tolist()))))
-    assert out[:count].tolist() == want and 4 not in want
 
 
 def test_bodies_of_several_radii_find_different_ways_on_one_grid():

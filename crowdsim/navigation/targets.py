@@ -1,11 +1,25 @@
-"""Where ways over a grid lead: a point for each piece of a goal, and the piece that an agent goes to."""
+"""Where straight lines to goals lead: a point for each piece of a goal, and the piece that an agent goes to; and when another target is the same."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.goals import GoalPieces
+from crowdsim.tunable import param
+
+
+@dataclass(frozen=True)
+class TargetParameters:
+    """Which targets are taken for the same."""
+
+    same_target: float = param(
+        0.25, "m", low=0.0, source="S2 section 10 (TARGET_REPLAN_THRESHOLD)",
+        why="a new target this near to the last one asked for is no new request; larger saves searches and stops farther off",
+    )
+
 
 INSIDE_M = 0.1  # How far inside of a piece of a goal its target lies: farther than the 0.05 m within which a waypoint is reached.
 

@@ -1,0 +1,153 @@
+"""Ways on a mesh round those who stand, and through them where there is no other (S2 sections 5 and 6)."""
+
+import numpy as np
+import pytest
+
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.schedule.simulation import Simulation
+from crowdsim.world.columns import PathStatus
+
+KINDS = ("mesh", "optimal", "visibility")
+
+# Two rooms; the lower door is on the straight way, the upper one is 3 m further up.
+TWO_DOORS = """
+version: 1
+name: two-doors
+tick: 0.1
+stop: {{when: all_arrived, after: 30}}
+geometry:
+  walkable: {{box: [0, 0, 8, 6]}}
+  obstacles: [{{box: [4, 0, 4.2, 0.65]}}, {{box: [4, 1.35, 4.2, {upper}]}}, {{box: [4, {above}, 4.2, 6]}}]
+goals: {{right: {{point: [7, 1]}}, behind: {{point: [7, 1.2]}}, far: {{point: [7, 1.3]}}}}
+groups:
+  - {{name: stander, positions: [{standers}], radius: 0.3}}
+  - {{name: walker, positions: [[1, 1]], radius: 0.2, speed: 1.2, goals: [right]}}
+avoidance: {avoidance}
+navigation: {{kind: {kind}, round_standers: {rounds}{more}}}
+bodies: {{replanning: {replanning}}}
+"""
+
+
+def run(kind="mesh", rounds="true", standers="[4.1, 1]", upper=3.65, above=4.35, more="", avoidance="none", replanning="false", ticks=None):
+    """Run a walker from the left room to the right; return (simulation at its end, places of the walker)."""
+    text = TWO_DOORS.format(
+        kind=kind, rounds=rounds, standers=standers, upper=upper, above=above, more=more, avoidance=avoidance, replanning=replanning,
+    )  # fmt: skip
+    simulation, places = Simulation(parse_scenario(text, file="two-doors.yaml"), threads=1), []
+    while not simulation.why_over() and (ticks is None or len(places) < ticks):
+        simulation.step()
+        places.append(simulation.world.agents.position[-1].copy())
+    return simulation, np.array(places)
+
+
+def status_of_walker(**how):
+    simulation, _ = run(ticks=2, **how)
+    return PathStatus(int(simulation.world.agents.path_status[-1]))
+
+
+def goes_by_the_upper_door(**how):
+    _, places = run(**how)
+    return bool(places[places[:, 0] < 4.1, 1].max() > 3.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_way_leads_by_the_other_door_where_somebody_fills_the_first(kind):
+    assert goes_by_the_upper_door(kind=kind)
+    assert not goes_by_the_upper_door(kind=kind, rounds="false")
+    assert status_of_walker(kind=kind) == PathStatus.FOUND
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_way_leads_through_who_stands_in_the_only_door(kind):
+    closed = {"upper": 5.0, "above": 5.0, "kind": kind}
+    assert status_of_walker(**closed) == PathStatus.FOUND_THROUGH_AGENTS
+    simulation, places = run(**closed)
+    assert places[:, 0].max() > 3.0, "it does not stay where it is"
+    assert status_of_walker(**closed, rounds="false") == PathStatus.FOUND
+
+
+def test_the_only_door_is_passed_where_who_stands_there_steps_aside():
+    text = TWO_DOORS.format(
+        kind="mesh", rounds="true", standers="[4.1, 1]", upper=5.0, above=5.0, more="", avoidance="orca", replanning="true, nudging: true",
+    )  # fmt: skip
+    with Simulation(parse_scenario(text, file="two-doors.yaml"), threads=1) as simulation:
+        verdict = simulation.run()
+    assert verdict.arrived == 1
+
+
+def test_each_constant_of_s2_does_what_it_says():
+    assert not goes_by_the_upper_door(more=", obstacle_radius_share: 0.2"), "0.06 m in the middle of a door of 0.7 m leave room for a centre"
+    aside = {"standers": "[4.1, 0.86]"}  # at the lower post: 0.31 m to the upper one, of which the walker needs 0.2
+    assert goes_by_the_upper_door(more=", obstacle_radius_share: 1.0", **aside)
+    assert not goes_by_the_upper_door(more=", obstacle_radius_share: 0.6", **aside)
+    # Who stands behind the goal's side wall is farther from the line than the reach.
+    assert not goes_by_the_upper_door(more=", obstacle_reach: 0.0", standers="[4.1, 1.02]")
+    assert goes_by_the_upper_door(more=", obstacle_reach: 0.1", standers="[4.1, 1.02]")
+
+
+def test_several_who_stand_together_shut_what_none_of_them_does_alone():
+    wide = {"upper": 4.9, "above": 5.6}  # the door of 0.7 m above is free
+    row = "[2.0, 0.15], [2.0, 0.45], [2.0, 0.75], [2.0, 1.05], [2.0, 1.35], [2.0, 1.65], [2.0, 1.95], [2.0, 2.25], [2.0, 2.55], [2.0, 2.85], [2.0, 3.15]"
+    rest = ", [2.0, 3.45], [2.0, 3.75], [2.0, 4.05], [2.0, 4.35], [2.0, 4.65], [2.0, 4.95], [2.0, 5.25], [2.0, 5.55], [2.0, 5.85]"
+    assert status_of_walker(standers=row + rest, **wide) == PathStatus.FOUND_THROUGH_AGENTS
+    assert status_of_walker(standers=row, **wide) == PathStatus.FOUND
+
+
+def test_nothing_of_it_is_on_the_mesh_and_who_moves_is_in_nobodys_way():
+    simulation, _ = run(ticks=3)
+    mesh = simulation.world.mesh
+    plain, _ = run(ticks=3, rounds="false")
+    assert all(np.array_equal(a, b) for a, b in zip(mesh, plain.world.mesh))
+    text = TWO_DOORS.format(
+        kind="mesh", rounds="true", standers="[4.1, 1]", upper=3.65, above=4.35, more="", avoidance="none", replanning="false",
+    ).replace("name: stander, positions", "name: stander, goals: [far], positions")  # fmt: skip
+    simulation = Simulation(parse_scenario(text, file="two-doors.yaml"), threads=1)
+    simulation.step()
+    assert len(simulation.world.agents) == 2
+    places = []
+    while not simulation.why_over():
+        places.append(simulation.world.agents.position[-1].copy())
+        simulation.step()
+    assert max(y for _, y in places) < 2.0
+
+
+def test_who_asks_again_hears_of_who_has_come_to_stand():
+    """Replanning because of people ahead pays on a mesh that goes round them."""
+    how = {"avoidance": "none", "replanning": "true"}
+    text = TWO_DOORS.format(kind="mesh", rounds="true", standers="[4.9, 1]", upper=3.65, above=4.35, more="", **how).replace(
+        "name: stander, positions", "name: stander, goals: [{point: [4.1, 1], arrive_within: 0.05}], speed: 1.3, leave_on_arrival: false, positions"
+    )
+    simulation, ys = Simulation(parse_scenario(text, file="two-doors.yaml"), threads=1), []
+    while not simulation.why_over() and simulation.time < 25:
+        simulation.step()
+        ys.append(float(simulation.world.agents.position[-1, 1]))
+    assert max(ys) > 3.0, "it goes by the upper door, which it did not look for when it set off"
+
+
+def test_another_goal_that_is_where_the_way_leads_is_no_new_request():
+    for same_target, asks in ((0.25, False), (0.1, True)):
+        simulation, _ = run(ticks=3, more=f", same_target: {same_target}")
+        before = int(simulation.world.agents.path_tick[-1])
+        simulation.set_goal(simulation.world.agents.entity[-1], "behind")
+        simulation.step()
+        assert (int(simulation.world.agents.path_tick[-1]) != before) == asks
+        while not simulation.why_over():
+            simulation.step()
+        assert np.hypot(*(simulation.world.agents.position[-1] - (7.0, 1.2))) < 0.6 or len(simulation.world.agents) == 1
+    simulation, _ = run(ticks=3)
+    before = int(simulation.world.agents.path_tick[-1])
+    simulation.set_goal(simulation.world.agents.entity[-1], "far")  # 0.3 m away
+    simulation.step()
+    assert int(simulation.world.agents.path_tick[-1]) != before
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_runs_are_the_same_for_any_number_of_threads(threads):
+    how = {"kind": "mesh", "rounds": "true", "standers": "[4.1, 1], [3.6, 1.1], [2.5, 1.5]", "upper": 3.65, "above": 4.35, "more": "", "avoidance": "orca"}
+    scenario = parse_scenario(TWO_DOORS.format(**how, replanning="true"), file="two-doors.yaml")
+    with Simulation(scenario, threads=threads) as simulation:
+        simulation.run()
+        digest = simulation.digest
+    with Simulation(scenario, threads=1) as other:
+        other.run()
+        assert digest == other.digest
