@@ -47,6 +47,8 @@ class Interventions:
     def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
         """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
 
+        Whose way leads within `navigation.same_target` of the new goal keeps it (S2 section 7).
+
         Who has not set off yet (premovement) sets off at its time. At the new goal agents go on with the rest of their list; those at the end of it leave
         the world or stay, as their group says.
 

@@ -37,6 +37,7 @@ KEPT = {
     "bridge": Kept(1.5, counts=(20, 20)),
     "closing-door": Kept(1.5),
     "concourse": Kept(1.5, counts=(8, 8, 8, 8)),
+    "door-taken": Kept(1.5),
     "doorway-blocked": Kept(5.0),
     "exit-closes": Kept(1.5, counts=(36,)),
     "four-way-crossing": Kept(1.5, counts=(8, 8, 8, 8)),
