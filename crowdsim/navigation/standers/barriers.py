@@ -123,7 +123,7 @@ def _touch_rim(slots, slot, mesh, polygon, node, x, y, disc, radius):
 
 @lean_kernel
 def _draw_in_polygon(slots, slot, mesh, stander, first, begin, end, widest, radius, share):
-    """Draw the barriers of one polygon, whose reaches are `begin` to `end` - 1; return whether they fit. Without one that could part it, nothing is kept."""
+    """Draw the barriers of one polygon, whose reaches are `begin` to `end` - 1; return whether they fit."""
     marks, reach = slots.marks, slots.reach
     polygon, before = reach[slot, begin] >> _DISC_BITS, marks[slot, BARRIERS]
     if end - begin + 1 > slots.root.shape[1] or marks[slot, POLYGONS] + 1 >= slots.polygon.shape[1]:
@@ -140,23 +140,45 @@ def _draw_in_polygon(slots, slot, mesh, stander, first, begin, end, widest, radi
                 return False
         if not _touch_rim(slots, slot, mesh, polygon, place - begin + 1, x, y, disc, radius):
             return False
-    # A barrier parts something only as a piece of a ring, which the rim may close.
-    is_ring = False
-    for node in range(end - begin + 1):
-        slots.root[slot, node], slots.parity[slot, node] = node, 0
-    for barrier in range(before, marks[slot, BARRIERS]):
-        a, _ = root_of(slots, slot, slots.barrier_node[slot, barrier, 0])
-        b, _ = root_of(slots, slot, slots.barrier_node[slot, barrier, 1])
-        is_ring = is_ring or a == b
-        slots.root[slot, a] = b
-    if is_ring:
+    _keep_rings(slots, slot, before, end - begin + 1)
+    if marks[slot, BARRIERS] > before:
         place = marks[slot, POLYGONS]
         slots.polygon[slot, place], slots.polygon_first[slot, place], slots.polygon_nodes[slot, place] = polygon, before, end - begin + 1
         slots.polygon_first[slot, place + 1] = marks[slot, BARRIERS]
         marks[slot, POLYGONS] = place + 1
-    else:
-        marks[slot, BARRIERS] = before
     return True
+
+
+@lean_kernel
+def _keep_rings(slots, slot, before, nodes):
+    """Forget, of the barriers from `before` on, those of discs that close no ring, with the rim or without: they part nothing."""
+    root, tally = slots.root, slots.span  # of each cluster of discs: barriers less discs, and whether it touches the rim
+    for node in range(nodes):
+        root[slot, node], slots.parity[slot, node] = node, 0
+        tally[slot, node, 0] = tally[slot, node, 1] = 0.0
+    for barrier in range(before, slots.marks[slot, BARRIERS]):
+        if slots.barrier_node[slot, barrier, 1] != 0:
+            a, _ = root_of(slots, slot, slots.barrier_node[slot, barrier, 0])
+            b, _ = root_of(slots, slot, slots.barrier_node[slot, barrier, 1])
+            root[slot, max(a, b)] = min(a, b)
+    for node in range(1, nodes):
+        first, _ = root_of(slots, slot, node)
+        tally[slot, first, 0] -= 1.0
+    for barrier in range(before, slots.marks[slot, BARRIERS]):
+        first, _ = root_of(slots, slot, slots.barrier_node[slot, barrier, 0])
+        tally[slot, first, 0] += 1.0
+        if slots.barrier_node[slot, barrier, 1] == 0:
+            tally[slot, first, 1] = 1.0
+    kept = before
+    for barrier in range(before, slots.marks[slot, BARRIERS]):
+        first, _ = root_of(slots, slot, slots.barrier_node[slot, barrier, 0])
+        # A tree of n discs has n - 1 barriers; with the rim as another node, n.
+        if tally[slot, first, 0] >= tally[slot, first, 1]:
+            for i in range(4):
+                slots.barrier[slot, kept, i] = slots.barrier[slot, barrier, i]
+            slots.barrier_node[slot, kept, 0], slots.barrier_node[slot, kept, 1] = slots.barrier_node[slot, barrier, 0], slots.barrier_node[slot, barrier, 1]
+            kept += 1
+    slots.marks[slot, BARRIERS] = kept
 
 
 @inlined_kernel

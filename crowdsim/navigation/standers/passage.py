@@ -60,6 +60,14 @@ def _cross(ax, ay, bx, by, cx, cy, dx, dy):
     return (orientation(cx, cy, dx, dy, ax, ay) > 0.0) != (orientation(cx, cy, dx, dy, bx, by) > 0.0)
 
 
+@inlined_kernel
+def _crosses_barrier(slots, slot, barrier, px, py, qx, qy):
+    """Return whether segment pq crosses a barrier."""
+    return _cross(
+        px, py, qx, qy, slots.barrier[slot, barrier, 0], slots.barrier[slot, barrier, 1], slots.barrier[slot, barrier, 2], slots.barrier[slot, barrier, 3]
+    )  # fmt: skip
+
+
 @lean_kernel
 def are_parted_by_standers(slots, slot, polygon, px, py, qx, qy):
     """Return whether barriers part two points of a polygon.
@@ -81,12 +89,16 @@ def are_parted_by_standers(slots, slot, polygon, px, py, qx, qy):
     place = _place_in(slots.polygon, slot, slots.marks[slot, POLYGONS], polygon)
     if place < 0:
         return False
+    first, last = slots.polygon_first[slot, place], slots.polygon_first[slot, place + 1]
+    is_crossed = False  # most lines cross nothing, and then nothing parts their ends
+    for barrier in range(first, last):
+        is_crossed = is_crossed or _crosses_barrier(slots, slot, barrier, px, py, qx, qy)
+    if not is_crossed:
+        return False
     for node in range(slots.polygon_nodes[slot, place]):
         slots.root[slot, node], slots.parity[slot, node] = node, 0
-    for barrier in range(slots.polygon_first[slot, place], slots.polygon_first[slot, place + 1]):
-        ax, ay = slots.barrier[slot, barrier, 0], slots.barrier[slot, barrier, 1]
-        bx, by = slots.barrier[slot, barrier, 2], slots.barrier[slot, barrier, 3]
-        crosses = np.uint8(1) if _cross(px, py, qx, qy, ax, ay, bx, by) else np.uint8(0)
+    for barrier in range(first, last):
+        crosses = np.uint8(1) if _crosses_barrier(slots, slot, barrier, px, py, qx, qy) else np.uint8(0)
         a, flip_a = root_of(slots, slot, slots.barrier_node[slot, barrier, 0])
         b, flip_b = root_of(slots, slot, slots.barrier_node[slot, barrier, 1])
         if a == b:
