@@ -162,7 +162,9 @@ class Gates(System):
     def _join_tiles(self, order: Order, made: Any) -> Steps[None]:
         """Join the tiles of the ground that was ordered, before it is put in."""
         assert isinstance(self.grounds, TiledGrounds)
-        self._joined = yield from ground_steps(self.world, self.grounds.with_closed(self._cut_out_by(None)), made)
+        before = self.grounds.with_closed(self._cut_out_by(None))
+        yield "before"
+        self._joined = yield from ground_steps(self.world, before, made)
 
     def _put_in(self, order: Order) -> None:
         """Put the world on the ground that was ordered."""
