@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.growing import GrowingArray
 from crowdsim.kernels import lean_kernel
 
+LEAST_CELLS = 1024  # A page of memory; doubled when more are in use.
 SMALLEST_BLOCK = 16  # Cells: a typical way of ten portals and room for six more. Smaller saves little beside 300 bytes of columns an agent.
 STRAY_LOOKAHEAD = 8  # Portals ahead in which a polygon is looked for that an agent was pushed into; farther ones are no shortcut that a push can find.
 SIZE_CLASSES = 32
@@ -21,18 +23,17 @@ _POWERS = 1 << np.arange(SIZE_CLASSES, dtype=np.int64)
 
 
 class CorridorStore:
-    """Blocks of cells with a list of free blocks for each size.
-
-    Attributes
-    ----------
-    cells : (capacity,) int32
-        Half-edges, see `crowdsim.navigation.mesh`.
-    """
+    """Blocks of cells with a list of free blocks for each size."""
 
     def __init__(self) -> None:
-        self.cells: NDArray[np.int32] = np.zeros(1024, dtype=np.int32)
+        self._cells = GrowingArray(LEAST_CELLS, np.int32)
         self._used = 0
         self._free: list[list[int]] = [[] for _ in range(SIZE_CLASSES)]
+
+    @property
+    def cells(self) -> NDArray[np.int32]:
+        """All cells, shape (capacity,): half-edges, see `crowdsim.navigation.mesh`. It is another array when blocks were handed out, so nobody keeps it."""
+        return self._cells.values
 
     @staticmethod
     def capacities_for(portals: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -54,9 +55,7 @@ class CorridorStore:
         start = self._used
         self._used += capacity
         if self._used > len(self.cells):
-            grown = np.zeros(max(2 * len(self.cells), self._used), dtype=np.int32)
-            grown[: len(self.cells)] = self.cells
-            self.cells = grown
+            self._cells.grow(max(2 * len(self.cells), self._used))
         return start
 
     def release(self, start: int, capacity: int) -> None:
@@ -87,7 +86,7 @@ class CorridorStore:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
         self._used = len(state["cells"])
-        self.cells = np.zeros(max(1024, self._used), dtype=np.int32)
+        self._cells = GrowingArray(max(LEAST_CELLS, self._used), np.int32)
         self.cells[: self._used] = state["cells"]
         ends = np.cumsum(state["free_lengths"])
         self._free = [[int(start) for start in part] for part in np.split(state["free"], ends[:-1])]

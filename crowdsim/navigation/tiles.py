@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.walls import Walls
 from crowdsim.navigation import handles
 from crowdsim.navigation.build import MeshParameters, cut_at_openings
@@ -46,6 +47,28 @@ class Renumbered(NamedTuple):
     polygon: NDArray[np.int32]
     edge: NDArray[np.int32]
     is_narrower: NDArray[np.bool_]
+
+
+class NewTiles(NamedTuple):
+    """A mesh of other tiles, joined and ready to be taken.
+
+    Attributes
+    ----------
+    remove : list of int
+    add : dict of int to (TileMesh or None)
+        What was asked for.
+    joined : Joined
+        Its walls have their lists.
+    now : Renumbered
+    version : int
+        Of the mesh that it was made from.
+    """
+
+    remove: list[int]
+    add: dict[int, TileMesh | None]
+    joined: Joined
+    now: Renumbered
+    version: int
 
 
 class TiledMesh:
@@ -85,6 +108,7 @@ class TiledMesh:
         self.is_there[list(tiles)] = True
         self.salt = np.full(len(self.is_there), handles.FIRST_SALT, dtype=np.int64)
         self._cells: Cells = make_cells(tiles)
+        self._version = 0  # goes up with everything that the joined mesh depends on
         self._join()
 
     @property
@@ -155,26 +179,63 @@ class TiledMesh:
         NavigationError
             If a tile to remove is not there, or one to add is, or lies elsewhere; nothing is changed then.
         """
+        return self.take(at_once(self.steps(remove=remove, add=add)))
+
+    def steps(self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()) -> Steps[NewTiles]:
+        """Join the tiles that there will be, resting in between as often whatever they are; see `change`. Nothing is changed."""
+        gone, added = self._checked(remove, add)
+        version, new = self._version, {tile: content for tile, content in added.items() if content is not None}
+        there = sorted((set(self.tiles()) - set(gone)) | set(added))
+        flags = self._flags_by_tile() | {tile: np.zeros(content.polygon_count, dtype=np.uint16) for tile, content in new.items()}
+        before = Joined(self.mesh, self.walls, self.first_polygon, self.first_edge)
+        joined = self._joined(there, self._content | new, flags)
+        yield "joined"
+        joined = _with_wall_lists(joined, self.wall_reach)
+        yield "walls"
+        return NewTiles(gone, added, joined, renumber(before, joined, set(gone) | set(added)), version)
+
+    def take(self, made: NewTiles) -> Renumbered:
+        """Become what `steps` has made; where the mesh has become another one since, that is made anew.
+
+        Raises
+        ------
+        NavigationError
+            See `change`.
+        """
+        if made.version != self._version or made.joined.walls.reach != self.wall_reach:
+            made = at_once(self.steps(remove=made.remove, add=made.add))
+        self._kept_flags, self._kept_areas = self._flags_by_tile(), self._areas_by_tile()
+        for tile in made.remove:
+            self.is_there[tile] = False
+            self.salt[tile] = handles.next_salt(int(self.salt[tile]))
+        for tile, content in made.add.items():
+            self.is_there[tile] = True
+            if content is not None:
+                self._take_content(tile, content)
+        self._become(made.joined)
+        return made.now
+
+    def _checked(self, remove: Iterable[int], add: Mapping[int, TileMesh | None] | Iterable[int]) -> tuple[list[int], dict[int, TileMesh | None]]:
+        """Return what goes and what comes, if that can be."""
         gone = sorted(set(remove))
         added = dict(add) if isinstance(add, Mapping) else dict.fromkeys(add)
         self._refuse_unknown([*gone, *added])
         for tile in gone:
-            if not self.is_there[tile]:
-                raise NavigationError(f"tile {self.name_of(tile)} is not there, so it cannot be removed")
+            self.refuse_absent(tile, bool(self.is_there[tile]))
         for tile in added:
-            if self.is_there[tile] and tile not in gone:
-                raise NavigationError(f"tile {self.name_of(tile)} is there already; remove it first, or in the same change")
+            self.refuse_present(tile, bool(self.is_there[tile]) and tile not in gone)
             self._refuse_misplaced(tile, added[tile])
-        for tile in gone:
-            self._kept_flags[tile], self._kept_areas[tile] = self._own(self.flags, tile).copy(), self._own(self.areas, tile).copy()
-        for tile in gone:
-            self.is_there[tile] = False
-            self.salt[tile] = handles.next_salt(int(self.salt[tile]))
-        for tile, content in added.items():
-            self.is_there[tile] = True
-            if content is not None:
-                self._take_content(tile, content)
-        return self._rejoin(set(gone) | set(added))
+        return gone, added
+
+    def refuse_absent(self, tile: int, is_there: bool) -> None:
+        """Raise NavigationError for a tile that is to go, unless it is there."""
+        if not is_there:
+            raise NavigationError(f"tile {self.name_of(tile)} is not there, so it cannot be removed")
+
+    def refuse_present(self, tile: int, is_there: bool) -> None:
+        """Raise NavigationError for a tile that is to come, if it is there."""
+        if is_there:
+            raise NavigationError(f"tile {self.name_of(tile)} is there already; remove it first, or in the same change")
 
     def keep(self, tile: int, content: TileMesh) -> None:
         """Note what a tile that is not there will be when it is put back: the ground has changed since it was taken out.
@@ -189,6 +250,7 @@ class TiledMesh:
             raise NavigationError(f"tile {self.name_of(tile)} is there; replace it with a change")
         self._refuse_misplaced(tile, content)
         self._take_content(tile, content)
+        self._version += 1
 
     def _take_content(self, tile: int, content: TileMesh) -> None:
         self._content[tile] = content
@@ -204,7 +266,7 @@ class TiledMesh:
             If a handle is stale.
         """
         self.flags[self._fresh(handle)] = flags
-        return self._rejoin(set())
+        return self._rejoin()
 
     def set_areas(self, handle: NDArray[np.int64], area: int) -> None:
         """Set the area type of polygons, 0 to 255; what it means is the caller's.
@@ -242,23 +304,33 @@ class TiledMesh:
     def _own(self, values: NDArray[Any], tile: int) -> NDArray[Any]:
         return values[self.first_polygon[tile] : self.first_polygon[tile + 1]]
 
-    def _rejoin(self, changed: set[int]) -> Renumbered:
-        """Join the tiles anew; return what became of the polygons of those that have not changed."""
+    def _rejoin(self) -> Renumbered:
+        """Join the same tiles anew, whose flags are others than before; return what became of their polygons."""
         before = Joined(self.mesh, self.walls, self.first_polygon, self.first_edge)
-        for tile in range(self.tile_count):
-            if len(own := self._own(self.flags, tile)) and tile not in changed:
-                self._kept_flags[tile], self._kept_areas[tile] = own.copy(), self._own(self.areas, tile).copy()
+        self._kept_flags, self._kept_areas = self._flags_by_tile(), self._areas_by_tile()
         self._join()
-        return renumber(before, Joined(self.mesh, self.walls, self.first_polygon, self.first_edge), changed)
+        return renumber(before, Joined(self.mesh, self.walls, self.first_polygon, self.first_edge), set())
+
+    def _flags_by_tile(self) -> dict[int, NDArray[np.uint16]]:
+        """Return the flags of all tiles: of one that is not there, as they were."""
+        return self._kept_flags | {tile: self._own(self.flags, tile).copy() for tile in self.tiles()}
+
+    def _areas_by_tile(self) -> dict[int, NDArray[np.uint8]]:
+        return self._kept_areas | {tile: self._own(self.areas, tile).copy() for tile in self.tiles()}
 
     def _join(self) -> None:
+        self._become(_with_wall_lists(self._joined(self.tiles(), self._content, self._kept_flags), self.wall_reach))
+
+    def _joined(self, there: list[int], content: Mapping[int, TileMesh], flags: Mapping[int, NDArray[np.uint16]]) -> Joined:
+        closed = {tile: closed for tile in there if (closed := flags[tile] & CLOSED != 0).any()}
+        return join_tiles({tile: content[tile] for tile in there}, self.tile_count, self._cells, closed)
+
+    def _become(self, joined: Joined) -> None:
         there = self.tiles()
-        closed = {tile: closed for tile in there if (closed := self._kept_flags[tile] & CLOSED != 0).any()}
-        joined = join_tiles({tile: self._content[tile] for tile in there}, self.tile_count, self._cells, closed)
+        self._version += 1
         self.first_polygon, self.first_edge = joined.first_polygon, joined.first_edge
         self.mesh: NavMesh = joined.mesh
-        start, wall = flood_wall_lists(joined.mesh, len(joined.walls.start), self.wall_reach)
-        self.walls: Walls = joined.walls._replace(zone_start=start, zone_wall=wall, reach=self.wall_reach)
+        self.walls: Walls = joined.walls
         self.flags = np.concatenate([*(self._kept_flags[tile] for tile in there), np.zeros(1, dtype=np.uint16)])
         self.areas = np.concatenate([*(self._kept_areas[tile] for tile in there), np.zeros(1, dtype=np.uint8)])
         tile = np.repeat(np.arange(self.tile_count), np.diff(self.first_polygon))
@@ -296,7 +368,7 @@ class TiledMesh:
         if len(state["flags"]) != len(flags) or len(state["areas"]) != len(areas):
             raise NavigationError(f"the state has {len(state['flags'])} polygons, but tile {self.name_of(tile)} has {len(flags)}")
         flags[:], areas[:] = state["flags"], state["areas"]
-        return self._rejoin(set())
+        return self._rejoin()
 
     def state(self, *, whole: bool = False) -> dict[str, NDArray[Any]]:
         """Return everything that lives as named arrays.
@@ -306,9 +378,7 @@ class TiledMesh:
         whole : bool
             Also the tiles that are as they were built: `from_state` then needs nothing else. Otherwise `restore` takes them from a mesh that was built alike.
         """
-        there = self.tiles()
-        for tile in there:
-            self._kept_flags[tile], self._kept_areas[tile] = self._own(self.flags, tile).copy(), self._own(self.areas, tile).copy()
+        self._kept_flags, self._kept_areas = self._flags_by_tile(), self._areas_by_tile()
         known = sorted(self._content)
         other = known if whole else [tile for tile in known if self._content[tile] is not self._built.get(tile)]
         return {
@@ -345,6 +415,12 @@ class TiledMesh:
         mesh._built = tiles
         mesh.restore(state)
         return mesh
+
+
+def _with_wall_lists(joined: Joined, reach: float) -> Joined:
+    """Return a joined mesh whose walls have the lists of those within `reach` (m) of each polygon."""
+    start, wall = flood_wall_lists(joined.mesh, len(joined.walls.start), reach)
+    return joined._replace(walls=joined.walls._replace(zone_start=start, zone_wall=wall, reach=reach))
 
 
 def renumber(before: Joined, after: Joined, changed: set[int]) -> Renumbered:

@@ -37,34 +37,44 @@ def make_walls(
             other = int(following[edge_twin[other]])
         if is_wall[other]:
             after[e], before[other] = other, e
+    # Numbers in flat lists: lists in lists are what the garbage collector counts, and some thousands make it look through all that the process has, 0.1 s.
     xy = points[:, :2]
-    begins, ends = xy[edge_vertex].tolist(), xy[edge_end].tolist()
+    begin_x, begin_y = xy[edge_vertex].T.tolist()
+    end_x, end_y = xy[edge_end].T.tolist()
     edge_layer = layer[edge_polygon].tolist()
-    edge_wall = np.full(len(edge_vertex), -1, dtype=np.int32)
-    chains: list[list[int]] = []
+    wall_of = [-1] * len(edge_vertex)
+    firsts: list[int] = []
+    lasts: list[int] = []
+
+    def line_along(e: int) -> _StraightLine:
+        return _StraightLine(begin_x[e], begin_y[e], end_x[e], end_y[e])
+
     # Chains begin at corners; where a wall closes without one, as a circle of many vertices does, anywhere.
     corners = [
         e
         for e in wall_edges.tolist()
-        if e not in before or edge_layer[before[e]] != edge_layer[e] or not _StraightLine(begins[before[e]], ends[before[e]]).goes_on_to(ends[e])
+        if e not in before or edge_layer[before[e]] != edge_layer[e] or not line_along(before[e]).goes_on_to(end_x[e], end_y[e])
     ]
     for e in corners + wall_edges.tolist():
-        while edge_wall[e] < 0:
-            chain, line = [e], _StraightLine(begins[e], ends[e])
+        while wall_of[e] < 0:
+            wall_of[e], last, line = len(firsts), e, line_along(e)
             # A wall belongs to one floor: where a stair's wall goes on straight from that of a floor, another begins.
-            while (other := after.get(chain[-1], e)) != e and edge_wall[other] < 0 and edge_layer[other] == edge_layer[e] and line.goes_on_to(ends[other]):
-                chain.append(other)
-            edge_wall[chain] = len(chains)
-            chains.append(chain)
-            e = after.get(chain[-1], e)
-    start = xy[[edge_vertex[chain[0]] for chain in chains]].reshape(-1, 2)
-    end = xy[[edge_end[chain[-1]] for chain in chains]].reshape(-1, 2)
-    following_wall = np.array([edge_wall[after[chain[-1]]] if chain[-1] in after else -1 for chain in chains], dtype=np.int32)
-    previous_wall = np.array([edge_wall[before[chain[0]]] if chain[0] in before else -1 for chain in chains], dtype=np.int32)
-    into = start - start[previous_wall] if len(chains) else start
+            while (
+                (other := after.get(last, e)) != e and wall_of[other] < 0
+                and edge_layer[other] == edge_layer[e] and line.goes_on_to(end_x[other], end_y[other])
+            ):  # fmt: skip
+                wall_of[other], last = len(firsts), other
+            firsts.append(e)
+            lasts.append(last)
+            e = after.get(last, e)
+    edge_wall = np.array(wall_of, dtype=np.int32)
+    start, end = xy[edge_vertex[firsts]].reshape(-1, 2), xy[edge_end[lasts]].reshape(-1, 2)
+    following_wall = np.array([wall_of[after[last]] if last in after else -1 for last in lasts], dtype=np.int32)
+    previous_wall = np.array([wall_of[before[first]] if first in before else -1 for first in firsts], dtype=np.int32)
+    into = start - start[previous_wall] if len(firsts) else start
     out = end - start
     corner = (previous_wall < 0) | (into[:, 0] * out[:, 1] - into[:, 1] * out[:, 0] <= 0.0)
-    wall_layer = layer[[edge_polygon[chain[0]] for chain in chains]].astype(np.int32)
+    wall_layer = layer[edge_polygon[firsts]].astype(np.int32)
     none = np.zeros(0, dtype=np.int32)
     walls = Walls(
         np.ascontiguousarray(start), np.ascontiguousarray(end), previous_wall, following_wall, corner, wall_layer, np.zeros(1, dtype=np.int64), none, 0.0
@@ -78,15 +88,15 @@ class _StraightLine:
     What is kept of the vertices so far are the steepest and the flattest line from the begin that pass them all, against the line's first part.
     """
 
-    def __init__(self, begin: list[float], end: list[float]) -> None:
-        (self._x, self._y), dx, dy = begin, end[0] - begin[0], end[1] - begin[1]
+    def __init__(self, begin_x: float, begin_y: float, end_x: float, end_y: float) -> None:
+        self._x, self._y, dx, dy = begin_x, begin_y, end_x - begin_x, end_y - begin_y
         self._along = math.hypot(dx, dy)
         self._ux, self._uy = dx / self._along, dy / self._along
         self._low, self._high = -STRAIGHT_M / self._along, STRAIGHT_M / self._along
 
-    def goes_on_to(self, vertex: list[float]) -> bool:
-        """Take a vertex on if the line goes straight on to it; return whether it does."""
-        dx, dy = vertex[0] - self._x, vertex[1] - self._y
+    def goes_on_to(self, x: float, y: float) -> bool:
+        """Take a vertex (m) on if the line goes straight on to it; return whether it does."""
+        dx, dy = x - self._x, y - self._y
         along, aside = dx * self._ux + dy * self._uy, dy * self._ux - dx * self._uy
         if along <= self._along or not self._low * along <= aside <= self._high * along:
             return False

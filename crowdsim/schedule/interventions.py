@@ -21,7 +21,6 @@ from crowdsim.schedule.wayfinding import Planning
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.replan import wish_to_replan
-from crowdsim.systems.tile_changes import change_tiles
 from crowdsim.systems.ways import PlanWays
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.world import World
@@ -243,9 +242,10 @@ class Interventions:
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def remove_tile(self, column: int, row: int) -> None:
-        """Take a tile of the ground out, before the next tick.
+        """Take a tile of the ground out in the next tick, before anything else happens in it, or as soon as the budget allows.
 
         Ways over it are asked for anew. Who stands on it stands still, with the path status STALE, until the tile is back; handles of it are stale for good.
+        Until then all is as it was. What is ordered between two ticks lands together, and nothing before what was ordered earlier.
 
         Parameters
         ----------
@@ -255,12 +255,12 @@ class Interventions:
         Raises
         ------
         CrowdsimError
-            If the ground has no tiles (``navigation: {tile_size: 16}`` makes some), or this one is not there.
+            If the ground has no tiles (``navigation: {tile_size: 16}`` makes some), or this one is not there, or will not be by then.
         """
-        self._change_tiles([self._tile(column, row)], {})
+        self._order_tile(column, row, goes=True)
 
     def add_tile(self, column: int, row: int) -> None:
-        """Put a tile back that was taken out, before the next tick: those on it go on, those who had found no way ask again.
+        """Put a tile back that was taken out, when `remove_tile` would take one out: those on it go on, those who had found no way ask again.
 
         Parameters
         ----------
@@ -269,9 +269,13 @@ class Interventions:
         Raises
         ------
         CrowdsimError
-            If the ground has no tiles, or this one is there already.
+            If the ground has no tiles, or this one is there already, or will be by then.
         """
-        self._change_tiles([], {self._tile(column, row): None})
+        self._order_tile(column, row, goes=False)
+
+    def _order_tile(self, column: int, row: int, *, goes: bool) -> None:
+        self._gates.order_tile(self._tile(column, row), goes=goes)
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def _tile(self, column: int, row: int) -> int:
         self._refuse_if_finished("change the ground")
@@ -283,11 +287,6 @@ class Interventions:
             near = f"from {tiles.name_of(0)} to {tiles.name_of(tiles.tile_count - 1)}"
             raise CrowdsimError(f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without ground do not count.")
         return tile
-
-    def _change_tiles(self, remove: list[int], add: Mapping[int, Any]) -> None:
-        change_tiles(self.world, remove=remove, add=add)
-        self._take_mesh()
-        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def _take_mesh(self) -> None:
         """Search on the mesh as it is now."""

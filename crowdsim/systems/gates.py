@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
@@ -16,7 +17,8 @@ from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
 from crowdsim.systems.rebuild import Order, Rebuild, packed, unpacked
 from crowdsim.systems.slices import Budget
-from crowdsim.systems.tile_changes import change_ground_of_tiles
+from crowdsim.systems.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps
+from crowdsim.systems.tile_orders import TileOrders
 from crowdsim.systems.triggers import Triggers
 from crowdsim.threads import Team
 from crowdsim.world.events import EventKind
@@ -46,8 +48,8 @@ class Gates(System):
 
     reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
     writes = (
-        "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
-        "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish", "priced_portal",
+        "position", "tentative_position", "velocity", "preferred_velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance",
+        "corner_post", "guessed", "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish", "priced_portal",
     )  # fmt: skip
     counts = ("closed_areas", "ground_work", "ground_wait_ticks")
 
@@ -64,7 +66,9 @@ class Gates(System):
         self._wanted = self.available.copy()  # as it is to be, once there is ground for it
         self._tick = 0
         self._put_in_at = -1  # the last tick in which the world was put on other ground
-        self._rebuild = Rebuild(grounds, budget, self._cut_out_by, self._put_in)
+        self._rebuild = Rebuild(grounds, budget, self._cut_out_by, self._put_in, self._join_tiles if isinstance(grounds, TiledGrounds) else None)
+        self._joined: NewGround | None = None  # of the order that is put in next
+        self._tiles = TileOrders(world, budget, self._put_in_tiles)
         self._is_over = np.zeros(len(events), dtype=np.bool_)
         self._triggers = triggers or Triggers(world, events)
         self._asked = np.full(len(areas), -1, dtype=np.int64)  # by a program: 1 open, 0 close, -1 nothing
@@ -82,12 +86,24 @@ class Gates(System):
 
     @property
     def expects(self) -> bool:
-        """Whether something is still to happen by the clock, or ground is being built."""
-        return self._rebuild.order is not None or any(event.tick >= 0 and not over for event, over in zip(self.events, self._is_over.tolist(), strict=True))
+        """Whether something is still to happen by the clock or by a program, or ground is being built."""
+        if self._rebuild.is_building or self._tiles.waits or bool(np.any(self._asked >= 0)):
+            return True
+        return any(event.tick >= 0 and not over for event, over in zip(self.events, self._is_over.tolist(), strict=True))
 
     def ask(self, area: int, available: bool) -> None:
         """Open or close an area in the next tick."""
         self._asked[area] = int(available)
+
+    def order_tile(self, tile: int, *, goes: bool) -> None:
+        """Take a tile out, or put it back, in the next tick, or as soon as it is built and paid for.
+
+        Raises
+        ------
+        NavigationError
+            See `TileOrders.order`.
+        """
+        self._tiles.order(tile, goes=goes)
 
     @property
     def is_idle(self) -> bool:
@@ -112,19 +128,27 @@ class Gates(System):
         self._triggers.remember(self._is_over)
         order = self._rebuild.order
         tick.counts["closed_areas"] = self.count_of(~self.available)
-        tick.counts["ground_work"] = self._rebuild.work
-        tick.counts["ground_wait_ticks"] = 0 if order is None else tick.number - order.tick
+        tick.counts["ground_work"] = self._rebuild.work + self._tiles.work
+        tick.counts["ground_wait_ticks"] = max(0 if order is None else tick.number - order.tick, self._tiles.wait_ticks(tick.number))
 
     def _change(self, tick: int, obstacles: tuple[Closed, ...]) -> None:
-        """Have ground built for what is wanted where that is not what there is, and put in what is done."""
-        rebuild, rebuild.work = self._rebuild, 0
+        """Have ground built for what is wanted where that is not what there is, one after the other, and put in what is done.
+
+        Tiles that a program ordered come first: they are for this tick, and what is closed is looked at in this tick.
+        """
+        rebuild, tiles = self._rebuild, self._tiles
+        rebuild.work = tiles.work = 0
         while True:
-            if rebuild.order is None:
-                if np.array_equal(self._wanted, self.available) and _is_same(obstacles, self._obstacles):
+            if not rebuild.is_building and not tiles.is_building:
+                if tiles.waits:
+                    tiles.begin(tick)
+                elif np.array_equal(self._wanted, self.available) and _is_same(obstacles, self._obstacles):
                     return
-                rebuild.begin(Order(self._wanted.copy(), obstacles, tick), tick)
-            rebuild.go_on(tick)
-            if rebuild.order is not None:
+                else:
+                    rebuild.begin(Order(self._wanted.copy(), obstacles, tick), tick)
+            making = tiles if tiles.is_building else rebuild
+            making.go_on(tick)
+            if making.is_building:
                 return
 
     def _cut_out_by(self, order: Order | None) -> list[Any]:
@@ -134,6 +158,13 @@ class Gates(System):
     def _cut_out(self, closed: Sequence[Closed]) -> list[Any]:
         """Return closed things as the grounds take them: as polygons, on floors with the number of the floor."""
         return [(each.layer, each.area) for each in closed] if isinstance(self.grounds, FloorGrounds) else polygons_of(closed)
+
+    def _join_tiles(self, order: Order, made: Any) -> Steps[None]:
+        """Join the tiles of the ground that was ordered, before it is put in."""
+        assert isinstance(self.grounds, TiledGrounds)
+        before = self.grounds.with_closed(self._cut_out_by(None))
+        yield "before"
+        self._joined = yield from ground_steps(self.world, before, made)
 
     def _put_in(self, order: Order) -> None:
         """Put the world on the ground that was ordered."""
@@ -151,10 +182,19 @@ class Gates(System):
             names, shut = _names(before), polygons_of(what)
             new = shapely.union_all([each.area for each in what if each.name not in names])
             tiles = self.grounds.with_closed(polygons_of(before)), self.grounds.with_closed(shut)
-            change_ground_of_tiles(self.world, tick, *tiles, self.grounds.ground(shut), new)
+            joined, self._joined = self._joined, None
+            if self.grounds.is_foreseen(shut):  # nothing was done in steps
+                joined = at_once(ground_steps(self.world, *tiles))
+            change_ground_of_tiles(self.world, tick, *tiles, joined, self.grounds.ground(shut), new)
         else:
             change_ground(self.world, tick, self.grounds.with_closed(self._cut_out(what)))
         self._tell_of(tick, GroundChange(what, bool(len(opened)) or has_moved))
+
+    def _put_in_tiles(self, new: NewGround) -> None:
+        """Put the world on the tiles that a program ordered."""
+        self._put_in_at = self._tick
+        change_tiles(self.world, self._tick, new)
+        self._tell_of(self._tick, GroundChange(self.closed(), False, is_new=False))
 
     def closed_areas(self) -> tuple[Closed, ...]:
         """Return the areas that are closed now."""
@@ -177,7 +217,7 @@ class Gates(System):
         triggers = {f"triggers/{name}": array for name, array in self._triggers.state().items()}
         return {
             "available": self.available.copy(), "is_over": self._is_over.copy(), "asked": self._asked.copy(), "wanted": self._wanted.copy(),
-            **packed(self._obstacles), **self._rebuild.state(), **triggers,
+            **packed(self._obstacles), **self._rebuild.state(), **self._tiles.state(), **triggers,
         }  # fmt: skip
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
@@ -185,7 +225,10 @@ class Gates(System):
         self.available, self._is_over, self._asked = state["available"].copy(), state["is_over"].copy(), state["asked"].copy()
         self._triggers.restore({name[9:]: array for name, array in state.items() if name.startswith("triggers/")})
         self._wanted, self._obstacles = state["wanted"].copy(), unpacked(state)
+        self._rebuild.give_up()
+        self._tiles.give_up()
         self._rebuild.restore(state, self.world.tick + 1)
+        self._tiles.restore(state, self.world.tick + 1)
         if len(self.areas) or self._standing is not None:
             what = self.closed()
             if not isinstance(self.grounds, TiledGrounds):  # tiles have been restored with the world

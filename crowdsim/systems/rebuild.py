@@ -1,7 +1,6 @@
-"""Other ground in the making, as a task of the time slicer (SYSTEMS T2): cutting the mesh anew, or the tiles that are others than they were.
+"""Other ground as things are closed and opened: the mesh is cut anew, or the tiles that are others than they were.
 
-A ground is built in steps, and put under everybody's feet in one: then walls, contacts, avoidance and planning change together, between two ticks. Until
-then everything is as it was. What it costs depends on what is closed alone, not on what was built before, so that a saved run goes on as it would have.
+What it costs depends on what is closed alone, not on what was built before, so that a saved run goes on as it would have.
 """
 
 from __future__ import annotations
@@ -15,11 +14,9 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps
+from crowdsim.systems.building import Building
 from crowdsim.systems.ground import Closed
-from crowdsim.systems.slices import Budget, Progress, Wish
-
-TASK = "ground"
-HEAD_START = 20  # Ticks, a second or two: so long the ground goes before searches that have waited as long. Larger lets them starve for longer.
+from crowdsim.systems.slices import Budget
 
 
 class AnyGrounds(Protocol):
@@ -56,105 +53,74 @@ class Order:
     tick: int
 
 
-class Rebuild:
-    """Builds one ground at a time, and has it put in when it is done.
+class Rebuild(Building):
+    """Builds ground without what is closed.
 
     Parameters
     ----------
     grounds : AnyGrounds
     budget : Budget
-        Where a clock decides, each step is a slice. Where work decides, polygons are what is paid for.
+        Where work decides, polygons are what is paid for.
     cut_out_by : callable
         Returns what an order closes, as the grounds take it; of None, what is closed now.
     put_in : callable
         Called with an order whose ground is built.
+    more : callable, optional
+        Called with an order and the ground, before that is put in; returns further steps. A ground that was foreseen has none.
 
     Attributes
     ----------
     order : Order or None
         What is being built.
-    work : int
-        What was paid for in this tick, in expansions.
     """
 
-    def __init__(self, grounds: AnyGrounds, budget: Budget, cut_out_by: Callable[[Order | None], list[Any]], put_in: Callable[[Order], None]) -> None:
+    def __init__(
+        self, grounds: AnyGrounds, budget: Budget, cut_out_by: Callable[[Order | None], list[Any]], put_in: Callable[[Order], None],
+        more: Callable[[Order, Any], Steps[None]] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(budget)
         self.order: Order | None = None
-        self.work = 0
-        self._grounds, self._budget, self._cut_out_by, self._put_in = grounds, budget, cut_out_by, put_in
-        self._steps: Steps[Any] | None = None
-        self._done, self._owed = 0, -1  # steps; work that is left to be paid, -1 until the ground is built
-        self._is_between_ticks = False
+        self._grounds, self._cut_out_by, self._told, self._more = grounds, cut_out_by, put_in, more
 
     def begin(self, order: Order, tick: int) -> None:
         """Begin to build a ground; there is none in the making."""
         closed = self._cut_out_by(order)
-        self.order, self._steps = order, self._grounds.steps(closed)
-        self._done, self._owed = 0, 0 if self._grounds.is_foreseen(closed) else -1
-        self._budget.tasks.add(TASK, self._slice, due=tick, head_start=HEAD_START)
+        self.order = order
+        self._begin(self._steps_of(order, closed), tick, is_there=self._grounds.is_foreseen(closed))
 
-    def go_on(self, tick: int) -> None:
-        """Build on, and put in what is done, between two ticks."""
-        self._is_between_ticks = True
-        try:
-            self._budget.hurry(tick, TASK)
-        finally:
-            self._is_between_ticks = False
+    def _steps_of(self, order: Order, closed: Sequence[Any]) -> Steps[Any]:
+        made = yield from self._grounds.steps(closed)
+        if self._more is not None:
+            yield "ground"
+            yield from self._more(order, made)
+        return made
 
-    def _slice(self, most: int) -> Progress:
-        """Build for a slice."""
-        if self._owed < 0:
-            if self._budget.counts_answers:  # the clock is looked at after every step
-                self._step()
-                self.work += most
-                return Progress(most, Wish.GO_ON)
-            while self._owed < 0:
-                self._step()
-        used = min(most, self._owed)
-        self._owed -= used
-        self.work += used
-        if self._owed:
-            return Progress(used, Wish.GO_ON)
-        if not self._is_between_ticks:
-            return Progress(used, Wish.NEXT_TICK)
-        order, self.order, self._steps = self.order, None, None
+    def _built(self, made: Any) -> int:
+        return 0 if self._budget.counts_answers else self._grounds.work_of(made, self._grounds.with_closed(self._cut_out_by(None)))
+
+    def _put_in(self) -> None:
+        order, self.order = self.order, None
         assert order is not None
-        self._put_in(order)
-        return Progress(used, Wish.DONE)
-
-    def _step(self) -> None:
-        assert self._steps is not None
-        try:
-            next(self._steps)
-            self._done += 1
-        except StopIteration as end:
-            self._owed = 0
-            if not self._budget.counts_answers:
-                self._owed = self._grounds.work_of(end.value, self._grounds.with_closed(self._cut_out_by(None)))
+        self._told(order)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what is being built, and how far that is, as named arrays."""
         if self.order is None:
             return {}
         return {
-            "order_available": self.order.available.copy(), "order_progress": np.array([self.order.tick, self._done, self._owed], dtype=np.int64),
+            "order_available": self.order.available.copy(), "order_progress": np.array([self.order.tick, *self.progress], dtype=np.int64),
             **{f"order_{name}": array for name, array in packed(self.order.obstacles).items()},
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, NDArray[Any]], tick: int) -> None:
-        """Take back what `state()` gave: the same steps are done again."""
-        self._budget.tasks.remove(TASK)
-        self.order = self._steps = None
+        """Take back what `state()` gave, once everything was given up: the same steps are done again."""
+        self.order = None
         if "order_progress" not in state:
             return
         ordered, done, owed = state["order_progress"].tolist()
         obstacles = unpacked({name.removeprefix("order_"): array for name, array in state.items()})
         self.begin(Order(state["order_available"].copy(), obstacles, ordered), tick)
-        if self._owed < 0:
-            for _ in range(done):
-                self._step()
-            if owed >= 0:
-                self._step()
-        self._owed = owed
+        self._redo(done, owed)
 
 
 def packed(closed: Sequence[Closed]) -> dict[str, NDArray[Any]]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.goals import GoalPieces
+from crowdsim.geometry.steps import Steps
+from crowdsim.navigation.carry import places_in
+from crowdsim.navigation.goals import GoalPieces, cut_goals
 from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.tile_build import TileMesh
 from crowdsim.navigation.tile_rebuild import differences
-from crowdsim.navigation.tiles import Renumbered, TiledMesh
+from crowdsim.navigation.tiles import NewTiles, Renumbered, TiledMesh
 from crowdsim.systems.ground import put_out
 from crowdsim.systems.make_room import nearest_free
 from crowdsim.systems.replan import wish_to_replan
@@ -25,16 +27,57 @@ from crowdsim.world.world import World
 HOPELESS = (PathStatus.UNREACHABLE, PathStatus.OUT_OF_NODES, PathStatus.STALE, PathStatus.ENCLOSED, PathStatus.NEAREST_REACHABLE)
 
 
-def change_ground_of_tiles(world: World, tick: int, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh], ground: Any, closed: Any) -> None:
-    """Put the world on other ground, of which only some tiles are others than before.
+class NewGround(NamedTuple):
+    """Ground of other tiles, ready to be stood on.
+
+    Attributes
+    ----------
+    tiles : NewTiles
+    goals : GoalPieces
+        Cut on its mesh.
+    """
+
+    tiles: NewTiles
+    goals: GoalPieces
+
+
+def change_steps(world: World, remove: list[int], add: Mapping[int, TileMesh | None] | list[int]) -> Steps[NewGround]:
+    """Make the ground of other tiles, resting in between as often whatever they are; nobody stands on it before `change_tiles`."""
+    assert world.tiles is not None
+    tiles = yield from world.tiles.steps(remove=remove, add=add)
+    yield "tiles"
+    return NewGround(tiles, cut_goals(tiles.joined.mesh, world.goal_shapes))
+
+
+def ground_steps(world: World, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh]) -> Steps[NewGround | None]:
+    """Make the ground of which only some tiles are others than before, resting in between; None where all tiles that are there stay.
 
     Parameters
     ----------
     world : World
         With tiles.
-    tick : int
     before, wanted : mapping of int to TileMesh
         The tiles of the ground as it was and as it will be. One that is not there although the ground was had been taken out by a program: it stays out.
+    """
+    assert world.tiles is not None
+    remove, add = differences(world.tiles, wanted)
+    for tile in set(before) - set(world.tiles.tiles()):
+        add.pop(tile, None)
+    return (yield from change_steps(world, remove, add)) if remove or add else None
+
+
+def change_ground_of_tiles(
+    world: World, tick: int, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh], new: NewGround | None, ground: Any, closed: Any
+) -> None:
+    """Put the world on other ground, of which only some tiles are others than before.
+
+    Parameters
+    ----------
+    world, before, wanted
+        See `ground_steps`.
+    tick : int
+    new : NewGround or None
+        What `ground_steps` came to.
     ground : shapely geometry, m
         As it will be.
     closed : shapely geometry, m
@@ -47,16 +90,16 @@ def change_ground_of_tiles(world: World, tick: int, before: Mapping[int, TileMes
         rows = people[shapely.distance(shapely.points(agents.position[people]), closed) < agents.radius[people]]
         if len(rows):
             put_out(world, tick, rows, nearest_free(ground, closed, agents.position[rows], agents.radius[rows]))
-    remove, add = differences(tiles, wanted)
-    for tile in set(before) - set(tiles.tiles()):
-        content = add.pop(tile, None)
-        if content is not None:
-            tiles.keep(tile, content)
-    if remove or add:
-        change_tiles(world, remove=remove, add=add, tick=tick)
+    out = sorted(set(before) - set(tiles.tiles()))
+    changed = differences(tiles, wanted)[1]
+    if new is not None:
+        change_tiles(world, tick, new)
+    for tile in out:
+        if tile in changed:
+            tiles.keep(tile, changed[tile])
 
 
-def change_tiles(world: World, *, remove: list[int], add: Mapping[int, TileMesh | None], tick: int | None = None) -> None:
+def change_tiles(world: World, tick: int, new: NewGround) -> None:
     """Take tiles out and put tiles in between two ticks.
 
     Ways that lead over tiles that changed, or through gaps that became narrower, are asked for anew; all others are kept. Who stands where a tile was taken
@@ -66,11 +109,10 @@ def change_tiles(world: World, *, remove: list[int], add: Mapping[int, TileMesh 
     ----------
     world : World
         With tiles.
-    remove : list of int
-    add : mapping of int to (TileMesh or None)
-        See `crowdsim.navigation.tiles.TiledMesh.change`. The planner has to be told afterwards.
-    tick : int, optional
-        At which it happens; by default the last one that is done.
+    tick : int
+        At which it happens.
+    new : NewGround
+        The planner has to be told afterwards.
 
     Raises
     ------
@@ -78,11 +120,11 @@ def change_tiles(world: World, *, remove: list[int], add: Mapping[int, TileMesh 
         If the tiles cannot be changed like that; nothing is changed then.
     """
     assert world.tiles is not None
-    tick = world.tick if tick is None else tick
     agents, tiles, under, old_goals = world.agents, world.tiles, world.polygons(), world.goals
     had_ground = world.has_ground()
-    now = tiles.change(remove=remove, add=add)
-    world.take_tiles()
+    remove, add = new.tiles.remove, new.tiles.add
+    now = tiles.take(new.tiles)
+    world.take_tiles(new.goals if tiles.mesh is new.tiles.joined.mesh else None)
     for kind, numbers in ((EventKind.TILE_REMOVED, remove), (EventKind.TILE_ADDED, sorted(add))):
         middles = (np.array([tiles.name_of(tile) for tile in numbers], dtype=np.float64).reshape(-1, 2) + 0.5) * tiles.size
         world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), middles, np.array(numbers, dtype=np.int64))
@@ -119,24 +161,26 @@ def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np
     waits = agents.path_status == PathStatus.PENDING
     agents.path_status[waits] = PathStatus.NONE
     agents.corridor_length[waits] = 0
-    is_new_or_narrower = _new_or_narrower(now, mesh.polygon_count)
-    for row in np.flatnonzero(has_way(agents.path_status)).tolist():
-        block = slice(int(agents.corridor_start[row]), int(agents.corridor_start[row]) + int(agents.corridor_length[row]))
-        portals = now.edge[cells[block]]
-        target = int(agents.goal_piece[row])
-        stays = target >= 0 and piece[target] >= 0 and now.polygon[under[row]] >= 0 and not now.is_narrower[under[row]]
-        if stays and len(portals):
-            twins = mesh.edge_twin[portals]
-            stays = bool((portals >= 0).all() and (twins >= 0).all() and not is_new_or_narrower[mesh.edge_polygon[twins]].any())
-        if stays:
-            cells[block] = portals
-            agents.goal_piece[row] = piece[target]
-            continue
-        if agents.activity[row] == AgentState.WALKING:
-            world.events.note(tick, EventKind.WAY_LOST, agents.entity[row : row + 1], agents.position[row : row + 1], int(agents.corridor_length[row]))
-            wish_to_replan(agents, np.array([row]), ReplanCause.WAY_SHUT)
-        agents.path_status[row] = PathStatus.NONE
-        agents.corridor_length[row], agents.goal_piece[row], agents.strays[row] = 0, -1, 0
+    rows = np.flatnonzero(has_way(agents.path_status))
+    length, target = agents.corridor_length[rows], agents.goal_piece[rows]
+    places = places_in(agents.corridor_start[rows], length)
+    portals = now.edge[cells[places]]
+    twins = mesh.edge_twin[portals]
+    is_shut = (portals < 0) | (twins < 0)
+    is_shut |= _new_or_narrower(now, mesh.polygon_count)[mesh.edge_polygon[twins]]
+    shut = np.bincount(np.repeat(np.arange(len(rows)), length)[is_shut], minlength=len(rows))
+    pieces = np.append(piece, -1)[target]  # who has no piece, -1, has none again
+    here = under[rows]
+    stays = (pieces >= 0) & (now.polygon[here] >= 0) & ~now.is_narrower[here] & (shut == 0)
+    kept, lost = rows[stays], rows[~stays]
+    of_kept = np.repeat(stays, length)
+    cells[places[of_kept]] = portals[of_kept]
+    agents.goal_piece[kept] = pieces[stays]
+    walks = lost[agents.activity[lost] == AgentState.WALKING]
+    world.events.note(tick, EventKind.WAY_LOST, agents.entity[walks], agents.position[walks], agents.corridor_length[walks])
+    wish_to_replan(agents, walks, ReplanCause.WAY_SHUT)
+    agents.path_status[lost] = PathStatus.NONE
+    agents.corridor_length[lost], agents.goal_piece[lost], agents.strays[lost] = 0, -1, 0
 
 
 def _new_or_narrower(now: Renumbered, count: int) -> NDArray[np.bool_]:

@@ -179,11 +179,11 @@ class World:
         found[has_one] = groups[group[has_one]]
         return found
 
-    def take_tiles(self) -> None:
-        """Stand on the tiles as they are now: their mesh, their walls, and the goals cut anew."""
+    def take_tiles(self, goals: GoalPieces | None = None) -> None:
+        """Stand on the tiles as they are now: their mesh, their walls, and the goals, which are cut anew if they were not yet."""
         assert self.tiles is not None
         self.mesh, self.walls = self.tiles.mesh, self.tiles.walls
-        self.goals = cut_goals(self.mesh, self.goal_shapes)
+        self.goals = cut_goals(self.mesh, self.goal_shapes) if goals is None else goals
 
     def heights(self, position: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the height (m) of the ground under each agent, shape (n,); of the plane that it is on over another `position`, (n, 2)."""

@@ -1,5 +1,7 @@
 """Corridors follow their agents, and their store gives out and takes back blocks without mixing them up."""
 
+import resource
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -103,3 +105,15 @@ def test_a_block_that_was_given_back_is_given_out_again():
     store.release(first, 32)
     assert store.allocate(16) not in (first, second)
     assert store.allocate(32) == first
+
+
+def test_a_store_that_grows_does_not_move_what_is_in_it():
+    """Who gets a block is no slower for how much is in use; a copy of 16 MB took 40 ms of the slice that it fell into."""
+    store = CorridorStore()
+    first, most = store.allocate(1 << 22), len(store.cells)
+    store.cells[first : first + (1 << 22)] = 5
+    while len(store.cells) == most:
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+        store.allocate(512)
+    assert resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before < 100
+    assert np.all(store.cells[first : first + (1 << 22)] == 5)

@@ -1,5 +1,6 @@
 """Meshes cover walkable ground exactly with convex polygons that share whole edges (SYSTEMS M1), however awkward the ground is."""
 
+import gc
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ import shapely
 from shapely import affinity
 
 from crowdsim.errors import NavigationError
+from crowdsim.navigation import build
 from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
 from crowdsim.navigation.mesh import are_parted, depth_in_polygon, find_exit, is_cut_off, is_in_sight, make_flood, wall_distance
 from tests.navigation.worlds import UTM, free_points, located, outlines, pillar_hall, random_ground, rooms, round_polygon, simple_polygon
@@ -292,3 +294,23 @@ def test_walls_run_on_over_the_vertices_that_gaps_put_into_them():
     assert len(floor) == 1 and not build.walls.is_corner[floor[0]]
     assert build.walls.is_corner.sum() == 3  # the needle's
     assert np.array_equal(build.walls.previous[build.walls.next], np.arange(7))
+
+
+def test_walls_are_joined_without_work_for_the_garbage_collector(monkeypatch):
+    """A list for every edge made it look at young objects every 350 edges, and now and then at all that the process has, in the middle of a tick."""
+    make, looked, edges = build.make_walls, [], []
+
+    def watched(*arguments):
+        gc.callbacks.append(note)
+        try:
+            return make(*arguments)
+        finally:
+            gc.callbacks.remove(note)
+            edges.append(len(arguments[2]))
+
+    def note(phase, info):
+        looked.append((phase, info))
+
+    monkeypatch.setattr(build, "make_walls", watched)
+    build_mesh(pillar_hall(18))
+    assert len(edges) == 1 and edges[0] > 3000 and len(looked) <= 2, looked  # one at most: it may have been near

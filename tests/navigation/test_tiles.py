@@ -6,6 +6,7 @@ import shapely
 from shapely import affinity
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.steps import at_once
 from crowdsim.navigation import handles
 from crowdsim.navigation.build import MeshParameters, build_mesh
 from crowdsim.navigation.mesh import NavMesh, locate, make_flood, wall_distance
@@ -225,6 +226,28 @@ def test_closed_polygons_are_neither_entered_nor_left_and_open_again():
     assert not mesh.is_stale(own).any() and (now.polygon[:-1] >= 0).all()
     mesh.set_flags(own, 0)
     assert same(mesh.mesh, whole)
+
+
+def test_a_change_in_steps_is_the_change_at_once_and_is_made_anew_if_the_mesh_changed_meanwhile():
+    stepwise, whole = (build_tiles(random_ground(2), 4.0)[0] for _ in range(2))
+    gone, back = stepwise.tiles()[1:4], stepwise.tiles()[1]
+    for change in ({"remove": gone}, {"add": [back]}):
+        before, steps, rests = stepwise.mesh, stepwise.steps(**change), 0
+        while rests < 2:
+            next(steps)
+            rests += 1
+            assert stepwise.mesh is before  # until it is taken
+        made = at_once(steps)
+        own = stepwise.handles_of(np.arange(3))
+        for mesh in (stepwise, whole):
+            mesh.set_flags(own, CLOSED if "remove" in change else 0)
+            mesh.set_areas(own, 5)
+        assert same(stepwise.mesh, whole.mesh) and not same(made.joined.mesh, whole.mesh)
+        one, other = stepwise.take(made), whole.change(**change)
+        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+        assert same(stepwise.mesh, whole.mesh) and all(np.array_equal(a, b) for a, b in zip(stepwise.walls, whole.walls, strict=True))
+        mine, theirs = stepwise.state(), whole.state()
+        assert mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
 
 def test_what_cannot_be_changed_is_told_and_nothing_is_changed():

@@ -11,8 +11,9 @@ from crowdsim.scenario.grounds import Grounds, TiledGrounds
 from crowdsim.schedule.budget import ClockBudget, WorkBudget, recorded_grants
 from crowdsim.schedule.slicer import Slicer
 from crowdsim.systems.base import Tick
+from crowdsim.systems.building import HEAD_START, TASK
 from crowdsim.systems.gates import Gates
-from crowdsim.systems.rebuild import HEAD_START, TASK, Order, Rebuild
+from crowdsim.systems.rebuild import Order, Rebuild
 from crowdsim.systems.slices import Progress, Wish
 from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation
