@@ -21,6 +21,6 @@ class StanderParameters:
         why="standing agents this near to the straight line to the goal are walked around; larger knows of more of them and costs more",
     )
     obstacle_radius_share: float = param(
-        0.6, "", low=0.0, source="S2 section 6 (kDynamicObstacleRadiusFraction)",
+        0.6, "", low=0.0, high=20.0, source="S2 section 6 (kDynamicObstacleRadiusFraction)",
         why="share of a standing agent's collision radius in which no centre of another may be; larger walks round wider and finds doors shut more often",
     )
