@@ -60,6 +60,15 @@ def test_ground_at_the_rim_that_is_gone_leaves_the_numbers_of_tiles_as_they_are(
     assert remove == [0, 1, 2, 5, 6, 7] and sorted(add) == [2, 7]  # those at the new wall are others
 
 
+def test_ground_that_lies_in_one_tile_is_made_anew_although_it_has_no_borders():
+    ground = shapely.box(0.5, 0.5, 3.5, 3.0)
+    tiles, _ = build_tiles(ground, SIZE, parameters=PARAMETERS)
+    rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, PARAMETERS)
+    assert differences(tiles, rebuilder.tiles_of(ground)) == ([], {})
+    remove, add = differences(tiles, rebuilder.tiles_of(ground_without(ground, [shapely.box(1.0, 1.0, 2.0, 2.0)], None)[0]))
+    assert remove == [0] and list(add) == [0]
+
+
 def test_a_tile_that_was_taken_out_comes_back_as_the_ground_is_then():
     ground = shapely.box(0.0, 0.0, 12.0, 4.0)
     tiles, _ = build_tiles(ground, SIZE, parameters=PARAMETERS)
@@ -69,6 +78,16 @@ def test_a_tile_that_was_taken_out_comes_back_as_the_ground_is_then():
     tiles.keep(1, content)
     tiles.change(add=[1])
     assert tiles.content(1) is content and tiles.mesh.polygon_count > 4
+
+
+def test_of_more_tiles_than_are_kept_those_that_were_not_used_for_longest_are_made_anew(monkeypatch):
+    monkeypatch.setattr("crowdsim.navigation.tile_rebuild.MOST_KEPT", 2)
+    grounds = [shapely.box(0.0, 0.0, 4.0, top) for top in (2.0, 3.0, 4.0)]  # one tile each
+    rebuilder, built = TileRebuilder(SIZE, (0, 0), (1, 1), PARAMETERS), []
+    for number in (0, 1, 0, 2, 0, 1):
+        rebuilder.tiles_of(grounds[number])
+        built.append(rebuilder.built_count)
+    assert built == [1, 2, 2, 3, 3, 4]
 
 
 def with_tips():
