@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, simulation
@@ -68,6 +69,15 @@ def changes(run):
     run.remove_tile(3, 2)
     run.add_tile(1, 0)
     return found + digests(run, 40)
+
+
+def test_what_agents_remember_by_numbers_or_distances_of_the_old_ground_is_forgotten():
+    with simulation(WAYS) as run:
+        run.step()
+        agents = run.world.agents
+        agents.priced_portal[:], agents.corner_post[:], agents.wall_distance[:] = 3, 5, 9.0
+        run.remove_tile(3, 2)
+        assert np.all(agents.priced_portal == -1) and np.all(agents.corner_post == NOTHING_HELD) and np.all(agents.wall_distance == 0.0)
 
 
 def test_a_run_with_changes_is_the_same_for_any_number_of_threads():
