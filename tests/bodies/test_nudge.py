@@ -151,6 +151,13 @@ def test_count_held_agrees_with_its_twin(seed):
     assert found.tolist() == twin.count_held(*arguments, held) and found.any() and not found.all()
 
 
+def test_who_wants_nowhere_is_held_up_by_nobody_and_who_gets_on_at_the_share_is_not():
+    entity, wants, stands, blocker = np.array([1, 2, 3, 4]), np.array([True, True, True, False]), np.array([False, False, False, True]), np.array([4, 4, 4, 0])
+    preferred = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    velocity = np.array([[0.0, 0.0], [0.25, 0.0], [0.24, 0.0], [0.0, 0.0]])
+    assert count_held(entity, wants, stands, velocity, preferred, blocker, 0.25, np.full(4, 6, dtype=np.int32)).tolist() == [0, 0, 7, 0]
+
+
 def test_entities_are_looked_up_and_those_who_left_are_not_there():
     assert rows_of_entities(np.array([2, 5, 9]), np.array([9, 1, 5, 6, 70, -1])).tolist() == [2, -1, 1, -1, -1, -1]
     assert rows_of_entities(np.array([], dtype=np.int64), np.array([3])).tolist() == [-1]

@@ -148,6 +148,16 @@ def test_a_closed_outline_on_a_layer_of_walls_is_a_wall_where_it_is_thin_and_wha
     assert ground.contains(shapely.Point(6.0, 4.0)) and not ground.contains(shapely.Point(3.15, 4.0)) and not ground.contains(shapely.Point(5.0, 4.0))
 
 
+@pytest.mark.parametrize(("radius", "sides"), [(5.0, 16), (8.0, 3), (12.6, 29), (2.5, 8)])
+def test_a_closed_round_wall_has_no_opening_and_one_with_a_gap_has_one(radius: float, sides: int, tmp_path: Path) -> None:
+    ring = shapely.Point(0.0, 0.0).buffer(radius, quad_segs=sides).exterior
+    ground, _, _, words = looked_at(plan(tmp_path, shapely.LineString(ring.coords).wkt))
+    assert ground.geom_type == "Polygon" and not any("hollow" in word or word.endswith("wide") for word in words)
+    gap = shapely.Point(0.0, radius).buffer(0.5)
+    _, exits, _, words = looked_at(plan(tmp_path, shapely.line_merge(ring.difference(gap)).wkt))
+    assert len(exits) == 1 and exits[0].distance(shapely.Point(0.0, radius)) < 0.2 and any(word.startswith("1 exit: the opening") for word in words)
+
+
 def test_a_gap_in_the_outer_face_of_a_hollow_wall_is_no_exit(tmp_path: Path) -> None:
     outer = "LINESTRING (5 0, 0 0, 0 8, 10 8, 10 0, 6.2 0)"
     ground, exits, _, words = looked_at(plan(tmp_path, f"{outer}\nLINESTRING (0.3 0.3, 0.3 7.7, 9.7 7.7, 9.7 0.3, 0.3 0.3)"))
