@@ -118,6 +118,28 @@ def test_find_touching_agrees_with_its_twin(seed):
     assert max(expected) >= 0
 
 
+def walkers_round(places):
+    """One of 0.25 m who stands at the first place, and walkers of that size at the others who go to where it stands."""
+    position = np.array(places, dtype=np.float64)
+    count, first = len(position), np.arange(len(position)) == 0
+    return {
+        "position": position, "layer": np.zeros(count, dtype=np.int32), "radius": np.full(count, 0.25), "preferred": position[0] - position, "wants": ~first,
+        "stands": first,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_of_two_who_are_equally_near_the_one_with_the_lower_row_asks(side):
+    for angle in ((1.0, 0.0), (0.0, 1.0)):
+        step = side * 0.5 * np.array(angle)
+        assert touching(walkers_round([[3.5, 3.5], [3.5, 3.5] + step, [3.5, 3.5] - step]))[0] == 1
+
+
+def test_whoever_is_a_gap_away_is_found_wherever_cells_end():
+    for x in np.arange(0.0, 1.0, 0.004).tolist():
+        assert touching(walkers_round([[3.0 + x, 3.2], [3.515 + x, 3.2], [0.0, 0.0]]))[0] == 1
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_who_asks_does_not_depend_on_the_order_of_rows(seed):
     who = crowd(seed)
