@@ -120,6 +120,8 @@ def bits_of_tiles(cut: TileGround) -> dict[int, bytes]:
     parts: dict[int, list[bytes]] = {}
 
     def add(tile: NDArray[Any], kind: bytes, rows: NDArray[Any]) -> None:
+        if not len(tile):
+            return  # ground that lies in one tile has no borders; `np.split` would make one part of nothing
         order = np.argsort(tile, kind="stable")
         names, starts = np.unique(tile[order], return_index=True)
         for name, own in zip(names.tolist(), np.split(rows[order], starts[1:]), strict=True):

@@ -261,7 +261,8 @@ def _enclosed(walls: Any, opening: float, found: Found) -> None:
     gaps = shapely.line_merge(shapely.difference(building.boundary, shapely.buffer(walls, _ROUGH * by, join_style="mitre")))
     for gap in shapely.get_parts(gaps):
         points = shapely.get_coordinates(gap)
-        if gap.length + 2.0 * _ROUGH * by >= LEAST_OPENING_M:
+        # The middle of a true gap is half its width away from walls; along curved walls the outline is now and then farther than it should be.
+        if gap.length + 2.0 * _ROUGH * by >= LEAST_OPENING_M and gap.interpolate(0.5, normalized=True).distance(walls) > 0.2 * LEAST_OPENING_M:
             points[0], points[-1] = _on(points[1], points[0], _ROUGH * by), _on(points[-2], points[-1], _ROUGH * by)
             found.openings.append(shapely.LineString(points))
 

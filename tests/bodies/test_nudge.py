@@ -118,6 +118,28 @@ def test_find_touching_agrees_with_its_twin(seed):
     assert max(expected) >= 0
 
 
+def walkers_round(places):
+    """One of 0.25 m who stands at the first place, and walkers of that size at the others who go to where it stands."""
+    position = np.array(places, dtype=np.float64)
+    count, first = len(position), np.arange(len(position)) == 0
+    return {
+        "position": position, "layer": np.zeros(count, dtype=np.int32), "radius": np.full(count, 0.25), "preferred": position[0] - position, "wants": ~first,
+        "stands": first,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_of_two_who_are_equally_near_the_one_with_the_lower_row_asks(side):
+    for angle in ((1.0, 0.0), (0.0, 1.0)):
+        step = side * 0.5 * np.array(angle)
+        assert touching(walkers_round([[3.5, 3.5], [3.5, 3.5] + step, [3.5, 3.5] - step]))[0] == 1
+
+
+def test_whoever_is_a_gap_away_is_found_wherever_cells_end():
+    for x in np.arange(0.0, 1.0, 0.004).tolist():
+        assert touching(walkers_round([[3.0 + x, 3.2], [3.515 + x, 3.2], [0.0, 0.0]]))[0] == 1
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_who_asks_does_not_depend_on_the_order_of_rows(seed):
     who = crowd(seed)
@@ -149,6 +171,13 @@ def test_count_held_agrees_with_its_twin(seed):
     arguments = entity, wants, ~wants & (rng.random(count) < 0.7), rng.normal(0, 0.3, (count, 2)), rng.normal(0, 1, (count, 2)), rng.integers(-1, 900, count), 1 / 3
     found = count_held(*arguments, held)
     assert found.tolist() == twin.count_held(*arguments, held) and found.any() and not found.all()
+
+
+def test_who_wants_nowhere_is_held_up_by_nobody_and_who_gets_on_at_the_share_is_not():
+    entity, wants, stands, blocker = np.array([1, 2, 3, 4]), np.array([True, True, True, False]), np.array([False, False, False, True]), np.array([4, 4, 4, 0])
+    preferred = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    velocity = np.array([[0.0, 0.0], [0.25, 0.0], [0.24, 0.0], [0.0, 0.0]])
+    assert count_held(entity, wants, stands, velocity, preferred, blocker, 0.25, np.full(4, 6, dtype=np.int32)).tolist() == [0, 0, 7, 0]
 
 
 def test_entities_are_looked_up_and_those_who_left_are_not_there():

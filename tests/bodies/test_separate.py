@@ -5,7 +5,7 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from crowdsim.bodies.separate import SeparationParameters, Separator
+from crowdsim.bodies.separate import Overlaps, SeparationParameters, Separator, _is_better
 from crowdsim.geometry.walls import no_walls, walls_from_rings
 from crowdsim.threads import Team
 from tests.reference import separate as twin
@@ -326,3 +326,19 @@ def test_buffers_serve_crowds_of_changing_size():
     for n in (3, 200, 50, 1000, 1):
         position = rng.uniform(0.0, np.sqrt(n), (n, 2))
         assert (separate(position, 0.25, separator=separator)[0] == separate(position, 0.25, passes=3)[0]).all()
+
+
+def test_less_deep_overlaps_are_no_better_where_there_are_more_in_all_than_before():
+    least = Overlaps(5, 0.10, 0.50)
+    assert _is_better(Overlaps(9, 0.08, 0.60), least, 0.60) and not _is_better(Overlaps(9, 0.08, 0.61), least, 0.60)
+    assert _is_better(Overlaps(5, 0.10, 0.49), least, 0.60) and not _is_better(Overlaps(5, 0.10, 0.50), least, 0.60)
+    assert not _is_better(Overlaps(5, 0.11, 0.10), least, 0.60)
+
+
+def test_walls_that_changed_are_seen_by_a_separator_that_knew_others():
+    position = [[1.9, 1.2], [1.85, 1.3]]  # pushed to the right, one would be in the pillar
+    kept = Separator()
+    free, _ = separate(position, 0.2, separator=kept, walls=no_walls())
+    beside, _ = separate(position, 0.2, separator=kept, walls=PLAN)
+    fresh, _ = separate(position, 0.2, separator=Separator(), walls=PLAN)
+    assert beside.tobytes() == fresh.tobytes() != free.tobytes()

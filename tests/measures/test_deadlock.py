@@ -216,6 +216,61 @@ def test_people_who_go_against_each_other_are_no_queue_though_somebody_before_th
     assert causes(found) == ["head-on", "head-on", ""] and found.is_head.tolist() == [True, True, False]
 
 
+def test_a_queue_has_one_head_who_is_not_stuck_and_who_waits_for_it_and_for_a_deadlock_has_the_deadlock():
+    found = diagnose(moment([[0, 0], [-0.5, 0], [-1.0, 0]], [[9, 0]] * 3, stuck=[False, True, True]))
+    assert causes(found) == ["", "queue", "queue"] and found.head.tolist() == [0, 1, 1] and found.waits_for.tolist() == [0, 1, 2]
+    position = [[0, 0], [-0.5, 0], [-0.95, 0.25], [-0.7, 0.7], [-0.2, 0.7]]  # the third touches the second, and by a little more air one of two head-on
+    found = diagnose(moment(position, [[9, 0], [9, 0], [9, 0.9], [9, 0.7], [-9, 0.7]], stuck=[False, True, True, True, True]))
+    assert causes(found) == ["", "queue", "head-on", "head-on", "head-on"] and found.head[2] == 4
+
+
+def test_people_who_go_against_each_other_are_head_on_though_one_of_them_wants_to_where_the_other_is():
+    assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[0.5, 0], [-9, 0]]))) == ["head-on", "head-on"]
+    assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[0.5, 0], [0, 0]]))) == ["goal occupied", "goal occupied"]
+
+
+def test_who_is_on_another_floor_is_nobody():
+    found = diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [-9, 0]], layer=[0, 1]))
+    assert causes(found) == ["unknown", "unknown"] and found.waits_for.tolist() == [0, 0]
+
+
+def test_one_alone_at_a_gap_is_no_arch():
+    """Two hold each other, but only the first wants through the door."""
+    door = segments(((1, 0.5), (1, 3)), ((1, -3), (1, -0.5)))
+    assert causes(diagnose(moment([[-0.1, -0.4], [0.3, -0.1]], [[9, 0], [0.5, -0.5]], walls=door, blocker=[2, 1]))) == ["head-on", "head-on"]
+
+
+def test_who_is_in_a_ring_waits_for_the_nearest_of_it_even_if_another_is_nearer():
+    found = diagnose(moment([[0, 0], [0.5, 0], [0.25, 0.42]], [[9, 0], [-9, 0], [9, 9]], stuck=[True, True, False]))
+    assert causes(found) == ["head-on", "head-on", ""] and found.waits_for.tolist() == [2, 1, 0]
+
+
+def test_people_who_have_passed_each_other_are_not_head_on():
+    assert causes(diagnose(moment([[0, 0], [-0.8, 0.1]], [[9, 0], [-9, 0.1]]))) == ["unknown", "unknown"]
+    assert causes(diagnose(moment([[0, 0], [0.8, 0.1]], [[9, 0], [-9, 0.1]]))) == ["head-on", "head-on"]
+
+
+def test_of_a_ring_behind_one_who_stays_only_the_one_before_him_is_a_head():
+    stands = {"activity": [AgentState.WALKING, AgentState.WALKING, AgentState.STANDING], "goal": [0, 1, -1], "stuck": [True, True, False]}
+    found = diagnose(moment([[0, 0], [0.5, 0], [0.3, 0.42]], [[9, 0], [-9, 0], [0.3, 0.42]], **stands))
+    assert causes(found) == ["path through people", "path through people", ""]
+    assert found.is_head.tolist() == [True, False, False] and found.head.tolist() == [3, 3, 0] and found.waits_for.tolist() == [3, 1, 0]
+
+
+def test_who_is_at_its_corner_waits_for_whom_it_would_like_to_walk_into():
+    stands = {"activity": [AgentState.WALKING, AgentState.STANDING], "goal": [-1, -1], "stuck": [True, False]}
+    found = diagnose(moment([[0, 0], [0.52, 0]], [[0, 0], [0.52, 0]], preferred_velocity=[[1, 0], [0, 0]], **stands))
+    assert causes(found) == ["path through people", ""] and found.waits_for.tolist() == [2, 0]
+
+
+def test_obstacles_shut_in_as_people_who_stay_do():
+    around = [[0.5 * np.cos(angle), 0.5 * np.sin(angle)] for angle in np.arange(6) * np.pi / 3]
+    for last, cause in ((AgentState.OBSTACLE, "enclosed"), (AgentState.WALKING, "path through people")):
+        activity = [AgentState.WALKING, *[AgentState.STANDING] * 2, *[last] * 3, AgentState.STANDING]
+        found = diagnose(moment([[0, 0], *around], [[9, 0], *around], activity=activity, goal=[0] + [-1] * 6, stuck=[True] + [False] * 6))
+        assert causes(found)[0] == cause
+
+
 def test_permuting_people_changes_no_cause():
     rng = np.random.default_rng(4)
     place, to = rng.uniform(0, 3, (30, 2)), rng.uniform(-20, 20, (30, 2))

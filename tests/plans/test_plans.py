@@ -123,6 +123,83 @@ def test_geojson_says_by_its_properties_what_is_what_and_its_degrees_become_metr
         assert any("degrees" in word for word in words) == words_of
 
 
+def drawn_as(folder: Path, **layers) -> Path:
+    """Return a plan in GeoJSON, in metres, from shapes by the names of their layers."""
+    parts = [
+        {"type": "Feature", "properties": {"layer": layer}, "geometry": shapely.geometry.mapping(shape)}
+        for layer, shapes in layers.items()
+        for shape in (shapes if isinstance(shapes, list) else [shapes])
+    ]
+    return plan(folder, json.dumps({"type": "FeatureCollection", "features": parts}), "plan.geojson")
+
+
+def test_exits_are_cut_out_of_where_people_start_and_may_lie_a_few_centimetres_beside_the_ground(tmp_path: Path) -> None:
+    inside, beside, far = shapely.box(8, 3, 9, 5), shapely.box(10.04, 1, 10.5, 2), shapely.box(10.06, 6, 10.5, 7)
+    ground, exits, start, words = looked_at(drawn_as(tmp_path, rooms=shapely.box(0, 0, 10, 8), exits=[inside, beside, far]))
+    assert len(exits) == 2 and "2 exits: as drawn; 1 more lie beside the ground" in words
+    assert exits[0].equals(inside) and exits[1].intersection(ground).area > 0.01  # the other is grown until it is on the ground
+    assert start.distance(inside) == pytest.approx(0.05, abs=2e-3)
+
+
+def test_a_closed_outline_on_a_layer_of_walls_is_a_wall_where_it_is_thin_and_what_a_wall_follows_where_it_is_wide(tmp_path: Path) -> None:
+    around, thin, wide = shapely.box(0, 0, 10, 8), shapely.box(3, 2, 3.3, 6), shapely.box(5, 2, 7, 6)
+    ground, *_ = looked_at(drawn_as(tmp_path, walls=[around, thin, wide]))
+    assert ground.area == pytest.approx(9.9 * 7.9 - 0.3 * 4.0 - 2.1 * 4.1 + 1.9 * 3.9, abs=1e-3)
+    assert ground.contains(shapely.Point(6.0, 4.0)) and not ground.contains(shapely.Point(3.15, 4.0)) and not ground.contains(shapely.Point(5.0, 4.0))
+
+
+@pytest.mark.parametrize(("radius", "sides"), [(5.0, 16), (8.0, 3), (12.6, 29), (2.5, 8)])
+def test_a_closed_round_wall_has_no_opening_and_one_with_a_gap_has_one(radius: float, sides: int, tmp_path: Path) -> None:
+    ring = shapely.Point(0.0, 0.0).buffer(radius, quad_segs=sides).exterior
+    ground, _, _, words = looked_at(plan(tmp_path, shapely.LineString(ring.coords).wkt))
+    assert ground.geom_type == "Polygon" and not any("hollow" in word or word.endswith("wide") for word in words)
+    gap = shapely.Point(0.0, radius).buffer(0.5)
+    _, exits, _, words = looked_at(plan(tmp_path, shapely.line_merge(ring.difference(gap)).wkt))
+    assert len(exits) == 1 and exits[0].distance(shapely.Point(0.0, radius)) < 0.2 and any(word.startswith("1 exit: the opening") for word in words)
+
+
+def test_a_gap_in_the_outer_face_of_a_hollow_wall_is_no_exit(tmp_path: Path) -> None:
+    outer = "LINESTRING (5 0, 0 0, 0 8, 10 8, 10 0, 6.2 0)"
+    ground, exits, _, words = looked_at(plan(tmp_path, f"{outer}\nLINESTRING (0.3 0.3, 0.3 7.7, 9.7 7.7, 9.7 0.3, 0.3 0.3)"))
+    assert ground.area == pytest.approx(9.3 * 7.3, abs=1e-3) and any(word.startswith("no exit is drawn and the walls have no opening") for word in words)
+    assert exits[0].intersects(ground.exterior) and "1 hollow in which nobody can stand was left out" in words
+
+
+def test_an_outline_of_ground_left_open_by_a_door_is_closed_and_the_gap_leads_out(tmp_path: Path) -> None:
+    open_room = shapely.LineString([(4, 0), (0, 0), (0, 8), (10, 8), (10, 0), (5.25, 0)])
+    ground, exits, _, words = looked_at(drawn_as(tmp_path, rooms=open_room))
+    assert ground.area == pytest.approx(80.0) and [area.bounds for area in exits] == [pytest.approx((4, -0.15, 5.25, 0.15))]
+    assert "1 outline had a gap of a door's width: it was taken as a way out" in words
+    with pytest.raises(CrowdsimError, match=r"An outline of the ground is open: .* 1\.25 m apart\.\n.*--opening 1\.3"):
+        looked_at(drawn_as(tmp_path, rooms=open_room), opening=1.1)
+
+
+def test_lines_among_obstacles_are_thin_things_and_what_they_enclose_together_is_solid(tmp_path: Path) -> None:
+    room, rail = shapely.box(0, 0, 10, 8), shapely.LineString([(1, 1), (4, 1)])
+    table = [shapely.LineString([(6, 2), (8, 2), (8, 4)]), shapely.LineString([(8, 4), (6, 4), (6, 2)])]
+    ground, *_ = looked_at(drawn_as(tmp_path, rooms=room, furniture=[rail, *table]))
+    assert ground.area == pytest.approx(80.0 - 3 * 0.04 - 2.04 * 2.04, abs=2e-3)
+    assert not ground.contains(shapely.Point(7.0, 3.0))
+
+
+def test_of_doors_only_those_in_the_outer_walls_are_exits(tmp_path: Path) -> None:
+    rooms, inner, outer = [shapely.box(0, 0, 5, 4), shapely.box(5.2, 0, 10, 4)], shapely.box(4.9, 1, 5.3, 2), shapely.box(9.9, 2, 10.2, 3)
+    ground, exits, _, words = looked_at(drawn_as(tmp_path, rooms=rooms, doors=[inner, outer]))
+    assert ground.geom_type == "Polygon" and "1 exit: the door in the outer walls" in words
+    assert len(exits) == 1 and exits[0].contains(outer) and not exits[0].intersects(inner)
+
+
+def test_a_plan_far_from_the_origin_is_moved_there_and_degrees_shrink_towards_the_poles(tmp_path: Path) -> None:
+    far = shapely.transform(shapely.from_wkt(GATE), lambda points: points + (500_000.25, 5_400_000.5))
+    ground, exits, _, words = looked_at(plan(tmp_path, far.wkt))
+    assert ground.bounds == pytest.approx((0.3, 0.45, 10.2, 8.45), abs=2e-3) and exits[0].distance(ground) == 0.0
+    assert "it lies far from the origin and was moved by (-500,000, -5,400,000) m" in words
+    metre = 1 / (6_371_008.8 * 3.141592653589793 / 180)
+    square = shapely.box(10.0, 60.0, 10.0 + 20 * metre, 60.0 + 20 * metre)
+    ground, *_ = looked_at(drawn_as(tmp_path, rooms=square))
+    assert ground.area == pytest.approx(400.0 * 0.5, rel=1e-4)  # a degree of longitude is half as long at 60 N
+
+
 def test_a_grid_map_is_a_plan_and_its_obstacles_stand_on_it(tmp_path: Path) -> None:
     def ring(*corners):
         return [list(corner) for corner in corners]

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.navigation.hold import NOTHING_HELD
+from crowdsim.systems.tile_changes import change_ground_of_tiles, change_tiles
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, simulation
@@ -71,6 +74,58 @@ def changes(run):
     run.remove_tile(3, 2)
     run.add_tile(1, 0)
     return found + digests(run, 40)
+
+
+def test_what_agents_remember_by_numbers_or_distances_of_the_old_ground_is_forgotten():
+    with simulation(WAYS) as run:
+        run.step()
+        agents = run.world.agents
+        agents.priced_portal[:], agents.corner_post[:], agents.wall_distance[:] = 3, 5, 9.0
+        run.remove_tile(3, 2)
+        assert np.all(agents.priced_portal == -1) and np.all(agents.corner_post == NOTHING_HELD) and np.all(agents.wall_distance == 0.0)
+
+
+def test_who_has_no_ground_stays_when_another_tile_comes_and_whose_tile_is_replaced_has_not_lost_it():
+    with simulation(WAYS) as run:
+        run.step()
+        agents, tiles = run.world.agents, run.world.tiles
+        assert tiles is not None
+        low = agents.position[:, 1] < 4.0
+        assert low.any() and not low.all()
+        run.remove_tile(3, 2)
+        run.remove_tile(0, 0)  # under those who start below
+        run.add_tile(3, 2)
+        assert np.all(agents.activity[low] == AgentState.STANDING) and np.all(agents.path_status[low] == PathStatus.STALE)
+        number = tiles.tile_at(0.5, 4.5)
+        change_tiles(run.world, remove=[number], add={number: tiles.content(number)})
+        events = run.step()
+        lost, back = (set(events.entity[events.kind == kind].tolist()) for kind in (EventKind.GROUND_LOST, EventKind.GROUND_BACK))
+        assert lost == set(agents.entity[low].tolist()) and back == set()
+
+
+def test_who_waits_for_its_time_goes_on_waiting_without_ground_and_asks_then():
+    with simulation(WAYS) as run:
+        run.step()
+        agents = run.world.agents
+        low = np.flatnonzero(agents.position[:, 1] < 4.0)
+        agents.activity[low[::2]] = AgentState.WAITING
+        run.remove_tile(0, 0)
+        assert np.all(agents.activity[low[::2]] == AgentState.WAITING) and np.all(agents.path_status[low[::2]] == PathStatus.NONE)
+        assert np.all(agents.activity[low[1::2]] == AgentState.STANDING) and np.all(agents.path_status[low[1::2]] == PathStatus.STALE)
+
+
+def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewhere():
+    with simulation(WAYS) as run:
+        run.step()
+        tiles = run.world.tiles
+        assert tiles is not None
+        before = {tile: tiles.content(tile) for tile in tiles.tiles()}
+        run.remove_tile(3, 2)
+        gone = tiles.tile_at(13.0, 9.0)
+        change_ground_of_tiles(run.world, 1, before, before, None, shapely.Polygon())
+        assert set(before) - set(tiles.tiles()) == {gone}
+        run.add_tile(3, 2)
+        assert set(before) == set(tiles.tiles())
 
 
 def test_a_run_with_changes_is_the_same_for_any_number_of_threads():

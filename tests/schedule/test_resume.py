@@ -14,7 +14,7 @@ from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.checkpoint import checkpoint_names, checkpoints_of, read_checkpoint
 from crowdsim.recording.compare import first_difference
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.checkpoints import Start, checkpoint_of, require_same_shape
+from crowdsim.schedule.checkpoints import Rotation, Start, checkpoint_of, require_same_shape
 from crowdsim.schedule.simulation import Simulation
 from tests.crowds import SCENARIOS
 
@@ -79,6 +79,11 @@ def test_checkpoints_are_taken_in_turn_and_reach_no_farther_than_the_recording(t
     assert tuple(paths) == checkpoint_names(tmp_path / "a.h5", run_id)
     assert sorted(read_checkpoint(path).time_s for path in paths) == [4.0, 6.0]
     assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_checkpoint_is_due_at_every_so_many_ticks_but_not_before_the_first(tmp_path):
+    assert [tick for tick in range(50) if Rotation(tmp_path / "a.h5", "id", 20).is_due(tick)] == [20, 40]
+    assert not any(Rotation(tmp_path / "a.h5", "id", 0).is_due(tick) for tick in range(50))
 
 
 def test_the_time_of_a_run_in_two_parts_is_that_of_both(tmp_path):

@@ -207,6 +207,7 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     if start < 0:
         return
     tree = header[slot, TREE]
+    # Distances to another root would lengthen no way, as they differ by no more than a step costs; but they would draw the search past the goal.
     if tree >= 0 and goal >= 0 and slots.root[tree] == goal and slots.to_go[tree, start] < np.inf:
         header[slot, DRAWN_BY] = tree
     x, y = cell_of(ground, start)

@@ -201,6 +201,48 @@ def test_a_door_that_shuts_while_a_tree_grows_makes_it_grow_anew(save):
     np.testing.assert_array_equal(ways[0].waypoint, ways[1].waypoint)
 
 
+@pytest.mark.parametrize("begun", [200, ALL])
+def test_a_door_that_opens_shortens_the_ways_of_those_who_share_a_tree(begun):
+    """What the tree knew before, whole or half grown, would lead everybody round."""
+
+    def ask(planner):
+        planner.submit(0, np.arange(9), np.tile([[1.0, 2.0]], (9, 1)), np.full(9, -1), np.zeros(9, dtype=np.int32), np.full(9, 0.2))
+
+    rooms = [Area("left", shapely.box(0, 0, 4, 4)), Area("right", shapely.box(5, 0, 9, 4)), Area("door", shapely.box(4, 1, 5, 3), False)]
+    grid = build_grid([*rooms, Area("way round", shapely.box(0, 4, 9, 6))], (), GridParameters(cell_size=0.25))
+    planner = GridPlanner(grid, np.array([[8.0, 2.0]]))
+    ask(planner)
+    planner.advance(begun, Team(1))
+    grid.set_area_available("door", True)
+    ask(planner)
+    fresh = GridPlanner(grid, planner.target)
+    ask(fresh)
+    ways, want = planner.advance(ALL, Team(1))[0], fresh.advance(ALL, Team(1))[0]
+    assert want.cost.max() < 7.5  # the string that is pulled would be as short: round the door one sees through it
+    np.testing.assert_array_equal(ways.cost, want.cost)
+
+
+def test_without_a_heuristic_nothing_draws_a_search():
+    crowd = Crowd(2, 60, goals=1)
+    assert crowd.answers(heuristic="zero") == crowd.answers(heuristic="zero", share_searches=False)
+
+
+def test_on_less_than_an_expansion_for_each_slot_the_oldest_search_goes_on():
+    """The first slot is free early and takes who asks last; those in the other slots come before."""
+    grid = random_grid(3, 0.2, 36, 24)
+    near, far = centre(grid, (0, 0)), centre(grid, (35, 23))
+    planner, team = GridPlanner(grid, np.array([near, far]), WayParameters(share_searches=False)), Team(1)
+    goal = np.array([0] + [1] * (MOST_SLOTS - 1), dtype=np.int32)
+    planner.submit(0, np.arange(MOST_SLOTS), np.tile(near, (MOST_SLOTS, 1)), np.full(MOST_SLOTS, -1), goal, np.zeros(MOST_SLOTS))
+    answers, _ = planner.advance(10 * MOST_SLOTS, team, counts_answers=False)
+    assert answers.entity.tolist() == [0]
+    planner.submit(1, np.array([99]), np.array([near]), NOWHERE, np.array([1], dtype=np.int32), np.zeros(1))
+    order = []
+    while planner.waiting:
+        order += planner.advance(1, team, counts_answers=False)[0].entity.tolist()
+    assert order == [*range(1, MOST_SLOTS), 99]
+
+
 @pytest.mark.parametrize("budget", [1, 3, 100, 5000])
 def test_the_budget_changes_no_answer_and_no_expansion(budget):
     crowd = Crowd(2, 30 if budget < 10 else 150)
@@ -217,6 +259,25 @@ def test_the_number_of_threads_changes_nothing(threads):
 def test_a_save_in_between_changes_nothing(budget):
     crowd = Crowd(4, 60)
     assert crowd.answers(budget, save=True) == crowd.answers(budget)
+
+
+@pytest.mark.parametrize("budget", [40, 900])
+def test_a_planner_that_was_restored_answers_who_asks_later_as_the_one_that_was_saved(budget):
+    """Who stands about is still known, and those who ask later are answered after the others."""
+    crowd, team = Crowd(8, 90), Team(1)
+    saved = crowd.planner()
+    crowd.submit(saved, slice(0, 45))
+    saved.advance(budget, team)
+    restored = GridPlanner(crowd.grid, crowd.target, WayParameters())
+    restored.restore(saved.state())
+    found = []
+    for planner in (saved, restored):
+        crowd.submit(planner, slice(45, 90))
+        found.append(planner.advance(ALL, team))
+    (one, used), (other, used_by_other) = found
+    assert len(one.entity) > 45 and used == used_by_other
+    for name in ("entity", "status", "start", "waypoint", "length", "cost"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 def test_who_is_dropped_is_not_answered_and_who_asks_again_is_answered_once():
@@ -280,6 +341,26 @@ def test_a_door_that_opens_during_a_search_begins_it_anew():
     want, expansions = fresh.advance(ALL, Team(1))
     assert NAMES[answers.status[0]] == "found" and used == expansions
     np.testing.assert_array_equal(answers.waypoint, want.waypoint)
+
+
+def test_a_search_that_begins_anew_still_goes_round_those_who_stood_when_it_was_asked_for():
+    """Others were asked for and answered since, with nobody standing; a door that opens elsewhere makes all begin anew."""
+    rooms = [Area("hall", shapely.box(0, 0, 12, 4)), Area("shed", shapely.box(13, 0, 14, 4), False)]
+    lengths = []
+    for opens in (False, True):
+        grid = build_grid(rooms, (), GridParameters(cell_size=0.25))
+        planner = GridPlanner(grid, np.array([[11.0, 2.0]]))
+        for entity, standers in ((1, [[3.0, 2.0]]), (2, [[6.0, 2.0], [9.0, 1.0]])):
+            planner.stand(np.arange(len(standers)) + 50, np.array(standers), np.full(len(standers), 0.8))
+            planner.submit(0, np.array([entity]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
+        planner.advance(60, Team(1))  # both have begun
+        planner.drop(np.array([1]))
+        planner.stand(np.array([60]), np.array([[3.0, 3.5]]), np.array([0.8]))
+        planner.submit(0, np.array([3]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
+        if opens:
+            grid.set_area_available("shed", True)
+        lengths.append(planner.advance(ALL, Team(1))[0].length.tolist())
+    assert lengths[0] == lengths[1] and lengths[0][0] > 10.05 and lengths[0][1] == 10.0
 
 
 def test_a_body_that_is_too_wide_for_the_grid_is_refused():

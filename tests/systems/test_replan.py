@@ -1,0 +1,99 @@
+"""Who may ask for a new way, when, and what becomes of wishes that are not granted (SYSTEMS C4)."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from crowdsim.bodies.replan import ReplanParameters
+from crowdsim.systems.base import Tick
+from crowdsim.systems.replan import Replan, wish_to_replan
+from crowdsim.threads import Team
+from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
+
+NOW, COOLDOWN = 100, 5  # ticks of 0.1 s
+
+
+class Lines(Replan):
+    """Replan with lines in which nobody is, and walls in those of some rows."""
+
+    walls = np.zeros(0, dtype=np.int64)
+
+    def _blocked(self, tick, rows):
+        return np.intersect1d(rows, self.walls)
+
+    def _somebody_moved(self, tick, rows):
+        return np.zeros(len(rows), dtype=np.bool_)
+
+
+def crowd(count=6, **columns):
+    """Walkers with a way that is a cooldown old."""
+    agents = AgentColumns()
+    values = {
+        "entity": np.arange(count) + 1, "activity": AgentState.WALKING, "goal": 0, "path_status": PathStatus.FOUND, "path_tick": NOW - COOLDOWN,
+        "moved_tick": -50,
+    }  # fmt: skip
+    agents.append(count, values | columns)
+    return agents
+
+
+def process(agents, **parameters):
+    """Let Replan run once; return its counts and the events that it noted."""
+    events = []
+    note = lambda tick, kind, entity, position, value: events.extend(zip(entity.tolist(), np.asarray(value).tolist(), strict=True))  # noqa: E731
+    world = SimpleNamespace(agents=agents, events=SimpleNamespace(note=note))
+    tick = Tick(NOW, 0.1, Team(1))
+    Lines(world, ReplanParameters(**parameters), 0.3, 0.6, np.ones(1, dtype=np.bool_), 0.1).process(tick)
+    return {name: count for name, count in tick.counts.items() if count}, events
+
+
+def test_a_wish_is_granted_once_the_last_way_is_a_cooldown_old_and_waits_until_then():
+    agents = crowd(3, path_tick=np.array([NOW - COOLDOWN - 1, NOW - COOLDOWN, NOW - COOLDOWN + 1]))
+    wish_to_replan(agents, np.arange(3), ReplanCause.WAY_SHUT)
+    counts, events = process(agents)
+    assert agents.asks_again.tolist() == [1, 1, 0] and agents.replans.tolist() == [1, 1, 0]
+    assert agents.path_status.tolist() == [PathStatus.NONE, PathStatus.NONE, PathStatus.FOUND]
+    assert agents.replan_wish.tolist() == [ReplanCause.NONE, ReplanCause.NONE, ReplanCause.WAY_SHUT]
+    assert counts == {"replans_way_shut": 2.0} and events == [(1, ReplanCause.WAY_SHUT), (2, ReplanCause.WAY_SHUT)]
+
+
+@pytest.mark.parametrize(
+    "column", [{"activity": AgentState.STANDING}, {"goal": -1}, {"is_driven": 1}, {"path_status": PathStatus.PENDING}, {"path_status": PathStatus.UNREACHABLE}],
+    ids=str,
+)  # fmt: skip
+def test_the_wish_of_one_who_does_not_walk_a_way_is_forgotten(column):
+    agents = crowd(1, **column)
+    wish_to_replan(agents, np.arange(1), ReplanCause.NO_LOCAL_WAY)
+    assert process(agents) == ({}, [])
+    assert agents.replan_wish[0] == ReplanCause.NONE and agents.asks_again[0] == agents.replans[0] == 0
+
+
+def test_who_was_sent_elsewhere_or_lost_its_way_asks_already_and_is_counted_at_once():
+    agents = crowd(2, path_tick=NOW, path_status=np.array([PathStatus.FOUND, PathStatus.NONE]))
+    agents.replan_wish[:] = ReplanCause.GOAL_MOVED, ReplanCause.WAY_SHUT
+    counts, events = process(agents)
+    assert counts == {"replans_goal_moved": 1.0, "replans_way_shut": 1.0} and len(events) == 2
+    assert agents.asks_again.tolist() == [0, 0] and agents.replans.tolist() == [1, 1] and not agents.replan_wish.any()
+
+
+def test_an_agent_counts_as_having_moved_when_it_got_far_enough_since_it_last_counted():
+    agents = crowd(3, position=np.array([[0.05, 0.0], [0.0, 0.049], [0.3, 0.4]]))
+    process(agents, replanning=True, replan_moved=0.05)
+    assert agents.moved_tick.tolist() == [NOW, -50, NOW]
+    assert agents.counted_position.tolist() == [[0.05, 0.0], [0.0, 0.0], [0.3, 0.4]]
+
+
+def test_who_is_held_up_for_long_enough_asks_for_that_unless_it_has_another_cause(monkeypatch):
+    monkeypatch.setattr(Lines, "walls", np.array([3, 4]))
+    agents = crowd(5, held_ticks=np.array([2, 3, 4, 9, 0]), path_tick=NOW, entity=np.arange(5) * COOLDOWN, blocker=-1)
+    wish_to_replan(agents, np.array([2]), ReplanCause.NO_LOCAL_WAY)
+    process(agents, replanning=True)
+    wanted = [ReplanCause.NONE, ReplanCause.HELD_UP, ReplanCause.NO_LOCAL_WAY, ReplanCause.PUSHED_OFF, ReplanCause.PUSHED_OFF]
+    assert agents.replan_wish.tolist() == wanted
+
+
+def test_each_looks_once_in_a_cooldown_and_only_for_walls_that_bind_it(monkeypatch):
+    monkeypatch.setattr(Lines, "walls", np.arange(12))
+    agents = crowd(12, path_tick=NOW, blocker=np.array([-1, 7] * 6))
+    process(agents, replanning=True)
+    assert np.flatnonzero(agents.replan_wish).tolist() == [row for row in range(12) if (NOW + row + 1) % COOLDOWN == 0 and row % 2 == 0]
