@@ -5,8 +5,9 @@ import pytest
 import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.geometry.steps import at_once
 from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.systems.tile_changes import change_ground_of_tiles, change_tiles
+from crowdsim.systems.tile_changes import change_ground_of_tiles, change_steps, change_tiles, ground_steps
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, simulation
@@ -76,12 +77,23 @@ def changes(run):
     return found + digests(run, 40)
 
 
+LOW, HIGH = (0.5, 0.5), (13.0, 9.0)  # places on a tile under those who start below, and on one of the upper corridor
+
+
+def change_now(run, remove=(), add=()):
+    """Change tiles, by places on them, between two ticks."""
+    tiles = run.world.tiles
+    numbers = [[tiles.tile_at(*place) for place in places] for places in (remove, add)]
+    change_tiles(run.world, run.world.tick, at_once(change_steps(run.world, *numbers)))
+    run._take_mesh()
+
+
 def test_what_agents_remember_by_numbers_or_distances_of_the_old_ground_is_forgotten():
     with simulation(WAYS) as run:
         run.step()
         agents = run.world.agents
         agents.priced_portal[:], agents.corner_post[:], agents.wall_distance[:] = 3, 5, 9.0
-        run.remove_tile(3, 2)
+        change_now(run, remove=[HIGH])
         assert np.all(agents.priced_portal == -1) and np.all(agents.corner_post == NOTHING_HELD) and np.all(agents.wall_distance == 0.0)
 
 
@@ -92,12 +104,13 @@ def test_who_has_no_ground_stays_when_another_tile_comes_and_whose_tile_is_repla
         assert tiles is not None
         low = agents.position[:, 1] < 4.0
         assert low.any() and not low.all()
-        run.remove_tile(3, 2)
-        run.remove_tile(0, 0)  # under those who start below
-        run.add_tile(3, 2)
+        change_now(run, remove=[HIGH])
+        change_now(run, remove=[LOW])
+        change_now(run, add=[HIGH])
         assert np.all(agents.activity[low] == AgentState.STANDING) and np.all(agents.path_status[low] == PathStatus.STALE)
         number = tiles.tile_at(0.5, 4.5)
-        change_tiles(run.world, remove=[number], add={number: tiles.content(number)})
+        change_tiles(run.world, run.world.tick, at_once(change_steps(run.world, [number], {number: tiles.content(number)})))
+        run._take_mesh()
         events = run.step()
         lost, back = (set(events.entity[events.kind == kind].tolist()) for kind in (EventKind.GROUND_LOST, EventKind.GROUND_BACK))
         assert lost == set(agents.entity[low].tolist()) and back == set()
@@ -109,7 +122,7 @@ def test_who_waits_for_its_time_goes_on_waiting_without_ground_and_asks_then():
         agents = run.world.agents
         low = np.flatnonzero(agents.position[:, 1] < 4.0)
         agents.activity[low[::2]] = AgentState.WAITING
-        run.remove_tile(0, 0)
+        change_now(run, remove=[LOW])
         assert np.all(agents.activity[low[::2]] == AgentState.WAITING) and np.all(agents.path_status[low[::2]] == PathStatus.NONE)
         assert np.all(agents.activity[low[1::2]] == AgentState.STANDING) and np.all(agents.path_status[low[1::2]] == PathStatus.STALE)
 
@@ -120,11 +133,11 @@ def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewh
         tiles = run.world.tiles
         assert tiles is not None
         before = {tile: tiles.content(tile) for tile in tiles.tiles()}
-        run.remove_tile(3, 2)
-        gone = tiles.tile_at(13.0, 9.0)
-        change_ground_of_tiles(run.world, 1, before, before, None, shapely.Polygon())
+        change_now(run, remove=[HIGH])
+        gone = tiles.tile_at(*HIGH)
+        change_ground_of_tiles(run.world, 1, before, before, at_once(ground_steps(run.world, before, before)), None, shapely.Polygon())
         assert set(before) - set(tiles.tiles()) == {gone}
-        run.add_tile(3, 2)
+        change_now(run, add=[HIGH])
         assert set(before) == set(tiles.tiles())
 
 
