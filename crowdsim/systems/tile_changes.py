@@ -73,9 +73,11 @@ def change_ground_of_tiles(
 
     Parameters
     ----------
-    world, before, wanted
-        See `ground_steps`.
+    world : World
+        With tiles.
     tick : int
+    before, wanted : mapping of int to TileMesh
+        See `ground_steps`.
     new : NewGround or None
         What `ground_steps` came to.
     ground : shapely geometry, m
