@@ -41,7 +41,7 @@ class GrowingArray:
         del self.values  # a view pins the memory to its place
         try:
             self._memory.resize(count * self._dtype.itemsize)
-        except (BufferError, OSError):  # somebody has a view, or there is no place for so much in one piece
+        except (BufferError, OSError, SystemError):  # somebody has a view, there is no place for so much in one piece, or no system that moves pages
             old = np.frombuffer(self._memory, dtype=self._dtype)
             self._memory = self._reserve(count)
             np.frombuffer(self._memory, dtype=self._dtype)[: len(old)] = old
