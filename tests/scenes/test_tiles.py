@@ -11,6 +11,7 @@ from crowdsim.systems.tile_changes import change_ground_of_tiles, change_steps, 
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, simulation
+from tests.navigation.worlds import located
 
 # Two corridors along x from a room on the left to one on the right; tiles of 4 m. The lower corridor is the shorter way.
 WAYS = {
@@ -95,6 +96,18 @@ def test_what_agents_remember_by_numbers_or_distances_of_the_old_ground_is_forgo
         agents.priced_portal[:], agents.corner_post[:], agents.wall_distance[:] = 3, 5, 9.0
         change_now(run, remove=[HIGH])
         assert np.all(agents.priced_portal == -1) and np.all(agents.corner_post == NOTHING_HELD) and np.all(agents.wall_distance == 0.0)
+
+
+def test_polygons_that_were_guessed_through_keep_their_places_under_new_numbers():
+    with simulation(WAYS) as run:
+        run.step()
+        agents = run.world.agents
+        stays, goes = (21.0, 10.0), HIGH
+        before = [int(located(run.world.mesh, np.array([place]))[0]) for place in (stays, goes)]
+        agents.guessed[:, 0], agents.guessed[:, 1] = before
+        change_now(run, remove=[LOW, HIGH])
+        after = int(located(run.world.mesh, np.array([stays]))[0])
+        assert after != before[0] and np.all(agents.guessed[:, 0] == after) and np.all(agents.guessed[:, 1] == -1)
 
 
 def test_who_has_no_ground_stays_when_another_tile_comes_and_whose_tile_is_replaced_has_not_lost_it():
