@@ -26,7 +26,7 @@ from crowdsim.navigation.slopes import PLAN_LENGTH, step_cost
 TIE_SLACK = 1e-12  # A search goes on until its least bound exceeds the best total by this share, so that rounding cannot hide an equal parent.
 
 # Statuses of a search; the same numbers as PathStatus in world/columns.py.
-PENDING, FOUND, UNREACHABLE, OUT_OF_NODES = 1, 2, 6, 7
+PENDING, FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE, OUT_OF_NODES = 1, 2, 3, 6, 7
 
 # Whole numbers of a slot.
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, COSTS = range(10)
@@ -150,7 +150,13 @@ def pop_first(slots, slot):
 
 @inlined_kernel
 def _reach(slots, slot, mesh, node, cost, parent):
-    """Note that a node can be had at a cost through a parent."""
+    """Note that a node, over the point of its portal, can be had at a cost through a parent."""
+    reach(slots, slot, node, mesh.portal_point[node, 0], mesh.portal_point[node, 1], cost, parent)
+
+
+@inlined_kernel
+def reach(slots, slot, node, x, y, cost, parent):
+    """Note that a node, over a point, can be had at a cost through a parent; of equal costs the lowest parent stays."""
     fresh = slots.stamp[slot, node] != slots.header[slot, GENERATION]
     if not fresh:
         if cost > slots.cost[slot, node]:
@@ -163,7 +169,7 @@ def _reach(slots, slot, mesh, node, cost, parent):
     slots.parent[slot, node] = parent
     bound = cost
     if slots.header[slot, IS_SHARED] == 0:
-        dx, dy = mesh.portal_point[node, 0] - slots.measure[slot, START_X], mesh.portal_point[node, 1] - slots.measure[slot, START_Y]
+        dx, dy = x - slots.measure[slot, START_X], y - slots.measure[slot, START_Y]
         bound += slots.measure[slot, PULL] * np.hypot(dx, dy)
     slots.bound[slot, node] = bound
     if fresh or slots.place[slot, node] == NOT_IN_HEAP:
@@ -297,6 +303,19 @@ def _consider(slots, slot, mesh, node):
         header[slot, BEST_NODE] = node
 
 
+@inlined_kernel
+def is_over(slots, slot):
+    """Return whether a search has ended, and note how: nothing that is open could tie with the best way, or nothing is open."""
+    header = slots.header
+    if header[slot, STATUS] == PENDING:
+        best = slots.measure[slot, BEST_TOTAL]
+        if header[slot, HEAP_SIZE] == 0:
+            header[slot, STATUS] = FOUND if best < np.inf else UNREACHABLE
+        elif slots.bound[slot, slots.heap[slot, 0]] > best * (1.0 + TIE_SLACK):
+            header[slot, STATUS] = FOUND
+    return header[slot, STATUS] != PENDING
+
+
 @lean_kernel
 def advance_search(slots, slot, mesh, grant):
     """Go on with a pending search for at most `grant` expansions.
@@ -321,16 +340,7 @@ def advance_search(slots, slot, mesh, grant):
     width, costs, fastest = measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
     has_prices = slots.priced[slot, 0] >= 0
     used = 0
-    while header[slot, STATUS] == PENDING:
-        best = measure[slot, BEST_TOTAL]
-        if header[slot, HEAP_SIZE] == 0:
-            header[slot, STATUS] = FOUND if best < np.inf else UNREACHABLE
-            break
-        if slots.bound[slot, slots.heap[slot, 0]] > best * (1.0 + TIE_SLACK):
-            header[slot, STATUS] = FOUND
-            break
-        if used >= grant:
-            break
+    while not is_over(slots, slot) and used < grant:
         node = pop_first(slots, slot)
         used += 1
         polygon = mesh.edge_polygon[node]

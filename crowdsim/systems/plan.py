@@ -161,14 +161,14 @@ class Plan(System):
         mine &= self.of_groups(self.groups)[rows]
         if last == first or not mine.any():
             return keeps
-        target = targets_of(goals)
-        for place in np.flatnonzero(mine).tolist():
-            piece = int(agents.goal_piece[rows[place]])
+        target, heads_for = targets_of(goals), agents.goal_piece[rows]
+        for piece in np.unique(heads_for[mine]).tolist():
             away = np.hypot(*(target[first:last] - target[piece]).T)
             away = np.where(goals.piece_polygon[first:last] == goals.piece_polygon[piece], away, np.inf)
             nearest = int(np.argmin(away))
             if away[nearest] <= self.same_target:
-                agents.goal_piece[rows[place]], keeps[place] = first + nearest, True
+                theirs = mine & (heads_for == piece)
+                agents.goal_piece[rows[theirs]], keeps[theirs] = first + nearest, True
         return keeps
 
     def lose_ways(self, rows: NDArray[np.int64]) -> None:

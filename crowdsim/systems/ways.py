@@ -19,7 +19,7 @@ from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
 from crowdsim.systems.replan import wish_to_replan
 from crowdsim.systems.slices import Budget, SearchTask, search
 from crowdsim.threads import Team
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -251,7 +251,7 @@ class FollowWays(System):
         agents.preferred_velocity[free & ~walking] = 0.0
         aim = walkers.aim()
         # A walk ends near its target, arriving may take a little more: into the region, or nearer than `arrive_within`.
-        near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & np.isin(agents.path_status, (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS)))
+        near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_way(agents.path_status))
         rest = (aim[near] - agents.position[near]) / tick.length
         pace = np.maximum(np.hypot(rest[:, 0], rest[:, 1]), 1e-300)
         agents.preferred_velocity[near] = rest * np.minimum(1.0, agents.desired_speed[near] / pace)[:, None]

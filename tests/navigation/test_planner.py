@@ -17,9 +17,9 @@ from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner
-from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.search import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
 from crowdsim.navigation.sharing import ShareParameters
-from crowdsim.navigation.standers.planner import FOUND_THROUGH_AGENTS, StanderPlanner
+from crowdsim.navigation.standers.planner import StanderPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms

@@ -20,20 +20,18 @@ from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.planner import FOR_TEAMS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, sorted_answers
 from crowdsim.navigation.protocol import ANSWER_WORK, Answers, Planner, work_of
-from crowdsim.navigation.search import FOUND, MOST_PRICED, PENDING, STATUS, SearchSlots, set_prices
-from crowdsim.navigation.slot_searches import price_slots
+from crowdsim.navigation.search import FOUND, FOUND_THROUGH_AGENTS, MOST_PRICED, PENDING, STATUS, SearchSlots, corridor_size, set_prices
+from crowdsim.navigation.slot_searches import MiddleSearches, price_slots
 from crowdsim.navigation.standers.barriers import draw_barriers
 from crowdsim.navigation.standers.near import list_standers
 from crowdsim.navigation.standers.parameters import StanderParameters
 from crowdsim.navigation.standers.passage import is_way_open
-from crowdsim.navigation.standers.search import advance_round, begin_round, copy_round, round_size
+from crowdsim.navigation.standers.search import advance_round, begin_round, copy_round
 from crowdsim.navigation.standers.slots import ANSWER, IS_FULL, LEAST_ROOM, LOOKS, NOT_BEGUN, STAYS, StanderSlots, make_stander_slots
 from crowdsim.navigation.targets import nearest_pieces, targets_of
 from crowdsim.threads import Team
 
 STANDER_WORK = 4  # What somebody who stands near the line counts as, in expansions, where answers count: drawing what one of them shuts takes some 0.7 us.
-FOUND_THROUGH_AGENTS = 3  # The same number as PathStatus in world/columns.py.
-BYTES_A_NODE = 40
 
 
 @lean_kernel
@@ -77,7 +75,7 @@ def serve_round(
                 if search.header[slot, STATUS] == PENDING:
                     break
             is_new = slots.marks[slot, ANSWER] == LOOKS and search.header[slot, STATUS] == FOUND
-            portals = round_size(slots, slot) if is_new else count
+            portals = corridor_size(search, slot) if is_new else count
             if fill[slot] + portals > out.shape[1]:
                 break
             where[job], size[job], piece[job] = fill[slot], portals, way_piece[key]
@@ -119,7 +117,7 @@ class StanderPlanner:
         self.parameters = parameters or StanderParameters(round_standers=True)
         self.prices: bool = getattr(planner, "prices", False)
         self._costs = costs
-        self._slots_count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // (4 * BYTES_A_NODE * max(1, mesh.edge_count)))))
+        self._slots_count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // max(1, 4 * MiddleSearches.slot_bytes(mesh)))))
         self._slots = self._made(LEAST_ROOM)
         self._desk = Desk(self._slots_count, 0, OWN_BATCH, OWN_BATCH, max(1 << 14, mesh.edge_count), _nothing_to_forget)
         self._target = targets_of(goals)

@@ -17,23 +17,20 @@ from crowdsim.navigation.search import (
     COSTS,
     EXPANSIONS,
     FASTEST,
-    FOUND,
     GENERATION,
     GOAL,
     HEAP_SIZE,
-    NOT_IN_HEAP,
     PENDING,
-    PULL,
     START_POLYGON,
     START_X,
     START_Y,
     STATUS,
-    TIE_SLACK,
-    UNREACHABLE,
     WIDTH,
+    corridor_size,
+    is_over,
     pop_first,
     price_of,
-    sift_up,
+    reach,
 )
 from crowdsim.navigation.slopes import step_cost
 from crowdsim.navigation.standers.passage import are_parted_by_standers, gap_count, gap_point, portal_place
@@ -68,28 +65,6 @@ def _point_of(slots, slot, mesh, node):
     return slots.gap[slot, gap, 0], slots.gap[slot, gap, 1]
 
 
-@inlined_kernel
-def _reach(slots, slot, node, x, y, cost, parent):
-    """Note that a node can be had at a cost through a parent; of equal costs the lowest parent stays."""
-    search = slots.search
-    fresh = search.stamp[slot, node] != search.header[slot, GENERATION]
-    if not fresh:
-        if cost > search.cost[slot, node]:
-            return
-        if cost == search.cost[slot, node]:
-            search.parent[slot, node] = min(search.parent[slot, node], parent)
-            return
-    search.cost[slot, node], search.parent[slot, node] = cost, parent
-    away = np.hypot(x - search.measure[slot, START_X], y - search.measure[slot, START_Y])
-    search.bound[slot, node] = cost + search.measure[slot, PULL] * away
-    if fresh or search.place[slot, node] == NOT_IN_HEAP:
-        search.stamp[slot, node] = search.header[slot, GENERATION]
-        size = search.header[slot, HEAP_SIZE]
-        search.heap[slot, size], search.place[slot, node] = node, size
-        search.header[slot, HEAP_SIZE] = size + 1
-    sift_up(search, slot, search.place[slot, node])
-
-
 @lean_kernel
 def _seed(slots, slot, mesh, goals):
     """Start from all pieces of the goal in which the body fits, through the gaps of their polygons' portals."""
@@ -110,7 +85,7 @@ def _seed(slots, slot, mesh, goals):
                 tx, ty = nearest_in_piece(goals, piece, x, y)
                 if not are_parted_by_standers(slots, slot, polygon, x, y, tx, ty):
                     cost = step_cost(mesh, costs, fastest, polygon, tx - x, ty - y) + price_of(search, slot, edge, twin)
-                    _reach(slots, slot, _node_of(slots, slot, mesh, twin, place, gap), x, y, cost, -2 - piece)
+                    reach(search, slot, _node_of(slots, slot, mesh, twin, place, gap), x, y, cost, -2 - piece)
 
 
 @lean_kernel
@@ -199,16 +174,7 @@ def advance_round(slots, slot, mesh, grant):
     header, measure = search.header, search.measure
     width, costs, fastest = measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
     used = 0
-    while header[slot, STATUS] == PENDING:
-        best = measure[slot, BEST_TOTAL]
-        if header[slot, HEAP_SIZE] == 0:
-            header[slot, STATUS] = FOUND if best < np.inf else UNREACHABLE
-            break
-        if search.bound[slot, search.heap[slot, 0]] > best * (1.0 + TIE_SLACK):
-            header[slot, STATUS] = FOUND
-            break
-        if used >= grant:
-            break
+    while not is_over(search, slot) and used < grant:
         node = np.int64(pop_first(search, slot))
         used += 1
         out = _edge_of(slots, slot, mesh, node)
@@ -225,7 +191,7 @@ def advance_round(slots, slot, mesh, grant):
                 x, y = gap_point(slots, slot, mesh, edge, place, gap)
                 if not are_parted_by_standers(slots, slot, polygon, mx, my, x, y):
                     step = step_cost(mesh, costs, fastest, polygon, mx - x, my - y) + price_of(search, slot, edge, twin)
-                    _reach(slots, slot, _node_of(slots, slot, mesh, twin, place, gap), x, y, search.cost[slot, node] + step, node)
+                    reach(search, slot, _node_of(slots, slot, mesh, twin, place, gap), x, y, search.cost[slot, node] + step, node)
         if polygon == header[slot, START_POLYGON]:
             _consider(slots, slot, mesh, node, mx, my)
     header[slot, EXPANSIONS] += used
@@ -233,19 +199,9 @@ def advance_round(slots, slot, mesh, grant):
 
 
 @inlined_kernel
-def round_size(slots, slot):
-    """Return how many portals the corridor of a found search has."""
-    count, node = 0, slots.search.header[slot, BEST_NODE]
-    while node >= 0:
-        count += 1
-        node = slots.search.parent[slot, node]
-    return count
-
-
-@inlined_kernel
 def copy_round(slots, slot, mesh, out, at):
     """Write the portals of a found search to ``out[at:]``, the one at the goal first; return the piece of the goal."""
-    place, node = at + round_size(slots, slot), slots.search.header[slot, BEST_NODE]
+    place, node = at + corridor_size(slots.search, slot), slots.search.header[slot, BEST_NODE]
     while node >= 0:
         place -= 1
         out[place] = _edge_of(slots, slot, mesh, node)

@@ -5,10 +5,10 @@ import pytest
 import shapely
 
 from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.search import BEST_TOTAL, FOUND, STATUS, UNREACHABLE
+from crowdsim.navigation.search import BEST_TOTAL, FOUND, STATUS, UNREACHABLE, corridor_size
 from crowdsim.navigation.standers.barriers import draw_barriers
 from crowdsim.navigation.standers.passage import are_parted_by_standers, gap_count, gap_point, is_way_open, portal_place
-from crowdsim.navigation.standers.search import advance_round, begin_round, copy_round, round_size
+from crowdsim.navigation.standers.search import advance_round, begin_round, copy_round
 from crowdsim.navigation.standers.slots import IS_FULL, make_stander_slots
 from tests.navigation.worlds import free_points, located, pillar_hall, point_goals, random_ground, rooms
 from tests.reference.standers import People, Rounds, gaps_of, outline, taken_by_people, taken_by_walls, together
@@ -114,7 +114,7 @@ def test_the_cheapest_way_round_costs_what_areas_say(seed):
         assert slots.search.header[0, STATUS] == (FOUND if np.isfinite(want[1]) else UNREACHABLE)
         if np.isfinite(want[1]):
             assert slots.search.measure[0, BEST_TOTAL] == pytest.approx(want[1], rel=1e-9)
-            cells = np.zeros(round_size(slots, 0), dtype=np.int32)
+            cells = np.zeros(corridor_size(slots.search, 0), dtype=np.int32)
             piece = copy_round(slots, 0, mesh, cells, 0)
             assert is_way_open(slots, 0, mesh, goals, cells, 0, len(cells), piece, *start, polygon)
             assert Rounds(mesh, goals, goal, radius, shares(standers)).is_open(cells.tolist(), piece, *start, polygon)
