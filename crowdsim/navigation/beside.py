@@ -15,7 +15,7 @@ from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh import KERB, MOST_ROOM_M, NavMesh, make_flood, wall_distance
 from crowdsim.navigation.posts import BRUSH, FIRST, KERB_M, VERTEX, bits_of, group_end, group_start, holds
 
-MOST_ROUNDS = 8  # Of taking bends at free vertices out of a string: each shortens it; it is straight after two or three.
+MOST_ROUNDS = 64  # Of taking bends at free vertices out of a string. It is straight after two or three, or after one for each vertex along a line of tiles.
 MOST_ROUND = 64  # Polygons round one vertex.
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from crowdsim.geometry.plane import angle_between, orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.beside import MOST_ROUNDS, add_posts_beside, straighten_corridor
-from crowdsim.navigation.goals import target_in_piece
+from crowdsim.navigation.goals import RIM_M, target_in_piece
 from crowdsim.navigation.mesh import KERB
 from crowdsim.navigation.posts import (
     BESIDE_M,
@@ -59,6 +59,17 @@ def tangent(ax, ay, a_side, bx, by, b_side):
     across = min(1.0, max(-1.0, across))
     along = np.sqrt(max(0.0, 1.0 - across * across))
     return along * dx + across * dy, along * dy - across * dx, along * distance
+
+
+@inlined_kernel
+def _is_passed_on_the_way(ax, ay, px, py, tx, ty, beyond):
+    """Return whether the string from a to its end t bends round the post p; `beyond` is how far t lies behind the line through a and p, times their distance.
+
+    An end on the portal itself, where a region begins along it, lies behind that line or before it by rounding only; the string does not go on to the post
+    and back.
+    """
+    dx, dy = px - ax, py - ay
+    return beyond > 0.0 and (beyond > RIM_M * np.sqrt(dx * dx + dy * dy) or dx * (tx - px) + dy * (ty - py) >= 0.0)
 
 
 @inlined_kernel
@@ -118,9 +129,9 @@ def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, fl
             if piece < 0:
                 return found, ax, ay
             tx, ty = target_in_piece(mesh, goals, piece, ax, ay, radius, flood)
-            if left >= 0 and orientation(ax, ay, lx, ly, tx, ty) > 0.0:
+            if left >= 0 and _is_passed_on_the_way(ax, ay, lx, ly, tx, ty, orientation(ax, ay, lx, ly, tx, ty)):
                 bend = left
-            elif right >= 0 and orientation(ax, ay, rx, ry, tx, ty) < 0.0:
+            elif right >= 0 and _is_passed_on_the_way(ax, ay, rx, ry, tx, ty, -orientation(ax, ay, rx, ry, tx, ty)):
                 bend = right
             else:
                 return found, tx, ty

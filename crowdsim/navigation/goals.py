@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import nearest_on_segment, orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.ends import TOUCH_M, next_clear_stretch
-from crowdsim.navigation.mesh import NavMesh, are_parted, is_in_sight, locate, make_flood, wall_distance
+from crowdsim.navigation.mesh import NavMesh, are_parted, is_in_sight, locate, wall_distance
+from crowdsim.navigation.poles import find_pole
 
 RIM_M = 1e-7  # How near a point is to a line to lie on it: rounding at map coordinates.
 
@@ -135,40 +136,6 @@ def _cut_region(mesh: NavMesh, tree: Any, goal: GoalShape, number: int) -> list[
             corners = [np.asarray(shapely.orient_polygons(shape).exterior.coords)[:-1] for shape in convex if shape.area >= SMALLEST_PIECE_M2]
             pieces += [(polygon, number, c) for c in sorted(corners, key=lambda c: c.tolist())]
     return pieces
-
-
-def find_pole(mesh: NavMesh, polygon: int, corners: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the point of a convex piece that is about farthest from walls, and its distance from them (m).
-
-    A lattice of 8 x 8 points between the corners, refined five times around the best: within some per cent of the piece's size.
-    """
-    flood = make_flood(mesh.polygon_count)
-    reach = 20.0
-
-    def clearance(point: NDArray[np.float64]) -> float:
-        return float(wall_distance(mesh, polygon, point[0], point[1], reach, flood))
-
-    best = corners.mean(axis=0)
-    best_room = clearance(best)
-    if len(corners) == 1:
-        return best, best_room
-    centre, half = 0.5 * (corners.min(axis=0) + corners.max(axis=0)), 0.5 * np.ptp(corners, axis=0)
-    for _ in range(6):
-        for u in np.linspace(-1.0, 1.0, 8):
-            for v in np.linspace(-1.0, 1.0, 8):
-                point = centre + half * (u, v)
-                if not _inside(corners, point):
-                    continue
-                room = clearance(point)
-                if room > best_room + 1e-12:
-                    best, best_room = point, room
-        centre, half = best, half * 0.3
-    return best, best_room
-
-
-def _inside(corners: NDArray[np.float64], point: NDArray[np.float64]) -> bool:
-    after = np.roll(corners, -1, axis=0)
-    return bool(np.all((after[:, 0] - corners[:, 0]) * (point[1] - corners[:, 1]) - (after[:, 1] - corners[:, 1]) * (point[0] - corners[:, 0]) >= 0.0))
 
 
 @inlined_kernel

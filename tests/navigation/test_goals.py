@@ -10,6 +10,7 @@ from crowdsim.navigation.build import build_mesh, mesh_from_polygons
 from crowdsim.navigation.goals import GoalShape, arrived_many, arrived_piece, cut_goals, nearest_in_piece, target_in_piece
 from crowdsim.navigation.mesh import are_parted, make_flood, wall_distance
 from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.tiles import build_tiles
 from tests.crowds import simulation
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, located, outlines, random_ground, rooms
@@ -37,11 +38,13 @@ def test_regions_are_cut_into_convex_pieces_that_cover_them(name, make, seed):
 
 
 @pytest.mark.parametrize("make, seed", [(random_ground, 12), (rooms, 1)])
-def test_the_pole_of_a_piece_is_about_as_far_from_walls_as_can_be(make, seed):
+@pytest.mark.parametrize("tile", [0.0, 1.3])
+def test_the_pole_of_a_piece_is_as_far_from_walls_as_anything_on_its_rim_and_about_as_far_as_anything_inside(make, seed, tile):
     ground = make(seed)
-    mesh = build_mesh(ground).mesh
+    mesh = build_tiles(ground, tile)[0].mesh if tile else build_mesh(ground).mesh
     goals = cut_goals(mesh, [GoalShape(SHAPES["a box"])])
     flood = make_flood(mesh.polygon_count)
+    bettered = 0
     for piece in twin.pieces_of(goals, 0):
         shape, pole = twin.shape_of(goals, piece), goals.pole[piece]
         assert shape.distance(shapely.Point(pole)) <= 1e-9
@@ -50,6 +53,19 @@ def test_the_pole_of_a_piece_is_about_as_far_from_walls_as_can_be(make, seed):
         points = points[shapely.contains_xy(shape, points[:, 0], points[:, 1])]
         best = shapely.distance(ground.boundary, shapely.points(points)).max(initial=0.0)
         assert goals.room[piece] >= best - 0.05 * shape.length
+        on_rim = twin.room_on_rim(ground, shape)
+        assert goals.room[piece] >= on_rim - 1e-7
+        bettered += goals.room[piece] <= on_rim + 1e-7
+    assert bettered > 3  # pieces of which the rim has the most room
+
+
+def test_a_piece_with_room_for_a_body_in_one_corner_only_counts_as_wide_enough():
+    """The rest of it lies between a wall and a column, and no point of a lattice is as good as the corner."""
+    ground = shapely.Polygon([(0, 0), (4, 0), (4, 6), (0, 6)]) - shapely.Polygon([(1.01, 2.2), (2, 2.2), (2, 0.5), (0.9, 0.5)])
+    region = shapely.box(0.2, 1.0, 0.95, 2.28)
+    mesh = build_mesh(ground).mesh
+    goals = cut_goals(mesh, [GoalShape(region)])
+    assert goals.room.max() == pytest.approx(twin.room_on_rim(ground, region), abs=1e-7)
 
 
 def test_the_nearest_points_of_pieces_agree_with_reference():

@@ -104,6 +104,15 @@ def test_a_way_is_found_on_tiles_exactly_if_there_is_one_and_keeps_clear(kind):
     assert sum(check_world(kind, seed, TILES[seed % 3]) for seed in range(12)) > 100
 
 
+@pytest.mark.parametrize("kind, seed", [
+    ("mesh", 178), ("mesh", 292),  # A region begins along a portal, and the string to its corner there lies along that portal.
+    ("mesh", 396),  # The string leaves a line of tiles one free vertex after the other.
+    ("mesh", 1671),  # Only one corner of the region has room for the body.
+])  # fmt: skip
+def test_a_way_is_found_and_keeps_clear_where_it_once_did_not(kind, seed):
+    assert check_world(kind, seed, TILES[seed % 3]) > 0
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("kind", ["mesh", "optimal"])
 @pytest.mark.parametrize("block", range(40))

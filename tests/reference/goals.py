@@ -1,10 +1,11 @@
 """Twins of the kernels about goals.
 
-Kernels: nearest_in_piece, arrived_piece, arrived_many; target_in_piece, which is checked by what it promises.
+Kernels: nearest_in_piece, arrived_piece, arrived_many, roomiest_on_rim; target_in_piece and roomiest_on_lattice, which are checked by what they promise.
 """
 
 import math
 
+import numpy as np
 import shapely
 import shapely.ops
 
@@ -18,6 +19,20 @@ def shape_of(goals, piece):
     """A piece as a shapely point or polygon."""
     corners = goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]]
     return shapely.Point(corners[0]) if len(corners) == 1 else shapely.Polygon(corners)
+
+
+def room_on_rim(ground, shape, rounds=12, count=400):
+    """The greatest distance to the boundary of the ground on the rim of a piece: sampled, and again round the best sample."""
+    best = 0.0
+    line = shape.exterior
+    low, high = 0.0, line.length
+    for _ in range(rounds):
+        at = np.linspace(low, high, count)
+        room = shapely.distance(ground.boundary, shapely.line_interpolate_point(line, at))
+        k, step = int(room.argmax()), (high - low) / (count - 1)
+        best = max(best, float(room[k]))
+        low, high = max(0.0, at[k] - 2.0 * step), min(line.length, at[k] + 2.0 * step)
+    return best
 
 
 def nearest_in_piece(goals, piece, x, y):
