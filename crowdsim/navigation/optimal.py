@@ -375,7 +375,7 @@ def _seed(slots, slot, mesh, goals):
             )
 
 
-@lean_kernel
+@inlined_kernel
 def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared):
     """Set a slot up to look for the shortest way to a goal from a point; a shared slot that already serves this goal keeps what it knows.
 
@@ -420,7 +420,7 @@ def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_share
         _consider_known(slots, slot, mesh, polygon)
 
 
-@lean_kernel
+@inlined_kernel
 def advance_optimal(slots, slot, mesh, goals, grant):
     """Go on with a pending search for at most `grant` expansions.
 
