@@ -336,8 +336,8 @@ def find_bends(mesh, goals, cells, start, length, posts, count, polygon, piece, 
     bx, by = tx, ty
     if found > 0:
         bx, by, _ = post_disc(mesh, posts[bends[0]], 0.0)
-    settle_first_sides(mesh, posts, count, x, y, bx, by)
-    settle_last_sides(mesh, posts, count, ax, ay, tx, ty)
+    settle_first_sides(mesh, posts, count, polygon, x, y, bx, by)
+    settle_last_sides(mesh, posts, count, goals.piece_polygon[piece], ax, ay, tx, ty)
     if mesh.vertex_room.size > 0:
         count = add_posts_beside(mesh, cells, start, length, polygon, posts, count, x, y, tx, ty, 2.0 * radius + BESIDE_M, bends, found, found + 1, flood)
         return _swell_to_goal(mesh, goals, posts, count, piece, x, y, tx, ty, radius, bends, found, flood)
@@ -347,10 +347,10 @@ def find_bends(mesh, goals, cells, start, length, posts, count, polygon, piece, 
         first, _ = posts_beside(mesh, posts, count, bends[found - 1], count, ax, ay, tx, ty, beside)
         _, last = posts_beside(mesh, posts, count, 0, bends[0], x, y, bx, by, beside)
     total = add_bystanders(mesh, goals.piece_polygon[piece], ax, ay, tx, ty, radius, posts, first, count, count, flood)
-    choose_sides(mesh, posts, known, total, ax, ay, tx, ty)
+    choose_sides(mesh, posts, known, total, -1, ax, ay, tx, ty)
     known = total
     count = add_bystanders(mesh, polygon, x, y, bx, by, radius, posts, 0, last, total, flood)
-    choose_sides(mesh, posts, known, count, x, y, bx, by)
+    choose_sides(mesh, posts, known, count, -1, x, y, bx, by)
     moved = move_to_front(posts, known, count)
     for i in range(found):
         bends[i] += moved

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import angle_between
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.mesh import is_cut_off
 from crowdsim.navigation.optimal_cones import (
     aim,

@@ -5,12 +5,15 @@ Most posts are ends of portals. The others, of the polygons between, are never m
 
 from __future__ import annotations
 
+import numpy as np
+
 from crowdsim.geometry.plane import distance_to_segment, orientation, segments_apart
 from crowdsim.kernels import inlined_kernel, lean_kernel
 
 BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a post, see `lay_out_posts`.
 FLAGS, VERTEX = 7, 3  # Mask of the flags, and how many bits of a post they take.
 KERB_M = 0.05  # Bodies keep so far inside of fast ground where they walk along slow ground; a lone walker strays by less, the way gets longer by little.
+IN_LINE_M = 1e-7  # How near a vertex is to a line to be in line with it: rounding at map coordinates.
 BESIDE_M = 1e-6  # How much farther than a radius a portal may be from a part of the way for its posts to be looked at; they need not press.
 
 
@@ -143,27 +146,45 @@ def _is_portal_beside(mesh, posts, place, px, py, qx, qy, within):
 
 
 @inlined_kernel
-def settle_first_sides(mesh, posts, count, x, y, bx, by):
+def settle_first_sides(mesh, posts, count, polygon, x, y, bx, by):
     """Settle on which side of the string, which begins as the line from (x, y) to b, the posts of the first polygon stand."""
     if count > 0:
-        choose_sides(mesh, posts, 0, group_end(posts, 0, count), x, y, bx, by)
+        choose_sides(mesh, posts, 0, group_end(posts, 0, count), polygon, x, y, bx, by)
 
 
 @inlined_kernel
-def settle_last_sides(mesh, posts, count, ax, ay, tx, ty):
+def settle_last_sides(mesh, posts, count, polygon, ax, ay, tx, ty):
     """Settle on which side of the string, which ends as the line from a to (tx, ty), the posts of the last polygon stand."""
-    choose_sides(mesh, posts, 0, count, ax, ay, tx, ty)
+    choose_sides(mesh, posts, 0, count, polygon, ax, ay, tx, ty)
 
 
 @inlined_kernel
-def choose_sides(mesh, posts, first, last, ax, ay, bx, by):
-    """Settle for the posts that may be on either side of the straight line from a to b."""
+def choose_sides(mesh, posts, first, last, polygon, ax, ay, bx, by):
+    """Settle for the posts that may be on either side of the straight line from a to b; they are vertices of `polygon`, or of any if it is -1."""
     for place in range(first, last):
         post = posts[place]
         if post >= 0 and post & EITHER:
-            vertex = post >> VERTEX
             post &= ~EITHER
-            posts[place] = post if orientation(ax, ay, bx, by, mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]) >= 0.0 else ~post
+            posts[place] = post if _is_on_left(mesh, post >> VERTEX, polygon, ax, ay, bx, by) else ~post
+
+
+@inlined_kernel
+def _is_on_left(mesh, vertex, polygon, ax, ay, bx, by):
+    """Return whether a vertex of a polygon stands on the left of the line from a to b.
+
+    The line runs along an edge of the polygon if the vertex is in line with it, as where a region begins flush with a wall; the ground is on the other side.
+    """
+    beside = orientation(ax, ay, bx, by, mesh.vertex[vertex, 0], mesh.vertex[vertex, 1])
+    dx, dy = bx - ax, by - ay
+    if polygon < 0 or abs(beside) > IN_LINE_M * np.sqrt(dx * dx + dy * dy):
+        return beside >= 0.0
+    deepest = 0.0
+    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        other = mesh.edge_vertex[edge]
+        inside = orientation(ax, ay, bx, by, mesh.vertex[other, 0], mesh.vertex[other, 1])
+        if abs(inside) > abs(deepest):
+            deepest = inside
+    return deepest <= 0.0
 
 
 @inlined_kernel

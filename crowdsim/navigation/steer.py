@@ -71,9 +71,9 @@ def next_corner(mesh, goals, cells, block, ahead, polygon, piece, x, y, radius, 
         bx, by = tx, ty
         if found > 0:
             bx, by, _ = post_disc(mesh, posts[bends[0]], 0.0)
-        settle_first_sides(mesh, posts, count, x, y, bx, by)
+        settle_first_sides(mesh, posts, count, polygon, x, y, bx, by)
         if ends_at_goal:
-            settle_last_sides(mesh, posts, count, bx if found > 0 else x, by if found > 0 else y, tx, ty)
+            settle_last_sides(mesh, posts, count, goals.piece_polygon[piece], bx if found > 0 else x, by if found > 0 else y, tx, ty)
         if mesh.vertex_room.size > 0:
             within = 3.0 * radius + BESIDE_M  # as far as the body may stray while it holds the corner, see `slack_of`
             count = add_posts_beside(mesh, cells, block, ahead, polygon, posts, count, x, y, tx, ty, within, bends, pulled, 1, flood)

@@ -5,12 +5,15 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shapely import affinity
 
 from crowdsim.navigation.build import MeshParameters, build_mesh
 from crowdsim.navigation.funnel import tangent
-from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.goals import GoalShape, arrived_piece, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.tiles import build_tiles
+from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, pillar_hall, random_ground, rooms, simple_polygon
 from tests.reference import funnel as twin
 
@@ -161,3 +164,31 @@ def test_the_way_does_not_depend_on_polygons_or_triangles_where_there_is_only_on
         first, second = (OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh) for cells in ("polygons", "triangles"))
         for a, b in zip(ways_on(first, ground, 0.2, seed), ways_on(second, ground, 0.2, seed)):
             assert a[-1] == pytest.approx(b[-1], rel=1e-9)
+
+
+@pytest.mark.parametrize("tile", [0.0, 2.0])
+@pytest.mark.parametrize("turned", range(4))
+@pytest.mark.parametrize("is_mirrored", [False, True])
+def test_a_way_to_a_region_flush_with_the_end_of_a_wall_rounds_both_corners(is_mirrored, turned, tile):
+    """The string of a point runs along the end of the wall and on in line with it; the body bends round both corners on the same side, and so it walks."""
+
+    def placed(shape):
+        shape = affinity.scale(shape, -1.0, 1.0, origin=(0, 0)) if is_mirrored else shape
+        return affinity.rotate(shape, 90.0 * turned, origin=(0, 0))
+
+    ground, start = placed(shapely.box(0, 0, 12, 12) - shapely.box(0, 4, 6, 4.2)), np.array(placed(shapely.Point(2, 8)).coords)
+    mesh = build_tiles(ground, tile)[0].mesh if tile else build_mesh(ground).mesh
+    for region in (shapely.box(6, 0, 9, 2), shapely.box(3, 0, 9, 2)):
+        for radius in (0.0, 0.1, 0.3, 0.5):
+            walkers = Walkers(mesh, start, radius)
+            reach = np.sqrt(4.0**2 + 3.8**2 - radius**2)
+            turn = np.arctan2(4.0, 3.8) + np.arcsin(radius / np.hypot(4.0, 3.8))
+            (length,) = walkers.head_for(placed(region), reach=0.0)
+            assert length == pytest.approx(reach + radius * turn + 2.2, abs=1e-6)
+            walked = 0.0
+            while walked < length + 0.3 and arrived_piece(mesh, walkers.goals, 0, int(walkers.polygon[0]), *walkers.position[0]) < 0:
+                walkers.steer()
+                before = walkers.position.copy()
+                walkers.walk(walkers.position + walkers.velocity * 0.05)
+                walked += float(np.hypot(*(walkers.position - before).T)[0])
+            assert walked < 1.01 * length + 0.1, (region, radius)
