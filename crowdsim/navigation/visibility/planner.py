@@ -247,6 +247,10 @@ class VisibilityPlanner:
         spent = made = 0
         ended: list[tuple[Any, ...]] = []
         while self.waiting and spent < budget:
+            grown = self._grow_tree(budget - spent)
+            if grown is not None:
+                made, spent = made + grown, spent + grown
+                continue
             used, answers = self._round(budget - spent, team, ANSWER_WORK if counts_answers else 0)
             made += used
             spent += used + (work_of(len(answers), sum(len(answer[5]) for answer in answers)) if counts_answers else 0)
@@ -264,6 +268,13 @@ class VisibilityPlanner:
             np.concatenate([np.zeros(0, dtype=np.int32), *cells]),
         ), made
 
+    def _grow_tree(self, budget: int) -> int | None:
+        """Grow the tree that the next request waits for and return the expansions, none for a goal that no corner sees; None if there is work before that."""
+        tree = self._queue["tree"][:1]
+        if not len(tree) or self._is_active.any() or self._trees.ready(tree):
+            return None
+        return self._trees.grow(int(tree[0]), budget)
+
     def _round(self, budget: int, team: Team, answer_work: int) -> tuple[int, list[tuple[Any, ...]]]:
         """Hand out requests, let every slot with work use its share, return the expansions made and what ended."""
         count = len(self._is_active)
@@ -271,8 +282,6 @@ class VisibilityPlanner:
         most = BATCH * count
         head = self._queue[:most]  # all that slots can take: a round costs no more however many wait
         ready = self._trees.ready(head["tree"])
-        if not ready and not len(active):
-            return self._trees.grow(head["tree"][0], budget), []
         head, rest = self._queue[:ready], self._queue[ready:]  # those behind one whose tree is to grow wait for their turn
         requests = np.concatenate([self._held[active], head])
         jobs, job_count = np.zeros((count, BATCH), dtype=np.int64), np.zeros(count, dtype=np.int64)
