@@ -165,6 +165,13 @@ def _gives_way(mesh, post, radius):
 
 
 @inlined_kernel
+def _is_opposed(x, y, side, ox, oy, other_side):
+    """Return whether two discs on either side of the way overlap: it cannot bend round both, which is so between kerbs of a narrow strip."""
+    dx, dy, within = ox - x, oy - y, abs(side) + abs(other_side)
+    return side * other_side < 0.0 and dx * dx + dy * dy < within * within
+
+
+@inlined_kernel
 def _deepest_post(mesh, posts, count, begin, end, ax, ay, a_side, bx, by, b_side, apex, stop, radius):
     """Find the post that presses deepest into the straight line from disc a to disc b; -1 if none does.
 
@@ -181,6 +188,8 @@ def _deepest_post(mesh, posts, count, begin, end, ax, ay, a_side, bx, by, b_side
         cx, cy, side = post_disc(mesh, post, radius)
         along = (cx - sx) * ux + (cy - sy) * uy
         if along < 0.0 or along > reach or _gives_way(mesh, post, radius):
+            continue
+        if mesh.is_wall_vertex[bits_of(post) >> VERTEX] == KERB and (_is_opposed(cx, cy, side, ax, ay, a_side) or _is_opposed(cx, cy, side, bx, by, b_side)):
             continue
         aside = ux * (cy - sy) - uy * (cx - sx)
         depth = side - aside if post >= 0 else aside - side

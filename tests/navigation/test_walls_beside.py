@@ -72,7 +72,7 @@ def check_terrain(seed):
 
 
 def test_ways_over_terrain_keep_their_distance_to_all_walls():
-    assert sum(check_terrain(seed) for seed in range(6)) > 60
+    assert sum(check_terrain(seed) for seed in (*range(6), 33, 52)) > 80  # the last two have strips between kerbs in which there is no room for both
 
 
 @pytest.mark.full
