@@ -264,7 +264,7 @@ def _spread(
                 is_seen = is_in_front(mesh, a, b, x, y, wx, wy, vx, vy)
             elif entry < 0 and not is_seen and wx * vx + wy * vy < 0.0:
                 is_seen = stands_on(mesh, a, b, x, y)
-        if not is_seen and (l_post != b or r_post != a):
+        if not is_seen and (l_post != b and r_post != a if radius > 0.0 else l_post != b or r_post != a):
             continue
         if not is_seen and piece >= 0 and not faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
             continue
@@ -273,37 +273,54 @@ def _spread(
         if is_seen:
             _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, l_post, wx, wy, r_post)
         else:
-            _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y)
+            _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, l_post, r_post)
 
 
 @inlined_kernel
-def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y):
-    """Let a body through a portal that it cannot cross on a straight way: it bends round the disc at the nearer end before it is through.
+def _way_to_limit(mesh, limit, is_left, radius, root, x, y, side, in_x, in_y):
+    """Return the way (m) from a root to the post that limits its cone and the direction there, as (way, ux, uy); inf for limits that a goal sets."""
+    if limit == NO_POST:
+        return np.inf, 0.0, 0.0
+    return way_to_disc(root, x, y, side, in_x, in_y, mesh.vertex[limit, 0], mesh.vertex[limit, 1], post_side(mesh, limit, is_left, radius))
 
-    For points only where the portal lies in one line with the root, and the way bends behind its nearer end. Not where that end is one of the entry as
-    well: the way has bent there already, as a limit of the cone.
+
+@inlined_kernel
+def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, left_limit, right_limit):
+    """Let a body through a portal that it cannot cross on a straight way: it bends round the disc at an end before it is through.
+
+    That is the nearer end if both limit the cone. If only one does, the other limit is a post of an earlier portal, beside which the way comes after the
+    bend: it is one of the ways on from there. For points only where the portal lies in one line with the root, and the way bends behind its nearer end. Not
+    where that end is one of the entry as well: the way has bent there already, as a limit of the cone.
     """
     radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     left, right = np.int64(mesh.edge_vertex[twin]), np.int64(mesh.edge_end[twin])
-    lx, ly, rx, ry = mesh.vertex[left, 0], mesh.vertex[left, 1], mesh.vertex[right, 0], mesh.vertex[right, 1]
-    l_side, r_side = post_side(mesh, left, True, radius), post_side(mesh, right, False, radius)
-    way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, lx, ly, l_side)
-    to_right, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, rx, ry, r_side)
-    corner, new_root, px, py, p_side = left, 2 * left, lx, ly, l_side
-    left_post, right_post = np.int64(NO_POST), right
-    if to_right < way:
+    way, ux, uy = _way_to_limit(mesh, left_limit, True, radius, root, x, y, side, in_x, in_y)
+    to_right, vx, vy = _way_to_limit(mesh, right_limit, False, radius, root, x, y, side, in_x, in_y)
+    is_right = to_right < way
+    if (right_limit != right) if is_right else (left_limit != left):
+        return  # It comes beside the earlier post first, and bends there.
+    corner, other = (right, left_limit) if is_right else (left, right_limit)
+    if is_right:
         way, ux, uy = to_right, vx, vy
-        corner, new_root, px, py, p_side = right, 2 * right + 1, rx, ry, r_side
-        left_post, right_post = left, np.int64(NO_POST)
     shares_left, shares_right = entry >= 0 and left == mesh.edge_vertex[entry], entry >= 0 and right == mesh.edge_end[entry]
     if radius <= 0.0 and (shares_left or shares_right or slots.is_corner[corner] == 0):
         return
     if (shares_left and corner == left) or (shares_right and corner == right):
         return
-    if _bends(slots, slot, new_root, cost + way, p_side, ux, uy):
-        lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
-        rx, ry = aim(mesh, right, False, px, py, p_side, radius)
-        _add(slots, slot, mesh, twin, parent, new_root, cost + way, px, py, p_side, ux, uy, lx, ly, left_post, rx, ry, right_post)
+    px, py, p_side = mesh.vertex[corner, 0], mesh.vertex[corner, 1], post_side(mesh, corner, not is_right, radius)
+    new_root = 2 * corner + (1 if is_right else 0)
+    if not _bends(slots, slot, new_root, cost + way, p_side, ux, uy):
+        return
+    lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
+    rx, ry = aim(mesh, right, False, px, py, p_side, radius)
+    left_post, right_post = (left, np.int64(NO_POST)) if is_right else (np.int64(NO_POST), right)
+    if other != NO_POST and other != left and other != right and (mesh.vertex[other, 0] - px) * ux + (mesh.vertex[other, 1] - py) * uy > 0.0:
+        ox, oy = aim(mesh, other, is_right, px, py, p_side, radius)
+        if is_right and ox * ly - oy * lx > 0.0:
+            lx, ly, left_post = ox, oy, other
+        elif not is_right and rx * oy - ry * ox > 0.0:
+            rx, ry, right_post = ox, oy, other
+    _add(slots, slot, mesh, twin, parent, new_root, cost + way, px, py, p_side, ux, uy, lx, ly, left_post, rx, ry, right_post)
 
 
 @inlined_kernel

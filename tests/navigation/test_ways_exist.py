@@ -105,11 +105,20 @@ def test_a_way_is_found_on_tiles_exactly_if_there_is_one_and_keeps_clear(kind):
 
 
 @pytest.mark.parametrize("kind, seed", [
+    ("mesh", 1608),  # The string to a region runs along the end of a wall, in line with it.
+    ("optimal", 1251), ("optimal", 1986),  # A body bends round the thin end of a wall before it is beside a post that it has to pass.
+    ("visibility", 16),  # A goal that no corner sees.
+])  # fmt: skip
+def test_a_way_is_found_where_it_once_was_not(kind, seed):
+    assert check_world(kind, seed) > 0
+
+
+@pytest.mark.parametrize("kind, seed", [
     ("mesh", 178), ("mesh", 292),  # A region begins along a portal, and the string to its corner there lies along that portal.
     ("mesh", 396),  # The string leaves a line of tiles one free vertex after the other.
     ("mesh", 1671),  # Only one corner of the region has room for the body.
 ])  # fmt: skip
-def test_a_way_is_found_and_keeps_clear_where_it_once_did_not(kind, seed):
+def test_a_way_is_found_on_tiles_and_keeps_clear_where_it_once_did_not(kind, seed):
     assert check_world(kind, seed, TILES[seed % 3]) > 0
 
 
