@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import angle_between
+from crowdsim.geometry.plane import angle_between, orientation
 from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.mesh import is_cut_off
 from crowdsim.navigation.optimal_cones import (
@@ -294,6 +294,12 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     """
     radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     left, right = np.int64(mesh.edge_vertex[twin]), np.int64(mesh.edge_end[twin])
+    both_limit = left_limit == left and right_limit == right
+    if not both_limit and left_limit != NO_POST and right_limit != NO_POST:
+        lx, ly, rx, ry = mesh.vertex[left_limit, 0], mesh.vertex[left_limit, 1], mesh.vertex[right_limit, 0], mesh.vertex[right_limit, 1]
+        turn = in_x * (ly - ry) - in_y * (lx - rx) if root == WAVE_ROOT else orientation(x, y, rx, ry, lx, ly)
+        if turn <= 0.0 or (lx - rx) * (lx - rx) + (ly - ry) * (ly - ry) < 4.0 * radius * radius:
+            return  # No way of a point leads between the two either, so the portal is beside the cone; or there is no room between them.
     way, ux, uy = _way_to_limit(mesh, left_limit, True, radius, root, x, y, side, in_x, in_y)
     to_right, vx, vy = _way_to_limit(mesh, right_limit, False, radius, root, x, y, side, in_x, in_y)
     is_right = to_right < way
@@ -314,7 +320,7 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
     rx, ry = aim(mesh, right, False, px, py, p_side, radius)
     left_post, right_post = (left, np.int64(NO_POST)) if is_right else (np.int64(NO_POST), right)
-    if other != NO_POST and other != left and other != right and (mesh.vertex[other, 0] - px) * ux + (mesh.vertex[other, 1] - py) * uy > 0.0:
+    if not both_limit and other != NO_POST and (mesh.vertex[other, 0] - px) * ux + (mesh.vertex[other, 1] - py) * uy > 0.0:
         ox, oy = aim(mesh, other, is_right, px, py, p_side, radius)
         if is_right and ox * ly - oy * lx > 0.0:
             lx, ly, left_post = ox, oy, other
