@@ -167,14 +167,14 @@ def test_the_way_does_not_depend_on_polygons_or_triangles_where_there_is_only_on
 
 
 @pytest.mark.parametrize("tile", [0.0, 2.0])
-@pytest.mark.parametrize("turned", range(4))
+@pytest.mark.parametrize("turned", [0.0, 90.0, 180.0, 270.0, 37.0])
 @pytest.mark.parametrize("is_mirrored", [False, True])
 def test_a_way_to_a_region_flush_with_the_end_of_a_wall_rounds_both_corners(is_mirrored, turned, tile):
     """The string of a point runs along the end of the wall and on in line with it; the body bends round both corners on the same side, and so it walks."""
 
     def placed(shape):
         shape = affinity.scale(shape, -1.0, 1.0, origin=(0, 0)) if is_mirrored else shape
-        return affinity.rotate(shape, 90.0 * turned, origin=(0, 0))
+        return affinity.rotate(shape, turned, origin=(0, 0))
 
     ground, start = placed(shapely.box(0, 0, 12, 12) - shapely.box(0, 4, 6, 4.2)), np.array(placed(shapely.Point(2, 8)).coords)
     mesh = build_tiles(ground, tile)[0].mesh if tile else build_mesh(ground).mesh
@@ -184,11 +184,12 @@ def test_a_way_to_a_region_flush_with_the_end_of_a_wall_rounds_both_corners(is_m
             reach = np.sqrt(4.0**2 + 3.8**2 - radius**2)
             turn = np.arctan2(4.0, 3.8) + np.arcsin(radius / np.hypot(4.0, 3.8))
             (length,) = walkers.head_for(placed(region), reach=0.0)
-            assert length == pytest.approx(reach + radius * turn + 2.2, abs=1e-6)
+            assert length == pytest.approx(reach + radius * turn + 2.2, abs=1e-5)
             walked = 0.0
             while walked < length + 0.3 and arrived_piece(mesh, walkers.goals, 0, int(walkers.polygon[0]), *walkers.position[0]) < 0:
                 walkers.steer()
                 before = walkers.position.copy()
                 walkers.walk(walkers.position + walkers.velocity * 0.05)
                 walked += float(np.hypot(*(walkers.position - before).T)[0])
-            assert walked < 1.01 * length + 0.1, (region, radius)
+            # On tiles a corridor is straight for a point: a body beside its string is led back to the last portal, which may be centimetres wide.
+            assert walked < (1.03 if tile else 1.01) * length + 0.1, (region, radius)
