@@ -184,12 +184,13 @@ def test_a_way_to_a_region_flush_with_the_end_of_a_wall_rounds_both_corners(is_m
             reach = np.sqrt(4.0**2 + 3.8**2 - radius**2)
             turn = np.arctan2(4.0, 3.8) + np.arcsin(radius / np.hypot(4.0, 3.8))
             (length,) = walkers.head_for(placed(region), reach=0.0)
-            assert length == pytest.approx(reach + radius * turn + 2.2, abs=1e-5)
+            shortest = reach + radius * turn + 2.2
+            assert shortest - 1e-5 <= length <= shortest * (1.01 if tile else 1.0) + 1e-5  # On tiles a way may lead to another piece of the region.
             walked = 0.0
             while walked < length + 0.3 and arrived_piece(mesh, walkers.goals, 0, int(walkers.polygon[0]), *walkers.position[0]) < 0:
                 walkers.steer()
                 before = walkers.position.copy()
                 walkers.walk(walkers.position + walkers.velocity * 0.05)
                 walked += float(np.hypot(*(walkers.position - before).T)[0])
-            # On tiles a corridor is straight for a point: a body beside its string is led back to the last portal, which may be centimetres wide.
+            # There a corridor is straight for a point, and a body beside its string is led back to the last portal, which may be centimetres wide.
             assert walked < (1.03 if tile else 1.01) * length + 0.1, (region, radius)
