@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import angle_between, orientation
+from crowdsim.geometry.plane import angle_between, distance_to_segment, orientation
 from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.mesh import is_cut_off
 from crowdsim.navigation.optimal_cones import (
@@ -277,11 +277,20 @@ def _spread(
 
 
 @inlined_kernel
-def _way_to_limit(mesh, limit, is_left, radius, root, x, y, side, in_x, in_y):
-    """Return the way (m) from a root to the post that limits its cone and the direction there, as (way, ux, uy); inf for limits that a goal sets."""
-    if limit == NO_POST:
-        return np.inf, 0.0, 0.0
-    return way_to_disc(root, x, y, side, in_x, in_y, mesh.vertex[limit, 0], mesh.vertex[limit, 1], post_side(mesh, limit, is_left, radius))
+def _are_swapped(mesh, left, right, radius, root, x, y, in_x, in_y):
+    """Return whether no way leads between two posts, as seen from a root: not even that of a point, or there is no room."""
+    lx, ly, rx, ry = mesh.vertex[left, 0], mesh.vertex[left, 1], mesh.vertex[right, 0], mesh.vertex[right, 1]
+    turn = in_x * (ly - ry) - in_y * (lx - rx) if root == WAVE_ROOT else orientation(x, y, rx, ry, lx, ly)
+    return turn <= 0.0 or (lx - rx) * (lx - rx) + (ly - ry) * (ly - ry) < 4.0 * radius * radius
+
+
+@inlined_kernel
+def _bends_before(mesh, cx, cy, c_side, other, radius, root, x, y, side, ux, uy, way):
+    """Return whether a body that goes straight from a root to disc c touches that before it is beside a post on the other side of its cone."""
+    ox, oy = mesh.vertex[other, 0], mesh.vertex[other, 1]
+    qx, qy = cx + c_side * uy, cy - c_side * ux
+    px, py = (qx - way * ux, qy - way * uy) if root == WAVE_ROOT else (x + side * uy, y - side * ux)
+    return distance_to_segment(ox, oy, px, py, qx, qy) >= abs(post_side(mesh, other, True, radius)) - LEAST_SLACK_M
 
 
 @inlined_kernel
@@ -295,37 +304,42 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     left, right = np.int64(mesh.edge_vertex[twin]), np.int64(mesh.edge_end[twin])
     both_limit = left_limit == left and right_limit == right
-    if not both_limit and left_limit != NO_POST and right_limit != NO_POST:
-        lx, ly, rx, ry = mesh.vertex[left_limit, 0], mesh.vertex[left_limit, 1], mesh.vertex[right_limit, 0], mesh.vertex[right_limit, 1]
-        turn = in_x * (ly - ry) - in_y * (lx - rx) if root == WAVE_ROOT else orientation(x, y, rx, ry, lx, ly)
-        if turn <= 0.0 or (lx - rx) * (lx - rx) + (ly - ry) * (ly - ry) < 4.0 * radius * radius:
-            return  # No way of a point leads between the two either, so the portal is beside the cone; or there is no room between them.
-    way, ux, uy = _way_to_limit(mesh, left_limit, True, radius, root, x, y, side, in_x, in_y)
-    to_right, vx, vy = _way_to_limit(mesh, right_limit, False, radius, root, x, y, side, in_x, in_y)
-    is_right = to_right < way
-    if (right_limit != right) if is_right else (left_limit != left):
-        return  # It comes beside the earlier post first, and bends there.
+    is_right = right_limit == right
     corner, other = (right, left_limit) if is_right else (left, right_limit)
-    if is_right:
-        way, ux, uy = to_right, vx, vy
+    if not both_limit and (root >= 0 if other == NO_POST else _are_swapped(mesh, left_limit, right_limit, radius, root, x, y, in_x, in_y)):
+        return  # Without a post a limit is that of the goal, or straight on from a bend.
+    px, py, p_side = mesh.vertex[corner, 0], mesh.vertex[corner, 1], post_side(mesh, corner, not is_right, radius)
+    way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
+    if both_limit:
+        lx, ly, l_side = mesh.vertex[left, 0], mesh.vertex[left, 1], post_side(mesh, left, True, radius)
+        to_left, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, lx, ly, l_side)
+        if to_left <= way:
+            is_right, corner, other, way, ux, uy, px, py, p_side = False, left, right, to_left, vx, vy, lx, ly, l_side
+    elif other != NO_POST and not _bends_before(mesh, px, py, p_side, other, radius, root, x, y, side, ux, uy, way):
+        return
     shares_left, shares_right = entry >= 0 and left == mesh.edge_vertex[entry], entry >= 0 and right == mesh.edge_end[entry]
     if radius <= 0.0 and (shares_left or shares_right or slots.is_corner[corner] == 0):
         return
     if (shares_left and corner == left) or (shares_right and corner == right):
         return
-    px, py, p_side = mesh.vertex[corner, 0], mesh.vertex[corner, 1], post_side(mesh, corner, not is_right, radius)
     new_root = 2 * corner + (1 if is_right else 0)
     if not _bends(slots, slot, new_root, cost + way, p_side, ux, uy):
         return
     lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
     rx, ry = aim(mesh, right, False, px, py, p_side, radius)
     left_post, right_post = (left, np.int64(NO_POST)) if is_right else (np.int64(NO_POST), right)
-    if not both_limit and other != NO_POST and (mesh.vertex[other, 0] - px) * ux + (mesh.vertex[other, 1] - py) * uy > 0.0:
-        ox, oy = aim(mesh, other, is_right, px, py, p_side, radius)
+    for turn in range(0 if both_limit else 2):
+        # Ways bend round the corner, so none leads on to the other side of straight ahead; and all pass the other post.
+        ox, oy, post = ux, uy, np.int64(NO_POST)
+        if turn == 1:
+            if other == NO_POST or (mesh.vertex[other, 0] - px) * ux + (mesh.vertex[other, 1] - py) * uy <= 0.0:
+                break
+            ox, oy = aim(mesh, other, is_right, px, py, p_side, radius)
+            post = other
         if is_right and ox * ly - oy * lx > 0.0:
-            lx, ly, left_post = ox, oy, other
+            lx, ly, left_post = ox, oy, post
         elif not is_right and rx * oy - ry * ox > 0.0:
-            rx, ry, right_post = ox, oy, other
+            rx, ry, right_post = ox, oy, post
     _add(slots, slot, mesh, twin, parent, new_root, cost + way, px, py, p_side, ux, uy, lx, ly, left_post, rx, ry, right_post)
 
 
