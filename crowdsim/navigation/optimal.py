@@ -201,6 +201,16 @@ def _add(slots, slot, mesh, edge, parent, root, cost, x, y, side, in_x, in_y, lx
 
 
 @inlined_kernel
+def _is_reached_sooner(slots, slot, root, cost, side, in_x, in_y):
+    """Return whether a shorter way is known to where a way reaches a root."""
+    if slots.root_stamp[slot, root] != slots.header[slot, GENERATION] or cost <= slots.root_cost[slot, root]:
+        return False
+    if side == 0.0:
+        return True
+    return cost > slots.root_cost[slot, root] + abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1])
+
+
+@inlined_kernel
 def _bends(slots, slot, root, cost, side, in_x, in_y):
     """Note that a way bends round a root; return whether it may: not where as short a way has bent before."""
     known = slots.root_stamp[slot, root] == slots.header[slot, GENERATION]
@@ -323,7 +333,11 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     if (shares_left and corner == left) or (shares_right and corner == right):
         return
     new_root = 2 * corner + (1 if is_right else 0)
-    if not _bends(slots, slot, new_root, cost + way, p_side, ux, uy):
+    # Where one end limits the cone, the way bends only on its way through this portal: cones that fan out from there in full are still to come.
+    if both_limit:
+        if not _bends(slots, slot, new_root, cost + way, p_side, ux, uy):
+            return
+    elif _is_reached_sooner(slots, slot, new_root, cost + way, p_side, ux, uy):
         return
     lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
     rx, ry = aim(mesh, right, False, px, py, p_side, radius)
@@ -352,11 +366,8 @@ def _expand(slots, slot, mesh, goals, node):
     cost, x, y, side = slots.real[row, COST], slots.real[row, ROOT_X], slots.real[row, ROOT_Y], slots.real[row, SIDE]
     in_x, in_y = slots.real[row, IN_X], slots.real[row, IN_Y]
     lx, ly, rx, ry = slots.real[row, LEFT_X], slots.real[row, LEFT_Y], slots.real[row, RIGHT_X], slots.real[row, RIGHT_Y]
-    if root >= 0 and cost > slots.root_cost[slot, root]:
-        if side == 0.0:
-            return
-        if cost > slots.root_cost[slot, root] + abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1]):
-            return
+    if root >= 0 and _is_reached_sooner(slots, slot, root, cost, side, in_x, in_y):
+        return
     radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     polygon = np.int64(mesh.edge_polygon[edge])
     # The cone itself first, then what bends round the left end of the edge, then what bends round the right one.
