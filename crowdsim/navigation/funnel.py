@@ -24,7 +24,6 @@ from crowdsim.navigation.posts import (
     BESIDE_M,
     BRUSH,
     EITHER,
-    FLAGS,
     KERB_M,
     VERTEX,
     add_bystanders,
@@ -63,10 +62,10 @@ def tangent(ax, ay, a_side, bx, by, b_side):
 
 @inlined_kernel
 def _is_passed_on_the_way(ax, ay, px, py, tx, ty, beyond):
-    """Return whether the string from a to its end t bends round the post p; `beyond` is how far t lies behind the line through a and p, times their distance.
+    """Return whether the string from a to t bends round the post p; `beyond` is how far t lies behind the line through a and p, times their distance.
 
-    An end on the portal itself, where a region begins along it, lies behind that line or before it by rounding only; the string does not go on to the post
-    and back.
+    If t lies on that line before p, it is behind it or not by rounding only: where a region begins along a portal, or the string comes upon a portal edge-on.
+    The string does not go on to the post and back.
     """
     dx, dy = px - ax, py - ay
     return beyond > 0.0 and (beyond > RIM_M * np.sqrt(dx * dx + dy * dy) or dx * (tx - px) + dy * (ty - py) >= 0.0)
@@ -116,12 +115,12 @@ def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, fl
             px, py = mesh.vertex[bits >> VERTEX, 0], mesh.vertex[bits >> VERTEX, 1]
             if post >= 0:
                 if left < 0 or orientation(ax, ay, lx, ly, px, py) <= 0.0:
-                    if right >= 0 and orientation(ax, ay, rx, ry, px, py) < 0.0:
+                    if right >= 0 and _is_passed_on_the_way(ax, ay, rx, ry, px, py, -orientation(ax, ay, rx, ry, px, py)):
                         bend = right
                         break
                     left, lx, ly = place, px, py
             elif right < 0 or orientation(ax, ay, rx, ry, px, py) >= 0.0:
-                if left >= 0 and orientation(ax, ay, lx, ly, px, py) > 0.0:
+                if left >= 0 and _is_passed_on_the_way(ax, ay, lx, ly, px, py, orientation(ax, ay, lx, ly, px, py)):
                     bend = left
                     break
                 right, rx, ry = place, px, py
@@ -175,7 +174,8 @@ def _is_opposed(x, y, side, ox, oy, other_side):
 def _deepest_post(mesh, posts, count, begin, end, ax, ay, a_side, bx, by, b_side, apex, stop, radius):
     """Find the post that presses deepest into the straight line from disc a to disc b; -1 if none does.
 
-    `begin` and `end` are the places of their posts, 0 and `count` at the ends of the way; `apex` and `stop` the posts themselves, which do not count.
+    `begin` and `end` are the places of their posts, 0 and `count` at the ends of the way; `apex` and `stop` the posts themselves. Their vertices do not count,
+    on either side: a corridor that comes back over the line on which the way runs has one of them on its other side as well.
     """
     ux, uy, reach = tangent(ax, ay, a_side, bx, by, b_side)
     sx, sy = ax + a_side * uy, ay - a_side * ux  # the rim on the right of a disc that is on the left
@@ -183,13 +183,14 @@ def _deepest_post(mesh, posts, count, begin, end, ax, ay, a_side, bx, by, b_side
     found, deepest = -1, TOUCH_M
     for place in range(first, last):
         post = posts[place]
-        if post | FLAGS == apex | FLAGS or post | FLAGS == stop | FLAGS or (post >= 0 and post & EITHER):
+        vertex = bits_of(post) >> VERTEX
+        if vertex == bits_of(apex) >> VERTEX or vertex == bits_of(stop) >> VERTEX or (post >= 0 and post & EITHER):
             continue
         cx, cy, side = post_disc(mesh, post, radius)
         along = (cx - sx) * ux + (cy - sy) * uy
         if along < 0.0 or along > reach or _gives_way(mesh, post, radius):
             continue
-        if mesh.is_wall_vertex[bits_of(post) >> VERTEX] == KERB and (_is_opposed(cx, cy, side, ax, ay, a_side) or _is_opposed(cx, cy, side, bx, by, b_side)):
+        if mesh.is_wall_vertex[vertex] == KERB and (_is_opposed(cx, cy, side, ax, ay, a_side) or _is_opposed(cx, cy, side, bx, by, b_side)):
             continue
         aside = ux * (cy - sy) - uy * (cx - sx)
         depth = side - aside if post >= 0 else aside - side

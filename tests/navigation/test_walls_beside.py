@@ -67,12 +67,20 @@ def check_terrain(seed):
     rng = np.random.default_rng(seed)
     slow = shapely.union_all([shapely.box(*low, *(low + rng.uniform(1.0, 5.0, 2))) for low in rng.uniform(0.0, 10.0, (3, 2))])
     mesh = build_mesh(ground, terrain=[Terrain("grass", shapely.set_precision(slow, 2.0**-20), 0.6)]).mesh
-    assert (mesh.is_wall_vertex == KERB).any()
-    return len(check_clear(ground, mesh, seed, pairs=4))
+    return len(check_clear(ground, mesh, seed, pairs=4)) if (mesh.is_wall_vertex == KERB).any() else 0
 
 
 def test_ways_over_terrain_keep_their_distance_to_all_walls():
-    assert sum(check_terrain(seed) for seed in (*range(6), 33, 52)) > 80  # the last two have strips between kerbs in which there is no room for both
+    assert sum(check_terrain(seed) for seed in range(6)) > 60
+
+
+@pytest.mark.parametrize("seed", [
+    33, 52,  # Strips between kerbs in which there is no room for both.
+    144, 326,  # A string comes upon a portal edge-on.
+    181, 313,  # A corridor crosses the line on which the string runs, and has the vertex of the bend before on its other side.
+])  # fmt: skip
+def test_ways_over_terrain_keep_their_distance_where_they_once_did_not(seed):
+    assert check_terrain(seed) > 0
 
 
 @pytest.mark.full
