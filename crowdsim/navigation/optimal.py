@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import angle_between, distance_to_segment, orientation
 from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.mesh import is_cut_off
 from crowdsim.navigation.optimal_cones import (
+    LEAST_SLACK_M,
     aim,
+    are_swapped,
     aside,
+    bends_before,
     disc_radius,
     least_way_through,
     least_way_to_edge,
@@ -69,13 +71,14 @@ from crowdsim.navigation.optimal_slots import (
     STATUS,
     WAVE_ROOT,
     WIDTH,
+    is_reached_sooner,
     least_bound,
+    note_bend,
     offer,
     take_next,
 )
 from crowdsim.navigation.search import FOUND, OUT_OF_NODES, PENDING, TIE_SLACK, UNREACHABLE, best_piece_here
 
-LEAST_SLACK_M = 1e-9  # What rounding may add to a lower bound at map coordinates.
 IN_LINE = 1e-10  # Sine of the angle within which a post further on sets the limit instead of one in line with it: ways bend at the last post of a wall.
 
 
@@ -201,31 +204,6 @@ def _add(slots, slot, mesh, edge, parent, root, cost, x, y, side, in_x, in_y, lx
 
 
 @inlined_kernel
-def _is_reached_sooner(slots, slot, root, cost, side, in_x, in_y):
-    """Return whether a shorter way is known to where a way reaches a root."""
-    if slots.root_stamp[slot, root] != slots.header[slot, GENERATION] or cost <= slots.root_cost[slot, root]:
-        return False
-    if side == 0.0:
-        return True
-    return cost > slots.root_cost[slot, root] + abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1])
-
-
-@inlined_kernel
-def _bends(slots, slot, root, cost, side, in_x, in_y):
-    """Note that a way bends round a root; return whether it may: not where as short a way has bent before."""
-    known = slots.root_stamp[slot, root] == slots.header[slot, GENERATION]
-    if known and cost >= slots.root_cost[slot, root]:
-        if side == 0.0:
-            return False
-        arc = abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1])
-        return cost < slots.root_cost[slot, root] + arc
-    slots.root_stamp[slot, root] = slots.header[slot, GENERATION]
-    slots.root_cost[slot, root] = cost
-    slots.root_in[slot, root, 0], slots.root_in[slot, root, 1] = in_x, in_y
-    return True
-
-
-@inlined_kernel
 def _spread(
     slots, slot, mesh, goals, polygon, entry, piece, mx, my, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post
 ):
@@ -287,23 +265,6 @@ def _spread(
 
 
 @inlined_kernel
-def _are_swapped(mesh, left, right, radius, root, x, y, in_x, in_y):
-    """Return whether no way leads between two posts, as seen from a root: not even that of a point, or there is no room."""
-    lx, ly, rx, ry = mesh.vertex[left, 0], mesh.vertex[left, 1], mesh.vertex[right, 0], mesh.vertex[right, 1]
-    turn = in_x * (ly - ry) - in_y * (lx - rx) if root == WAVE_ROOT else orientation(x, y, rx, ry, lx, ly)
-    return turn <= 0.0 or (lx - rx) * (lx - rx) + (ly - ry) * (ly - ry) < 4.0 * radius * radius
-
-
-@inlined_kernel
-def _bends_before(mesh, cx, cy, c_side, other, radius, root, x, y, side, ux, uy, way):
-    """Return whether a body that goes straight from a root to disc c touches that before it is beside a post on the other side of its cone."""
-    ox, oy = mesh.vertex[other, 0], mesh.vertex[other, 1]
-    qx, qy = cx + c_side * uy, cy - c_side * ux
-    px, py = (qx - way * ux, qy - way * uy) if root == WAVE_ROOT else (x + side * uy, y - side * ux)
-    return distance_to_segment(ox, oy, px, py, qx, qy) >= abs(post_side(mesh, other, True, radius)) - LEAST_SLACK_M
-
-
-@inlined_kernel
 def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, left_limit, right_limit):
     """Let a body through a portal that it cannot cross on a straight way: it bends round the disc at an end before it is through.
 
@@ -316,7 +277,7 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     both_limit = left_limit == left and right_limit == right
     is_right = right_limit == right
     corner, other = (right, left_limit) if is_right else (left, right_limit)
-    if not both_limit and (root >= 0 if other == NO_POST else _are_swapped(mesh, left_limit, right_limit, radius, root, x, y, in_x, in_y)):
+    if not both_limit and (root >= 0 if other == NO_POST else are_swapped(mesh, left_limit, right_limit, radius, root, x, y, in_x, in_y)):
         return  # Without a post a limit is that of the goal, or straight on from a bend.
     px, py, p_side = mesh.vertex[corner, 0], mesh.vertex[corner, 1], post_side(mesh, corner, not is_right, radius)
     way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
@@ -325,7 +286,7 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
         to_left, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, lx, ly, l_side)
         if to_left <= way:
             is_right, corner, other, way, ux, uy, px, py, p_side = False, left, right, to_left, vx, vy, lx, ly, l_side
-    elif other != NO_POST and not _bends_before(mesh, px, py, p_side, other, radius, root, x, y, side, ux, uy, way):
+    elif other != NO_POST and not bends_before(mesh, px, py, p_side, other, radius, root, x, y, side, ux, uy, way):
         return
     shares_left, shares_right = entry >= 0 and left == mesh.edge_vertex[entry], entry >= 0 and right == mesh.edge_end[entry]
     if radius <= 0.0 and (shares_left or shares_right or slots.is_corner[corner] == 0):
@@ -335,9 +296,9 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     new_root = 2 * corner + (1 if is_right else 0)
     # Where one end limits the cone, the way bends only on its way through this portal: cones that fan out from there in full are still to come.
     if both_limit:
-        if not _bends(slots, slot, new_root, cost + way, p_side, ux, uy):
+        if not note_bend(slots, slot, new_root, cost + way, p_side, ux, uy):
             return
-    elif _is_reached_sooner(slots, slot, new_root, cost + way, p_side, ux, uy):
+    elif is_reached_sooner(slots, slot, new_root, cost + way, p_side, ux, uy):
         return
     lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
     rx, ry = aim(mesh, right, False, px, py, p_side, radius)
@@ -366,7 +327,7 @@ def _expand(slots, slot, mesh, goals, node):
     cost, x, y, side = slots.real[row, COST], slots.real[row, ROOT_X], slots.real[row, ROOT_Y], slots.real[row, SIDE]
     in_x, in_y = slots.real[row, IN_X], slots.real[row, IN_Y]
     lx, ly, rx, ry = slots.real[row, LEFT_X], slots.real[row, LEFT_Y], slots.real[row, RIGHT_X], slots.real[row, RIGHT_Y]
-    if root >= 0 and _is_reached_sooner(slots, slot, root, cost, side, in_x, in_y):
+    if root >= 0 and is_reached_sooner(slots, slot, root, cost, side, in_x, in_y):
         return
     radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     polygon = np.int64(mesh.edge_polygon[edge])
@@ -387,7 +348,7 @@ def _expand(slots, slot, mesh, goals, node):
             part_root, part_cost = 2 * corner + part - 1, cost + way
             if runs_into_wall(mesh, edge, part == 1, ux, uy):
                 continue
-            if not _bends(slots, slot, part_root, part_cost, p_side, ux, uy):
+            if not note_bend(slots, slot, part_root, part_cost, p_side, ux, uy):
                 continue
             # Everything between the way on straight ahead and the wall behind the corner.
             lx, ly, rx, ry = (0.0, 0.0, ux, uy) if part == 1 else (ux, uy, 0.0, 0.0)
@@ -517,28 +478,3 @@ def advance_optimal(slots, slot, mesh, goals, grant):
         _expand(slots, slot, mesh, goals, node)
     header[slot, EXPANSIONS] += used
     return used
-
-
-@inlined_kernel
-def optimal_size(slots, slot):
-    """Return how many portals the corridor of a found way has."""
-    count = 0
-    node = slots.header[slot, BEST_NODE]
-    while node >= 0:
-        count += 1
-        node = np.int64(slots.whole[slots.first[slot] + node, PARENT])
-    return count
-
-
-@inlined_kernel
-def copy_optimal(slots, slot, out, at):
-    """Write the portals of a found way to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
-    count = optimal_size(slots, slot)
-    node = slots.header[slot, BEST_NODE]
-    place = at + count
-    while node >= 0:
-        place -= 1
-        row = slots.first[slot] + node
-        out[place] = slots.whole[row, EDGE]
-        node = np.int64(slots.whole[row, PARENT])
-    return count, -2 - node

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import angle_between, distance_to_segment
+from crowdsim.geometry.plane import angle_between, distance_to_segment, orientation
 from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.funnel import tangent
 from crowdsim.navigation.optimal_slots import STRAIGHT, WAVE_ROOT
+
+LEAST_SLACK_M = 1e-9  # What rounding may add to a lower bound at map coordinates.
 
 
 @inlined_kernel
@@ -157,3 +159,20 @@ def runs_into_wall(mesh, edge, is_left, ux, uy):
     vx, vy = mesh.vertex[other, 0] - mesh.vertex[corner, 0], mesh.vertex[other, 1] - mesh.vertex[corner, 1]
     turn = ux * vy - uy * vx
     return (turn if is_left else -turn) < -STRAIGHT * np.hypot(ux, uy) * np.hypot(vx, vy)
+
+
+@inlined_kernel
+def are_swapped(mesh, left, right, radius, root, x, y, in_x, in_y):
+    """Return whether no way leads between two posts, as seen from a root: not even that of a point, or there is no room."""
+    lx, ly, rx, ry = mesh.vertex[left, 0], mesh.vertex[left, 1], mesh.vertex[right, 0], mesh.vertex[right, 1]
+    turn = in_x * (ly - ry) - in_y * (lx - rx) if root == WAVE_ROOT else orientation(x, y, rx, ry, lx, ly)
+    return turn <= 0.0 or (lx - rx) * (lx - rx) + (ly - ry) * (ly - ry) < 4.0 * radius * radius
+
+
+@inlined_kernel
+def bends_before(mesh, cx, cy, c_side, other, radius, root, x, y, side, ux, uy, way):
+    """Return whether a body that goes straight from a root to disc c touches that before it is beside a post on the other side of its cone."""
+    ox, oy = mesh.vertex[other, 0], mesh.vertex[other, 1]
+    qx, qy = cx + c_side * uy, cy - c_side * ux
+    px, py = (qx - way * ux, qy - way * uy) if root == WAVE_ROOT else (x + side * uy, y - side * ux)
+    return distance_to_segment(ox, oy, px, py, qx, qy) >= abs(post_side(mesh, other, True, radius)) - LEAST_SLACK_M

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.passages import Passages, find_passages
@@ -264,3 +265,53 @@ def take_next(slots, slot):
     if size > 1:
         _sink(slots, slot, np.int64(slots.heap[base + size - 1]), slots.bound[base + size - 1])
     return top
+
+
+@inlined_kernel
+def is_reached_sooner(slots, slot, root, cost, side, in_x, in_y):
+    """Return whether a shorter way is known to where a way reaches a root."""
+    if slots.root_stamp[slot, root] != slots.header[slot, GENERATION] or cost <= slots.root_cost[slot, root]:
+        return False
+    if side == 0.0:
+        return True
+    return cost > slots.root_cost[slot, root] + abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1])
+
+
+@inlined_kernel
+def note_bend(slots, slot, root, cost, side, in_x, in_y):
+    """Note that a way bends round a root; return whether it may: not where as short a way has bent before."""
+    known = slots.root_stamp[slot, root] == slots.header[slot, GENERATION]
+    if known and cost >= slots.root_cost[slot, root]:
+        if side == 0.0:
+            return False
+        arc = abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1])
+        return cost < slots.root_cost[slot, root] + arc
+    slots.root_stamp[slot, root] = slots.header[slot, GENERATION]
+    slots.root_cost[slot, root] = cost
+    slots.root_in[slot, root, 0], slots.root_in[slot, root, 1] = in_x, in_y
+    return True
+
+
+@inlined_kernel
+def optimal_size(slots, slot):
+    """Return how many portals the corridor of a found way has."""
+    count = 0
+    node = slots.header[slot, BEST_NODE]
+    while node >= 0:
+        count += 1
+        node = np.int64(slots.whole[slots.first[slot] + node, PARENT])
+    return count
+
+
+@inlined_kernel
+def copy_optimal(slots, slot, out, at):
+    """Write the portals of a found way to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
+    count = optimal_size(slots, slot)
+    node = slots.header[slot, BEST_NODE]
+    place = at + count
+    while node >= 0:
+        place -= 1
+        row = slots.first[slot] + node
+        out[place] = slots.whole[row, EDGE]
+        node = np.int64(slots.whole[row, PARENT])
+    return count, -2 - node

@@ -15,8 +15,19 @@ from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.desk import Work
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.optimal import advance_optimal, begin_optimal, copy_optimal, optimal_size
-from crowdsim.navigation.optimal_slots import CONE_BYTES, IS_FULL, MOST_CONES, IntervalSlots, make_interval_slots, packed, unpacked, with_room
+from crowdsim.navigation.optimal import advance_optimal, begin_optimal
+from crowdsim.navigation.optimal_slots import (
+    CONE_BYTES,
+    IS_FULL,
+    MOST_CONES,
+    IntervalSlots,
+    copy_optimal,
+    make_interval_slots,
+    optimal_size,
+    packed,
+    unpacked,
+    with_room,
+)
 from crowdsim.navigation.search import (
     COSTS,
     FASTEST,

@@ -10,7 +10,7 @@ from shapely import affinity
 from crowdsim.navigation.build import MeshParameters, build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.optimal import advance_optimal, begin_optimal, copy_optimal, optimal_size
+from crowdsim.navigation.optimal import advance_optimal, begin_optimal
 from crowdsim.navigation.optimal_slots import (
     BEST_TOTAL,
     CONE_COUNT,
@@ -18,7 +18,9 @@ from crowdsim.navigation.optimal_slots import (
     HEADER_SIZE,
     IS_FULL,
     STATUS,
+    copy_optimal,
     make_interval_slots,
+    optimal_size,
     packed,
     unpacked,
     with_room,

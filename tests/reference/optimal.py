@@ -1,7 +1,7 @@
 """Twin of the optimal search: the visibility graph, which knows nothing of meshes.
 
 Kernels: begin_optimal, advance_optimal, optimal_size, copy_optimal, serve_interval_slots, aim, aside, post_side, way_to_disc, limit_on_edge,
-least_way_to_edge, least_way_through, disc_radius, mirrored, push, offer, least_bound, take_next. None is done step by step: what they make together is the shortest way,
+least_way_to_edge, least_way_through, disc_radius, mirrored, are_swapped, bends_before, is_reached_sooner, note_bend, push, offer, least_bound, take_next. None is done step by step: what they make together is the shortest way,
 and that has a definition of its own. For points it is `tests.reference.funnel.Visibility`; for bodies the same on the ground eroded by the radius.
 """
 
