@@ -303,18 +303,11 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
     rx, ry = aim(mesh, right, False, px, py, p_side, radius)
     left_post, right_post = (left, np.int64(NO_POST)) if is_right else (np.int64(NO_POST), right)
-    for turn in range(0 if both_limit else 2):
-        # Ways bend round the corner, so none leads on to the other side of straight ahead; and all pass the other post.
-        ox, oy, post = ux, uy, np.int64(NO_POST)
-        if turn == 1:
-            if other == NO_POST or (mesh.vertex[other, 0] - px) * ux + (mesh.vertex[other, 1] - py) * uy <= 0.0:
-                break
-            ox, oy = aim(mesh, other, is_right, px, py, p_side, radius)
-            post = other
-        if is_right and ox * ly - oy * lx > 0.0:
-            lx, ly, left_post = ox, oy, post
-        elif not is_right and rx * oy - ry * ox > 0.0:
-            rx, ry, right_post = ox, oy, post
+    # Ways bend round the corner, so none leads on to the other side of straight ahead.
+    if not both_limit and is_right and ux * ly - uy * lx > 0.0:
+        lx, ly, left_post = ux, uy, np.int64(NO_POST)
+    elif not both_limit and not is_right and rx * uy - ry * ux > 0.0:
+        rx, ry, right_post = ux, uy, np.int64(NO_POST)
     _add(slots, slot, mesh, twin, parent, new_root, cost + way, px, py, p_side, ux, uy, lx, ly, left_post, rx, ry, right_post)
 
 
