@@ -27,7 +27,7 @@ from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hal
 ALL = 1 << 40
 ROUND = " round those who stand"
 KINDS = ("mesh", "optimal", "visibility", "mesh" + ROUND)
-SHARED_M = 5e-3  # Bodies whose radii are less than 1/32 m apart share a tree; its ways are the shortest of the first of them.
+SHARED_M = 5e-3  # Bodies whose radii are less than 1/128 m apart share a tree; its ways are the shortest of the first of them.
 
 
 @pytest.fixture(autouse=True)
