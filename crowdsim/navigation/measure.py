@@ -40,8 +40,8 @@ def measure_corridors(mesh, goals, cells, block, ahead, polygon, piece, position
 
 
 @kernel
-def straighten_many(mesh, goals, cells, block, ahead, capacity, polygon, piece, position, radius):
-    """Lead corridors past free vertices on the side on which their strings are straight, where blocks have room for them.
+def straighten_many(mesh, goals, cells, block, ahead, capacity, polygon, piece, position, radius, need):
+    """Lead corridors past free vertices on the side on which their strings are straight.
 
     Parameters
     ----------
@@ -58,6 +58,8 @@ def straighten_many(mesh, goals, cells, block, ahead, capacity, polygon, piece, 
         -1 for no way.
     position : (n, 2) float64, m
     radius : (n,) float64, m
+    need : (n,) int64
+        Receives the portals of straight corridors that blocks have no room for, and that are left as they were; 0 elsewhere.
 
     Notes
     -----
@@ -65,6 +67,7 @@ def straighten_many(mesh, goals, cells, block, ahead, capacity, polygon, piece, 
     """
     posts, bends, flood = np.empty(MOST_POSTS, dtype=np.int32), np.empty(MOST_POSTS, dtype=np.int32), make_flood(mesh.polygon_start.size - 1)
     for row in range(block.size):
+        need[row] = 0
         if piece[row] < 0:
             continue
         count, laid = lay_out_posts(mesh, cells, block[row], ahead[row], polygon[row], 0, ahead[row] + 1, posts, 0)
@@ -74,7 +77,9 @@ def straighten_many(mesh, goals, cells, block, ahead, capacity, polygon, piece, 
         begin, size = pull_straight(
             mesh, goals, cells, block[row], ahead[row], posts, count, polygon[row], piece[row], x, y, radius[row], bends, flood
         )[4:]
-        if begin >= 0 and size <= capacity[row]:
+        if begin >= 0 and size > capacity[row]:
+            need[row] = size
+        elif begin >= 0:
             cells[block[row] : block[row] + size] = bends[begin : begin + size]
             ahead[row] = size
 

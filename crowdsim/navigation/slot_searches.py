@@ -47,8 +47,8 @@ from crowdsim.navigation.search import (
 from crowdsim.navigation.slopes import SURFACE_LENGTH, TRAVEL_TIME
 from crowdsim.threads import Team
 
-RADIUS_STEP_M = 1.0 / 128.0  # Bodies whose radii are nearer than this may share an optimal tree: the way of one is longer than its shortest by up to half of
-# this, 4 mm (four times as much in 60 worlds with steps of 1/32 m). Smaller makes more trees where radii are drawn from a distribution.
+RADIUS_STEP_M = 1.0 / 128.0  # Bodies whose radii are nearer than this may share an optimal tree: the way of one is longer than its shortest by less than
+# 5 mm in 60 crowds (by 14 mm with steps of 1/32 m). Smaller makes more trees where radii are drawn from a distribution.
 TREE_CONES = 32  # Cones of a tree that has grown over a whole mesh, for each half-edge: 16 measured for bodies, 40 for points among pillars.
 EDGES_A_REQUEST = 4  # Optimal searches are shared from one request for so many half-edges on: those before, each on its own, then cost about what a tree
 # over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger shares sooner, which pays less where few ask.

@@ -143,7 +143,7 @@ def _warm_up(setting: str, explaining: bool = False) -> None:
         agents = world.agents  # Only some meshes have corners in free ground, which nobody knows before the mesh is built.
         straighten_many(
             world.mesh, world.goals, world.corridors.cells, agents.corridor_start[nobody], agents.corridor_length[nobody], agents.corridor_capacity[nobody],
-            world.polygons()[nobody], agents.goal_piece[nobody], agents.position[nobody], agents.radius[nobody],
+            world.polygons()[nobody], agents.goal_piece[nobody], agents.position[nobody], agents.radius[nobody], nobody,
         )  # fmt: skip
         position, count = np.array(_PILE), len(_PILE)
         numbers: dict[str, Any] = {name: np.zeros(count, dtype=name) for name in ("int32", "int64", "float32")}

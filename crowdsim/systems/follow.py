@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.hold import Held
+from crowdsim.navigation.hold import NOTHING_HELD, Held
 from crowdsim.navigation.steer import guess_many, steer_many
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.corner_guesses import CornerGuesses
+from crowdsim.systems.straighten import led_where_they_have_no_room, straighten
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.world import World
 
@@ -29,9 +30,12 @@ class Follow(System):
 
     reads = (
         "group", "activity", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
-        "corridor_start", "corridor_length", "preferred_velocity", "corner_post", "corner_line", "corner_offset",
+        "corridor_start", "corridor_capacity", "corridor_length", "preferred_velocity", "corner_post", "corner_line", "corner_offset",
     )
-    writes = ("preferred_velocity", "next_corner", "guessed", "corner_post", "corner_line", "corner_offset")
+    writes = (
+        "preferred_velocity", "next_corner", "guessed", "corridor_start", "corridor_capacity", "corridor_length", "corner_post", "corner_line",
+        "corner_offset",
+    )
     counts = ("guessing",)
 
     def __init__(
@@ -58,11 +62,14 @@ class Follow(System):
         stands = free & ~follows & ~guesses
         agents.preferred_velocity[stands] = 0.0
         agents.next_corner[stands] = agents.position[stands]
-        tick.team.run(
-            steer_many, rows, world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, polygon, agents.goal_piece,
-            follows.view(np.uint8), agents.position, agents.radius, agents.desired_speed, tick.length,
-            Held(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
-        )
+        self._steer(tick, follows, polygon)
+        aside = led_where_they_have_no_room(world, follows)
+        if len(aside):
+            straighten(world, aside)
+            agents.corner_post[aside] = NOTHING_HELD
+            again = np.zeros(rows, dtype=np.bool_)
+            again[aside] = True
+            self._steer(tick, again, polygon)
         tick.counts["guessing"] = self.count_of(guesses)
         if tick.counts["guessing"] and self.corner_guesses is not None:
             self.corner_guesses.lead(tick, guesses)
@@ -71,6 +78,15 @@ class Follow(System):
         if not world.is_even:
             walks = follows | guesses
             agents.preferred_velocity[walks] *= self.shares_in_plan(tick, agents.preferred_velocity)[walks, None]
+
+    def _steer(self, tick: Tick, follows: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
+        """Set the preferred velocities of those who follow a corridor."""
+        world, agents = self.world, self.world.agents
+        tick.team.run(
+            steer_many, len(agents), world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, polygon,
+            agents.goal_piece, follows.view(np.uint8), agents.position, agents.radius, agents.desired_speed, tick.length,
+            Held(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
+        )
 
     def _guess(self, tick: Tick, guesses: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
         """Set the preferred velocities of those whose path is not there yet."""

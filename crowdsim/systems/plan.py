@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 from crowdsim.navigation.desk import pieces
 from crowdsim.navigation.guess import join_many, trail_along
 from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.navigation.measure import measure_corridors, measure_ways, straighten_many
+from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.navigation.standers.planner import StanderPlanner
 from crowdsim.navigation.targets import TargetParameters, targets_of
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.blocks import make_room
 from crowdsim.systems.corner_guesses import CornerGuesses
 from crowdsim.systems.ground import GroundChange, ask_again
 from crowdsim.systems.notice import standing
 from crowdsim.systems.slices import Budget, SearchTask, search
+from crowdsim.systems.straighten import straighten
 from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind
@@ -123,7 +125,7 @@ class Plan(System):
             if self.corner_guesses is not None:
                 self.corner_guesses.ask(wants)
             # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the way back to where the search began.
-            self._make_room(wants, np.zeros(len(wants), dtype=np.int64))
+            make_room(self.world, wants, np.zeros(len(wants), dtype=np.int64))
             agents.corridor_length[wants] = 0
         if self.searches.waiting:
             self._make_room_for_trails()
@@ -205,19 +207,15 @@ class Plan(System):
         lengths = np.diff(answers.start)
         agents.corridor_length[rows[is_joined]] = 0  # what is joined over corners needs no way back over portals
         trail, trail_start = self._trails(rows)
-        self._make_room(rows, lengths + np.diff(trail_start))
+        make_room(world, rows, lengths + np.diff(trail_start))
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
         ahead = lengths.astype(np.int32)
         join_many(
             world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
             agents.position[rows],
         )  # fmt: skip
-        if world.mesh.vertex_room.size:
-            straighten_many(
-                world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, agents.corridor_capacity[rows], world.polygons()[rows],
-                answers.piece, agents.position[rows], agents.radius[rows],
-            )  # fmt: skip
         agents.corridor_length[rows] = ahead
+        straighten(world, rows)
         hopeless = rows[~found]
         agents.activity[hopeless] = AgentState.STANDING
         agents.corridor_length[hopeless] = 0
@@ -249,24 +247,11 @@ class Plan(System):
 
     def _make_room_for_trails(self) -> None:
         """Give those who wait larger blocks before their trails fill them: who has no room for its trail has to ask again, at the end of the queue."""
-        agents, store = self.world.agents, self.world.corridors
+        agents = self.world.agents
         waits = (agents.path_status == PathStatus.PENDING) & (agents.corridor_length > agents.corridor_capacity - TRAIL_SLACK)
         rows = np.flatnonzero(waits & self.of_groups(self.groups))
         if len(rows):
-            length = agents.corridor_length[rows].astype(np.int64)
-            trails = pieces(store.cells, agents.corridor_start[rows], length)
-            self._make_room(rows, agents.corridor_capacity[rows].astype(np.int64))
-            store.fill(agents.corridor_start[rows], np.concatenate([[0], np.cumsum(length)]), trails)
-
-    def _make_room(self, rows: NDArray[np.int64], portals: NDArray[np.int64]) -> None:
-        """Give agents blocks that their new corridors fit in; what was in the old ones is lost."""
-        agents, store = self.world.agents, self.world.corridors
-        need = store.capacities_for(portals)
-        small = agents.corridor_capacity[rows] < need
-        if small.any():
-            mine = rows[small]
-            agents.corridor_start[mine] = store.exchange(agents.corridor_start[mine], agents.corridor_capacity[mine], need[small])
-            agents.corridor_capacity[mine] = need[small]
+            make_room(self.world, rows, agents.corridor_capacity[rows].astype(np.int64))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the planner's searches and queue, and the paths that agents keep to."""

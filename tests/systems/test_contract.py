@@ -40,12 +40,13 @@ def test_a_system_writes_only_what_it_declares():
             run.world.tick = number
     # What is declared is also done. This scene has no stairs, no push off the way, nobody stuck, no goal with a speed of its own, no
     # hopeless goal, no model that tries samples, no law of speed and density, no door that closes, and no wish for a new way
-    # that a cooldown holds back; nobody gives way by waiting time (tests/scenes/test_priority.py), and no portal is shut for good.
+    # that a cooldown holds back; nobody gives way by waiting time (tests/scenes/test_priority.py), no portal is shut for good,
+    # and no way bends at a corner in free ground (tests/systems/test_straighten.py).
     rare = {
         "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
         "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status"}, "Watch": {"is_stuck", "stuck_tick", "stuck_cause"},
         "Gates": set(Gates.writes), "Replan": {"replan_wish"}, "Drive": set(Drive.writes), "GiveWay": set(GiveWay.writes),
-        "GoRound": {"priced_portal", "priced_until"},
+        "GoRound": {"priced_portal", "priced_until"}, "Follow": {"corridor_start", "corridor_capacity", "corridor_length"},
     }  # fmt: skip
     for system in run.systems:
         name = type(system).__name__

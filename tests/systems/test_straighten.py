@@ -1,0 +1,110 @@
+"""Bends at vertices in free ground where bodies have no room: ways are led past them on the side on which strings from where they are now are straight."""
+
+import numpy as np
+import pytest
+
+import crowdsim.systems.follow
+from crowdsim.scenario.load import load_scenario, parse_scenario
+from crowdsim.schedule.simulation import Simulation
+from crowdsim.systems.base import Tick
+from crowdsim.systems.straighten import led_where_they_have_no_room, straighten
+from tests.crowds import SCENARIOS
+
+# The ground is cut up round the pond so that a portal ends 0.1 m from it, in the grass.
+POND = """
+version: 1
+tick: 0.05
+stop: {after: 60, when: all_arrived}
+geometry:
+  walkable: {box: [0, 0, 40, 24]}
+  obstacles:
+    - {circle: {centre: [20, 14], radius: 4}}
+  terrain:
+    - {name: grass, speed: 0.5, area: {box: [4, 3, 36, 24]}}
+goals: {west: {exit: {box: [0, 18, 1, 22]}}}
+groups:
+  - {name: one, positions: [[38, 16]], goals: [west], navigation: {costs: length}}
+"""
+
+
+def walk(run, until):
+    while not until() and not run.why_over():
+        run.step()
+
+
+def walked_to_the_vertex(run, monkeypatch):
+    """Walk until the next corner is one where the body has no room, and leave it there."""
+    monkeypatch.setattr(crowdsim.systems.follow, "straighten", lambda world, rows: None)
+    walk(run, lambda: len(led_where_they_have_no_room(run.world, run.world.agents.path_status >= 0)) > 0)
+    monkeypatch.undo()
+    assert not run.why_over()
+    return run.world.agents
+
+
+def corridor(agents, world):
+    start = int(agents.corridor_start[0])
+    return world.corridors.cells[start : start + int(agents.corridor_length[0])].copy()
+
+
+def test_one_person_gets_round_the_pond():
+    with Simulation(parse_scenario(POND)) as run:
+        walk(run, lambda: False)
+        assert run.verdict().arrived == 1
+
+
+def test_the_next_corner_is_never_one_where_the_body_has_no_room(monkeypatch):
+    with Simulation(parse_scenario(POND)) as run:
+        agents = walked_to_the_vertex(run, monkeypatch)
+        before, corner = corridor(agents, run.world), agents.next_corner[0].copy()
+        follow = next(system for system in run.systems if type(system).__name__ == "Follow")
+        follow.process(Tick(run.tick + 1, run.scenario.tick, run.team))
+        assert not len(led_where_they_have_no_room(run.world, agents.path_status >= 0))
+        assert not np.array_equal(agents.next_corner[0], corner)
+        after = corridor(agents, run.world)
+        assert not np.array_equal(before, after) and after[0] == before[0]  # it leads on to the same exit
+
+
+def test_who_follows_nothing_is_left_alone(monkeypatch):
+    with Simulation(parse_scenario(POND)) as run:
+        walked_to_the_vertex(run, monkeypatch)
+        assert led_where_they_have_no_room(run.world, np.zeros(1, dtype=np.bool_)).tolist() == []
+
+
+def test_a_block_that_is_too_small_for_the_straight_corridor_is_exchanged_for_a_larger_one(monkeypatch):
+    corridors = []
+    for capacity in (128, 16):
+        with Simulation(parse_scenario(POND)) as run:
+            agents = walked_to_the_vertex(run, monkeypatch)
+            assert agents.corridor_capacity[0] == 128
+            agents.corridor_capacity[0] = capacity
+            straighten(run.world, np.zeros(1, dtype=np.int64))
+            corridors.append(corridor(agents, run.world))
+            assert len(corridors[-1]) + len(corridors[-1]) // 2 <= agents.corridor_capacity[0]
+            walk(run, lambda: False)
+            assert run.verdict().arrived == 1
+    assert len(corridors[0]) > 16
+    assert np.array_equal(*corridors)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("seed", range(1, 10))
+def test_everybody_gets_across_the_park(seed):
+    with Simulation(load_scenario(SCENARIOS / "park.yaml", sets=[f"seed={seed}"])) as run:
+        walk(run, lambda: False)
+        assert run.verdict().arrived == 80
+
+
+def test_runs_are_the_same_for_any_number_of_threads_and_when_they_go_on_from_a_state():
+    text = parse_scenario(POND.replace("positions: [[38, 16]]", "count: 12, region: {box: [36.5, 12, 39.5, 17]}"))
+    with Simulation(text, threads=1) as one, Simulation(text, threads=2) as two:
+        kept = None
+        while not one.why_over():
+            one.step(), two.step()
+            assert one.digest == two.digest
+            if one.tick == 400:
+                kept = one.state()
+        end = one.digest
+    with Simulation(text) as run:
+        run.restore(kept)
+        walk(run, lambda: False)
+        assert run.digest == end
