@@ -20,6 +20,7 @@ STEEPEST = 1.75  # Rise over run: 60 degrees. A staircase has 0.5 to 0.75, a shi
 PARALLEL_M = 1e-3  # How much farther from the foot one end of the head may lie than the other: a plan drawn to the millimetre passes.
 _STAIR_SPEEDS, _RAMP_SPEEDS = (0.5, 0.75), (1.0, 1.0)  # Up and down. Of stairs: the factors of RiMEA 4.1, tests 2 and 3.
 _LEAST_AREA_M2 = 1e-6
+_STEP_M = 0.1  # There has to be ground so far before the ends of connections.
 
 
 def resolve_storeys(shape: schema.GeometryShape, reader: AreaReader, problems: Problems) -> Geometry | None:
@@ -198,6 +199,14 @@ def _check_headroom(connections: Sequence[Floor], order: Sequence[int], clearanc
                 )
 
 
+def _before(flight: Flight, key: str) -> tuple[float, float]:
+    """Return the place one steps on the foot, or the head, of a connection from (m)."""
+    foot, head = np.mean(flight.foot, axis=0), np.mean(flight.head, axis=0)
+    up = _STEP_M * (head - foot) / math.dist(foot, head)
+    x, y = foot - up if key == "foot" else head + up
+    return float(x), float(y)
+
+
 def _check_ends(path: Path, connection: Floor, storeys: Sequence[Floor], uncut: Sequence[Floor], problems: Problems) -> None:
     """Report a connection whose foot or head does not meet the edge of its storey."""
     flight = connection.flight
@@ -209,6 +218,15 @@ def _check_ends(path: Path, connection: Floor, storeys: Sequence[Floor], uncut: 
         if gap <= MEETS_M:
             continue
         outside = float(shapely.distance(ground, shapely.line_interpolate_point(shapely.LineString(line), np.linspace(0.0, 1.0, 41), normalized=True)).max())
+        x, y = _before(flight, key)
+        if outside <= MEETS_M and not shapely.intersects_xy(ground, x, y):
+            where = f"at ({x:.2f}, {y:.2f}): the {flight.kind} leads back over it"
+            problems.add(
+                (*path, key),
+                f'the {key} of "{connection.name}" has no ground of "{storeys[number].name}" before it, {where}',
+                f"Who comes to the {key} steps on it there. Move the {key} into the storey, or turn the {flight.kind} round.",
+            )
+            continue
         where = f"lies up to {outside:.3f} m outside" if outside > MEETS_M else f"strays up to {gap:.3f} m from the edge of"
         near = [shapely.shortest_line(ground, shapely.Point(point)).coords[0] for point in line]
         at = " and ".join(f"({number_text(round(x, 3))}, {number_text(round(y, 3))})" for x, y in near)

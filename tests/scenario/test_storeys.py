@@ -78,6 +78,14 @@ def test_agents_of_two_storeys_take_no_room_from_each_other() -> None:
 
 MISTAKES = [
     ({"connections": STAIR.replace("[10, 4], [10, 6]", "[-0.5, 4], [-0.5, 6]")}, "the foot of \"stair\" lies up to 0.500 m outside the ground of \"ground\""),
+    (
+        {"connections": STAIR.replace("[10, 4], [10, 6]", "[30, 4], [30, 6]").replace("14.8", "25.2")},
+        "foot of \"stair\" has no ground of \"ground\" before it, at (30.10, 5.00): the stair leads back over it",
+    ),
+    (
+        {"connections": STAIR.replace("10, ", "4.8, ").replace("14.8", "0")},
+        "head of \"stair\" has no ground of \"upper\" before it, at (-0.10, 5.00): the stair leads back over it",
+    ),
     ({"connections": STAIR.replace("[14.8, 4], [14.8, 6]", "[14.8, 4], [15.2, 6]")}, "foot and head are not parallel: the ends of the head lie 4.800 and 5.200 m"),
     ({"connections": STAIR.replace("14.8", "11")}, "it rises 3 m over 1 m in plan, 72 degrees"),
     ({"connections": STAIR.replace("lower: ground", "lower: groud")}, 'there is no storey "groud"'),
