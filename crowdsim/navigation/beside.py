@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import distance_to_segment, orientation, segments_apart
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh import KERB, MOST_ROOM_M, NavMesh, make_flood, wall_distance
-from crowdsim.navigation.posts import BRUSH, FIRST, KERB_M, VERTEX, bits_of, group_end, group_start, holds
+from crowdsim.navigation.posts import BRUSH, FIRST, KERB_M, VERTEX, bits_of, group_end, group_start, holds, is_before, join_over
 
 MOST_ROUNDS = 64  # Of taking bends at free vertices out of a string. It is straight after two or three, or after one for each vertex along a line of tiles.
 MOST_ROUND = 64  # Polygons round one vertex.
@@ -220,7 +220,7 @@ def add_posts_beside(mesh, cells, start, length, polygon, posts, count, x, y, tx
             current = flood.queue[place]
             for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
                 vertex = mesh.edge_vertex[edge]
-                if mesh.is_wall_vertex[vertex] != 1 or count >= posts.size:
+                if mesh.is_wall_vertex[vertex] != 1 or count >= posts.size or is_before(mesh, flood.join[place], vertex):
                     continue
                 px, py = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
                 apart = distance_to_segment(px, py, ax, ay, bx, by)
@@ -269,18 +269,21 @@ def _flood_along(mesh, ax, ay, bx, by, within, flood):
     flood.serial[0] += 1
     serial = flood.serial[0]
     flood.stamp[flood.queue[0]] = serial
+    flood.join[0] = -1
     reached, done = 1, 0
     while done < reached:
-        current = flood.queue[done]
+        current, join = flood.queue[done], flood.join[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
             if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == serial:
                 continue
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
+            if is_before(mesh, join, p) and is_before(mesh, join, q):
+                continue
             if segments_apart(ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]) < within:
                 flood.stamp[mesh.edge_polygon[twin]] = serial
-                flood.queue[reached] = mesh.edge_polygon[twin]
+                flood.queue[reached], flood.join[reached] = mesh.edge_polygon[twin], join_over(mesh, edge, join)
                 reached += 1
     return reached
 

@@ -29,6 +29,7 @@ from crowdsim.navigation.posts import (
     add_bystanders,
     bits_of,
     choose_sides,
+    is_on_another_floor,
     lay_out_posts,
     move_to_front,
     post_disc,
@@ -72,6 +73,24 @@ def _is_passed_on_the_way(ax, ay, px, py, tx, ty, beyond):
 
 
 @inlined_kernel
+def _nearer_end(ax, ay, left, lx, ly, right, rx, ry):
+    """Return the place of the post that is nearer to a, of a left and a right one in line with it: a portal edge-on, to which the string has to go; else -1."""
+    dx, dy, ex, ey = lx - ax, ly - ay, rx - ax, ry - ay
+    along = dx * ex + dy * ey
+    if along <= 0.0 or abs(dx * ey - dy * ex) > RIM_M * np.sqrt(along):
+        return -1
+    return left if dx * dx + dy * dy <= ex * ex + ey * ey else right
+
+
+@inlined_kernel
+def _goes_back(ax, ay, px, py, tx, ty):
+    """Return whether t lies from p back towards a: the string goes back past the other side of what it came along. So one walks round the well of a stair."""
+    dx, dy, ex, ey = px - ax, py - ay, tx - px, ty - py
+    rim = RIM_M * np.sqrt(dx * dx + dy * dy)
+    return dx * ex + dy * ey < -rim and abs(dx * ey - dy * ex) <= rim
+
+
+@inlined_kernel
 def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, flood):
     """Pull the string of a point taut past a row of posts: the simple stupid funnel.
 
@@ -105,30 +124,41 @@ def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, fl
     ax, ay, apex = x, y, -1
     while found < limit:
         left = right = -1
-        lx = ly = rx = ry = 0.0
-        bend = -1
+        lx = ly = rx = ry = nx = ny = 0.0
+        bend = near = -1
         for place in range(first, count):
             post = posts[place]
             bits = bits_of(post)
             if bits & BRUSH or bits >> VERTEX == apex:
                 continue
             px, py = mesh.vertex[bits >> VERTEX, 0], mesh.vertex[bits >> VERTEX, 1]
+            if near >= 0 and _goes_back(ax, ay, nx, ny, px, py):
+                bend = near
+                break
             if post >= 0:
                 if left < 0 or orientation(ax, ay, lx, ly, px, py) <= 0.0:
                     if right >= 0 and _is_passed_on_the_way(ax, ay, rx, ry, px, py, -orientation(ax, ay, rx, ry, px, py)):
                         bend = right
                         break
                     left, lx, ly = place, px, py
+                else:
+                    continue
             elif right < 0 or orientation(ax, ay, rx, ry, px, py) >= 0.0:
                 if left >= 0 and _is_passed_on_the_way(ax, ay, lx, ly, px, py, orientation(ax, ay, lx, ly, px, py)):
                     bend = left
                     break
                 right, rx, ry = place, px, py
+            else:
+                continue
+            near = _nearer_end(ax, ay, left, lx, ly, right, rx, ry) if left >= 0 and right >= 0 else -1
+            nx, ny = (lx, ly) if near == left else (rx, ry)
         if bend < 0:
             if piece < 0:
                 return found, ax, ay
             tx, ty = target_in_piece(mesh, goals, piece, ax, ay, radius, flood)
-            if left >= 0 and _is_passed_on_the_way(ax, ay, lx, ly, tx, ty, orientation(ax, ay, lx, ly, tx, ty)):
+            if near >= 0 and _goes_back(ax, ay, nx, ny, tx, ty):
+                bend = near
+            elif left >= 0 and _is_passed_on_the_way(ax, ay, lx, ly, tx, ty, orientation(ax, ay, lx, ly, tx, ty)):
                 bend = left
             elif right >= 0 and _is_passed_on_the_way(ax, ay, rx, ry, tx, ty, -orientation(ax, ay, rx, ry, tx, ty)):
                 bend = right
@@ -195,7 +225,9 @@ def _deepest_post(mesh, posts, count, begin, end, ax, ay, a_side, bx, by, b_side
         aside = ux * (cy - sy) - uy * (cx - sx)
         depth = side - aside if post >= 0 else aside - side
         # The line has left its place by a radius at most. What lies deeper is not beside this part of the way: it is passed before or after.
-        if deepest < depth <= 2.0 * radius + TOUCH_M:
+        if not deepest < depth <= 2.0 * radius + TOUCH_M:
+            continue
+        if not is_on_another_floor(mesh, posts, count, begin, end, apex, stop, place, sx + along * ux, sy + along * uy):
             found, deepest = place, depth
     return found
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels import kernel
 from crowdsim.navigation.funnel import find_bends, lay_string, pull_straight
-from crowdsim.navigation.mesh import MOST_CROSSINGS, find_exit, make_flood
+from crowdsim.navigation.mesh import make_flood
 from crowdsim.navigation.posts import lay_out_posts
 from crowdsim.navigation.slopes import SURFACE_LENGTH, TRAVEL_TIME, step_cost
+from crowdsim.navigation.trace import make_tracing, trace_way
 
 MOST_POSTS = 1 << 16  # Posts of one corridor; ways over some 20,000 portals are measured as infinite.
 
@@ -33,10 +34,18 @@ def measure_corridors(mesh, goals, cells, block, ahead, polygon, piece, position
     out : (n,) float64, m
         Receives the lengths; inf for no way.
     """
-    _measure_rows(
-        mesh, goals, cells, block, ahead, polygon, piece, position, radius, False, out, out, np.empty(MOST_POSTS, dtype=np.int32),
-        np.empty(MOST_POSTS, dtype=np.int32), np.empty((2 * MOST_POSTS + 2, 2)), make_flood(mesh.polygon_start.size - 1),
-    )
+    posts, bends, points = np.empty(MOST_POSTS, dtype=np.int32), np.empty(MOST_POSTS, dtype=np.int32), np.empty((2 * MOST_POSTS + 2, 2))
+    flood = make_flood(mesh.polygon_start.size - 1)
+    for row in range(block.size):
+        out[row] = np.inf
+        if piece[row] < 0:
+            continue
+        count, laid = lay_out_posts(mesh, cells, block[row], ahead[row], polygon[row], 0, ahead[row] + 1, posts, 0)
+        if laid <= ahead[row]:
+            continue
+        x, y = position[row, 0], position[row, 1]
+        found, tx, ty = find_bends(mesh, goals, cells, block[row], ahead[row], posts, count, polygon[row], piece[row], x, y, radius[row], bends, flood)
+        out[row] = lay_string(mesh, posts, bends, found, x, y, tx, ty, radius[row], points)
 
 
 @kernel
@@ -108,60 +117,20 @@ def measure_ways(mesh, goals, cells, block, ahead, polygon, piece, position, rad
 
     Notes
     -----
-    The way is the shortest in its corridor in plan. Arcs have the slopes of their chords. Twin: `tests/reference/heights.py`.
+    The way is the shortest in its corridor in plan. Arcs are as steep as chords of them that span at most 22.5 degrees. Twin: `tests/reference/heights.py`.
     """
-    _measure_rows(
-        mesh, goals, cells, block, ahead, polygon, piece, position, radius, True, out, effort, np.empty(MOST_POSTS, dtype=np.int32),
-        np.empty(MOST_POSTS, dtype=np.int32), np.empty((2 * MOST_POSTS + 2, 2)), make_flood(mesh.polygon_start.size - 1),
-    )
-
-
-@lean_kernel
-def _measure_rows(mesh, goals, cells, block, ahead, polygon, piece, position, radius, is_uneven, out, effort, posts, bends, points, flood):
+    tracing = make_tracing(MOST_POSTS, mesh.polygon_start.size - 1)
+    place, over, stretch = tracing.place, tracing.over, tracing.stretch
     for row in range(block.size):
         out[row] = effort[row] = np.inf
         if piece[row] < 0:
             continue
-        count, laid = lay_out_posts(mesh, cells, block[row], ahead[row], polygon[row], 0, ahead[row] + 1, posts, 0)
-        if laid <= ahead[row]:
-            continue
         x, y = position[row, 0], position[row, 1]
-        found, tx, ty = find_bends(mesh, goals, cells, block[row], ahead[row], posts, count, polygon[row], piece[row], x, y, radius[row], bends, flood)
-        out[row] = lay_string(mesh, posts, bends, found, x, y, tx, ty, radius[row], points)
-        if is_uneven:
-            out[row], effort[row] = _follow_string(mesh, polygon[row], points, found, out[row])
-
-
-@lean_kernel
-def _follow_string(mesh, polygon, points, found, way):
-    """Follow a string of `found` bends, `way` metres long in plan, over the ground; return its length along it and its effort (m)."""
-    length = effort = straight = chords = rounded = tired = 0.0
-    for part in range(2 * found + 1):
-        plan = np.hypot(points[part + 1, 0] - points[part, 0], points[part + 1, 1] - points[part, 1])
-        if not plan > 0.0:
+        parts = trace_way(mesh, goals, cells, block[row], ahead[row], polygon[row], piece[row], x, y, radius[row], tracing)
+        if parts < 0:
             continue
-        polygon, along, tiring = _follow_line(mesh, polygon, points[part, 0], points[part, 1], points[part + 1, 0], points[part + 1, 1])
-        if part % 2 == 0:
-            length, effort, straight = length + along, effort + tiring, straight + plan
-        else:
-            rounded, tired, chords = rounded + along, tired + tiring, chords + plan
-    if chords > 0.0:
-        arcs = max(chords, way - straight) / chords
-        length, effort = length + arcs * rounded, effort + arcs * tired
-    return length, effort
-
-
-@lean_kernel
-def _follow_line(mesh, polygon, ax, ay, bx, by):
-    """Go straight over the mesh; return the polygon at the end, the length along the surface and the effort (m). Off the mesh the last polygon goes on."""
-    length = effort = 0.0
-    for _ in range(MOST_CROSSINGS):
-        edge, share = find_exit(mesh, polygon, ax, ay, bx, by)
-        if edge < 0 or mesh.edge_twin[edge] < 0:
-            break
-        dx, dy = share * (bx - ax), share * (by - ay)
-        length += step_cost(mesh, SURFACE_LENGTH, 1.0, polygon, dx, dy)
-        effort += step_cost(mesh, TRAVEL_TIME, 1.0, polygon, dx, dy)
-        polygon, ax, ay = mesh.edge_polygon[mesh.edge_twin[edge]], ax + dx, ay + dy
-    length += step_cost(mesh, SURFACE_LENGTH, 1.0, polygon, bx - ax, by - ay)
-    return polygon, length, effort + step_cost(mesh, TRAVEL_TIME, 1.0, polygon, bx - ax, by - ay)
+        out[row] = effort[row] = 0.0
+        for part in range(parts):
+            dx, dy = place[part + 1, 0] - place[part, 0], place[part + 1, 1] - place[part, 1]
+            out[row] += stretch[part] * step_cost(mesh, SURFACE_LENGTH, 1.0, over[part], dx, dy)
+            effort[row] += stretch[part] * step_cost(mesh, TRAVEL_TIME, 1.0, over[part], dx, dy)

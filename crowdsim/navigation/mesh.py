@@ -284,18 +284,24 @@ class Flood(NamedTuple):
         Number of the current flood.
     nearest : (1,) int64
         Boundary half-edge that `wall_distance` found; -1 if none.
+    join : (np,) int32
+        For floods along lines, the half-edge between two floors that each of the polygons was reached over last; -1 if none.
     """
 
     queue: NDArray[np.int32]
     stamp: NDArray[np.int64]
     serial: NDArray[np.int64]
     nearest: NDArray[np.int64]
+    join: NDArray[np.int32]
 
 
 @kernel
 def make_flood(polygons):
     """Return scratch for floods of a mesh with that many polygons."""
-    return Flood(np.empty(polygons, dtype=np.int32), np.zeros(polygons, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64))
+    return Flood(
+        np.empty(polygons, dtype=np.int32), np.zeros(polygons, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64),
+        np.empty(polygons, dtype=np.int32),
+    )  # fmt: skip
 
 
 @lean_kernel

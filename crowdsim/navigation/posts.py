@@ -11,6 +11,7 @@ from crowdsim.geometry.plane import distance_to_segment, orientation, segments_a
 from crowdsim.kernels import inlined_kernel, lean_kernel
 
 BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a post, see `lay_out_posts`.
+JOIN = EITHER  # The flag of the right post of a portal between two floors; which side a portal's posts are on is never open.
 FLAGS, VERTEX = 7, 3  # Mask of the flags, and how many bits of a post they take.
 KERB_M = 0.05  # Bodies keep so far inside of fast ground where they walk along slow ground; a lone walker strays by less, the way gets longer by little.
 IN_LINE_M = 1e-7  # How near a vertex is to a line to be in line with it: rounding at map coordinates.
@@ -34,7 +35,8 @@ def lay_out_posts(mesh, cells, start, length, polygon, first, last, posts, at):
     posts : (k,) int32
         Receives for each vertex v on the left of the way ``8 v``, on the right ``~(8 v)``; plus, inside the brackets, BRUSH if it can only be brushed,
         EITHER if its side depends on the line that passes it, and FIRST if it begins the group of posts of one polygon and the portal that leads out of
-        it: within a group the order along the way is not known. Written from ``posts[at]`` on, as far as there is room.
+        it: within a group the order along the way is not known. The right post of a portal to another floor has JOIN. Written from ``posts[at]`` on, as far as
+        there is room.
     at : int
 
     Returns
@@ -79,7 +81,8 @@ def lay_out_posts(mesh, cells, start, length, polygon, first, last, posts, at):
                 posts[at] = 8 * v + BRUSH + EITHER
                 at += 1
         if edge >= 0:
-            posts[at], posts[at + 1] = 8 * mesh.edge_end[edge], ~(8 * mesh.edge_vertex[edge])
+            leaves = mesh.polygon_layer[current] != mesh.polygon_layer[mesh.edge_polygon[mesh.edge_twin[edge]]]
+            posts[at], posts[at + 1] = 8 * mesh.edge_end[edge], ~(8 * mesh.edge_vertex[edge] + (JOIN if leaves else 0))
             at += 2
         if at > group:
             posts[group] = posts[group] | FIRST if posts[group] >= 0 else ~(~posts[group] | FIRST)
@@ -146,6 +149,35 @@ def _is_portal_beside(mesh, posts, place, px, py, qx, qy, within):
 
 
 @inlined_kernel
+def is_on_another_floor(mesh, posts, count, begin, end, apex, stop, place, x, y):
+    """Return whether a post stands above or below (x, y), where the part of the way between the posts at `begin` and `end` comes nearest to it in plan.
+
+    `apex` and `stop` are the posts there. The line on which two floors meet is all that they share: of a post before it and a place behind it, or the other
+    way round, each has to be on its side.
+    """
+    low, high = min(begin, end), max(begin, end)
+    vertex = bits_of(posts[place]) >> VERTEX
+    px, py = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
+    for join in range(min(place, low), min(max(place, high), count)):
+        right = posts[join]
+        if right >= 0 or bits_of(right) & (BRUSH | JOIN) != JOIN:
+            continue
+        a, b = bits_of(right) >> VERTEX, posts[join - 1] >> VERTEX
+        ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+        post, here, within = orientation(ax, ay, bx, by, px, py), orientation(ax, ay, bx, by, x, y), IN_LINE_M * np.hypot(bx - ax, by - ay)
+        is_behind = join < low or (join <= high and here < 0.0)
+        if bits_of(apex) >> VERTEX == a or bits_of(apex) >> VERTEX == b:
+            is_behind = True
+        elif bits_of(stop) >> VERTEX == a or bits_of(stop) >> VERTEX == b:
+            is_behind = False
+        if join < place and not is_behind and (post > within or here < -within):
+            return True
+        if place < join and is_behind and (post < -within or here > within):
+            return True
+    return False
+
+
+@inlined_kernel
 def settle_first_sides(mesh, posts, count, polygon, x, y, bx, by):
     """Settle on which side of the string, which begins as the line from (x, y) to b, the posts of the first polygon stand."""
     if count > 0:
@@ -206,16 +238,16 @@ def add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, first, last, co
     known = count
     flood.serial[0] += 1
     serial = flood.serial[0]
-    flood.queue[0] = polygon
+    flood.queue[0], flood.join[0] = polygon, -1
     flood.stamp[polygon] = serial
     reached, done = 1, 0
     while done < reached:
-        current = flood.queue[done]
+        current, join = flood.queue[done], flood.join[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
             px, py = mesh.vertex[a, 0], mesh.vertex[a, 1]
-            is_free = current != polygon and mesh.is_wall_vertex[a] == 1 and count < posts.size
+            is_free = current != polygon and mesh.is_wall_vertex[a] == 1 and count < posts.size and not is_before(mesh, join, a)
             is_free = is_free and distance_to_segment(px, py, ax, ay, bx, by) < 2.0 * radius
             if is_free and not (holds(posts, first, last, a) or holds(posts, known, count, a)):
                 posts[count] = 8 * a + BRUSH + EITHER + (FIRST if count == known else 0)
@@ -223,11 +255,29 @@ def add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, first, last, co
             twin = mesh.edge_twin[edge]
             if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == serial:
                 continue
+            if is_before(mesh, join, a) and is_before(mesh, join, b):
+                continue
             if segments_apart(ax, ay, bx, by, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) < 2.0 * radius:
                 flood.stamp[mesh.edge_polygon[twin]] = serial
-                flood.queue[reached] = mesh.edge_polygon[twin]
+                flood.queue[reached], flood.join[reached] = mesh.edge_polygon[twin], join_over(mesh, edge, join)
                 reached += 1
     return count
+
+
+@inlined_kernel
+def join_over(mesh, edge, join):
+    """Return the half-edge between two floors that was crossed last, after another portal."""
+    return edge if mesh.polygon_layer[mesh.edge_polygon[edge]] != mesh.polygon_layer[mesh.edge_polygon[mesh.edge_twin[edge]]] else join
+
+
+@inlined_kernel
+def is_before(mesh, join, vertex):
+    """Return whether a vertex of what lies beyond the line between two floors stands on this side of it: above or below this floor, and out of reach."""
+    if join < 0:
+        return False
+    a, b = mesh.edge_vertex[join], mesh.edge_end[join]
+    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+    return orientation(ax, ay, bx, by, mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]) > IN_LINE_M * np.hypot(bx - ax, by - ay)
 
 
 @lean_kernel

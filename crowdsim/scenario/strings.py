@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.funnel import find_bends, lay_string
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from crowdsim.navigation.mesh import MOST_CROSSINGS, find_exit, make_flood
-from crowdsim.navigation.posts import lay_out_posts
 from crowdsim.navigation.search import FOUND
 from crowdsim.navigation.targets import nearest_pieces, targets_of
+from crowdsim.navigation.trace import make_tracing, trace_way
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.threads import Team
@@ -33,7 +31,7 @@ class Line:
     layer : int
         Floor.
     points : (k, 2) float64, m
-        Arcs round corners are their chords.
+        Arcs round corners are chords of at most 22.5 degrees.
     """
 
     row: int
@@ -87,37 +85,21 @@ def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDAr
     planner = make_planner(built.scenario, built.world, chosen)
     planner.submit(0, rows + 1, agents.position[rows], built.polygon[rows], goal, agents.radius[rows])
     answers, _ = planner.advance(_ALL, Team())
-    flood, lines = make_flood(mesh.polygon_count), []
+    most = (int(np.diff(answers.start).max(initial=0)) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096
+    tracing, lines = make_tracing(most, mesh.polygon_count), []
     for place, entity in enumerate(answers.entity.tolist()):
         if answers.status[place] != FOUND:
             continue
         row, first = entity - 1, int(answers.start[place])
-        length, polygon = int(answers.start[place + 1]) - first, int(built.polygon[row])
         (x, y), radius = agents.position[row].tolist(), float(agents.radius[row])
-        posts = np.zeros((length + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096, dtype=np.int32)
-        count, _ = lay_out_posts(mesh, answers.cells, first, length, polygon, 0, length + 1, posts, 0)
-        bends = np.zeros(len(posts), dtype=np.int32)
-        found, tx, ty = find_bends(mesh, goals, answers.cells, first, length, posts, count, polygon, int(answers.piece[place]), x, y, radius, bends, flood)
-        points = np.zeros((2 * len(posts) + 2, 2))
-        lay_string(mesh, posts, bends, found, x, y, tx, ty, radius, points)
-        lines += _by_floor(built, row, points[: 2 * found + 2])
+        length, piece = int(answers.start[place + 1]) - first, int(answers.piece[place])
+        parts = trace_way(mesh, goals, answers.cells, first, length, int(built.polygon[row]), piece, x, y, radius, tracing)
+        assert parts >= 0, "there is room for the longest corridor"
+        lines += _by_floor(row, mesh.polygon_layer[tracing.over[:parts]], tracing.place[: parts + 1])
     return lines
 
 
-def _by_floor(built: Built, row: int, points: NDArray[np.float64]) -> list[Line]:
+def _by_floor(row: int, layer: NDArray[np.int64], points: NDArray[np.float64]) -> list[Line]:
     """Part a way where it changes floors."""
-    mesh, polygon = built.world.mesh, int(built.polygon[row])
-    parts: list[tuple[int, list[NDArray[np.float64]]]] = [(int(mesh.polygon_layer[polygon]), [points[0]])]
-    for a, b in itertools.pairwise(points):
-        here = a
-        for _ in range(MOST_CROSSINGS):
-            edge, share = find_exit(mesh, polygon, *here.tolist(), *b.tolist())
-            if edge < 0 or mesh.edge_twin[edge] < 0:
-                break
-            here = here + share * (b - here)
-            polygon = int(mesh.edge_polygon[mesh.edge_twin[edge]])
-            if mesh.polygon_layer[polygon] != parts[-1][0]:
-                parts[-1][1].append(here)
-                parts.append((int(mesh.polygon_layer[polygon]), [here]))
-        parts[-1][1].append(b)
-    return [Line(row, layer, np.array(part)) for layer, part in parts]
+    ends = [0, *(np.flatnonzero(np.diff(layer)) + 1).tolist(), len(layer)]
+    return [Line(row, int(layer[first]), points[first : last + 1].copy()) for first, last in itertools.pairwise(ends) if first < last]

@@ -31,10 +31,20 @@ def _side(a, b, p):
 
 
 def _leads_through(p, q, left, right):
-    """Whether the line from p to q crosses a portal; staying in place does if it is at an end of it: a corridor may come round to the same corner again."""
+    """Whether the line from p to q crosses a portal; staying in place does if it is at an end of it: a corridor may come round to the same corner again.
+
+    A portal in line with p and q it crosses if it comes to one of its ends.
+    """
     if p == q:
         return p in (left, right)
+    if _side(p, q, left) == 0 == _side(p, q, right):
+        return any(0 <= _along(p, q, end) <= _along(p, q, q) for end in (left, right))
     return _side(p, q, left) >= 0 >= _side(p, q, right)
+
+
+def _along(p, q, end):
+    px, py, qx, qy, x, y = map(Fraction, (*p, *q, *end))
+    return (qx - px) * (x - px) + (qy - py) * (y - py)
 
 
 def shortest_in_corridor(mesh, portals, start, goal):

@@ -109,7 +109,7 @@ def serve_visibility_slots(
     for slot in range(first, last):
         used[slot] = spent = 0
         rows = scratches.flood
-        scratch = Scratch(Flood(rows.queue[slot], rows.stamp[slot], rows.serial[slot], rows.nearest[slot]), scratches.crossed[slot])
+        scratch = Scratch(Flood(rows.queue[slot], rows.stamp[slot], rows.serial[slot], rows.nearest[slot], rows.join[slot]), scratches.crossed[slot])
         while job_next[slot] < job_count[slot] and spent < grant[slot]:
             job = jobs[slot, job_next[slot]]
             if is_active[slot] == 0:
@@ -182,7 +182,7 @@ class VisibilityPlanner:
         self._out = np.empty((count, max(1 << 14, 2 * mesh.edge_count)), dtype=np.int32)
         flood = Flood(
             np.zeros((count, mesh.polygon_count), dtype=np.int32), np.zeros((count, mesh.polygon_count), dtype=np.int64),
-            np.zeros((count, 1), dtype=np.int64), np.full((count, 1), -1, dtype=np.int64),
+            np.zeros((count, 1), dtype=np.int64), np.full((count, 1), -1, dtype=np.int64), np.zeros((count, mesh.polygon_count), dtype=np.int32),
         )  # fmt: skip
         self._scratches = Scratch(flood, np.zeros((count, MOST_PORTALS + 1), dtype=np.int32))
         self.costs: dict[int, float] = {}
