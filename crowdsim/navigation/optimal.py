@@ -24,6 +24,7 @@ from crowdsim.navigation.optimal_cones import (
     aside,
     bends_before,
     disc_radius,
+    leads_to,
     least_way_through,
     least_way_to_edge,
     limit_on_edge,
@@ -261,16 +262,16 @@ def _spread(
         if is_seen:
             _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, l_post, wx, wy, r_post)
         else:
-            _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, l_post, r_post)
+            _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, lx, ly, l_post, rx, ry, r_post)
 
 
 @inlined_kernel
-def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, left_limit, right_limit):
+def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, cone_lx, cone_ly, left_limit, cone_rx, cone_ry, right_limit):
     """Let a body through a portal that it cannot cross on a straight way: it bends round the disc at an end before it is through.
 
-    That is the nearer end if both limit the cone. If only one does, the other limit is a post of an earlier portal, beside which the way comes after the
-    bend: it is one of the ways on from there. For points only where the portal lies in one line with the root, and the way bends behind its nearer end. Not
-    where that end is one of the entry as well: the way has bent there already, as a limit of the cone.
+    That is the nearer end if both limit the cone, and the cone leads there. If only one does, the other limit is a post of an earlier portal, beside which the
+    way comes after the bend: it is one of the ways on from there. For points only where the portal lies in one line with the root, and the way bends behind
+    its nearer end. Not where that end is one of the entry as well: the way has bent there already, as a limit of the cone.
     """
     radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     left, right = np.int64(mesh.edge_vertex[twin]), np.int64(mesh.edge_end[twin])
@@ -284,7 +285,11 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     if both_limit:
         lx, ly, l_side = mesh.vertex[left, 0], mesh.vertex[left, 1], post_side(mesh, left, True, radius)
         to_left, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, lx, ly, l_side)
-        if to_left <= way:
+        leads_right = leads_to(mesh, right, False, root, x, y, in_x, in_y, ux, uy, cone_lx, cone_ly, cone_rx, cone_ry, radius)
+        leads_left = leads_to(mesh, left, True, root, x, y, in_x, in_y, vx, vy, cone_lx, cone_ly, cone_rx, cone_ry, radius)
+        if not leads_left and not leads_right:
+            return
+        if leads_left and (to_left <= way or not leads_right):
             is_right, corner, other, way, ux, uy, px, py, p_side = False, left, right, to_left, vx, vy, lx, ly, l_side
     elif other != NO_POST and not bends_before(mesh, px, py, p_side, other, radius, root, x, y, side, ux, uy, way):
         return

@@ -118,15 +118,14 @@ def least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty):
             return np.hypot(sx - x, sy - y) + np.hypot(tx - sx, ty - sy)
         return np.hypot(tx - x, ty - y)
     way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, tx, ty, 0.0)
-    # A way may cross the edge before it touches the disc of its root: an end of the part that lies behind where it touches bounds nothing.
-    if in_x * (qx - x) + in_y * (qy - y) >= 0.0:
-        left, lx, ly = way_to_disc(root, x, y, side, in_x, in_y, qx, qy, 0.0)
-        if lx * uy - ly * ux > 0.0:
-            return left + np.hypot(tx - qx, ty - qy)
-    if in_x * (sx - x) + in_y * (sy - y) >= 0.0:
-        right, rx, ry = way_to_disc(root, x, y, side, in_x, in_y, sx, sy, 0.0)
-        if rx * uy - ry * ux < 0.0:
-            return right + np.hypot(tx - sx, ty - sy)
+    # A way may cross the edge before it touches the disc of its root: an end of the part that lies behind where it touches bounds nothing, unless the way goes
+    # back there, having turned round the root.
+    left, lx, ly = way_to_disc(root, x, y, side, in_x, in_y, qx, qy, 0.0)
+    if (in_x * (qx - x) + in_y * (qy - y) >= 0.0 or (in_x * ly - in_y * lx) * side > 0.0) and lx * uy - ly * ux > 0.0:
+        return left + np.hypot(tx - qx, ty - qy)
+    right, rx, ry = way_to_disc(root, x, y, side, in_x, in_y, sx, sy, 0.0)
+    if (in_x * (sx - x) + in_y * (sy - y) >= 0.0 or (in_x * ry - in_y * rx) * side > 0.0) and rx * uy - ry * ux < 0.0:
+        return right + np.hypot(tx - sx, ty - sy)
     return way
 
 
@@ -167,6 +166,17 @@ def are_swapped(mesh, left, right, radius, root, x, y, in_x, in_y):
     lx, ly, rx, ry = mesh.vertex[left, 0], mesh.vertex[left, 1], mesh.vertex[right, 0], mesh.vertex[right, 1]
     turn = in_x * (ly - ry) - in_y * (lx - rx) if root == WAVE_ROOT else orientation(x, y, rx, ry, lx, ly)
     return turn <= 0.0 or (lx - rx) * (lx - rx) + (ly - ry) * (ly - ry) < 4.0 * radius * radius
+
+
+@inlined_kernel
+def leads_to(mesh, corner, is_left, root, x, y, in_x, in_y, ux, uy, lx, ly, rx, ry, radius):
+    """Return whether a way from a root to a corner, in direction u, lies between the limits of a cone; (0, 0) is open."""
+    if root == WAVE_ROOT:
+        at = aside(mesh, corner, is_left, x, y, in_x, in_y, radius)
+        return rx - LEAST_SLACK_M <= at <= lx + LEAST_SLACK_M
+    size = abs(ux) + abs(uy)
+    is_left_of_right = rx * uy - ry * ux >= -STRAIGHT * (abs(rx) + abs(ry)) * size
+    return is_left_of_right and ux * ly - uy * lx >= -STRAIGHT * (abs(lx) + abs(ly)) * size
 
 
 @inlined_kernel
