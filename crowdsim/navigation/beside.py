@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.plane import distance_to_segment, orientation, segments_apart
+from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment, orientation, segments_apart
 from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.joins import NO_JOIN, are_apart, is_before, join_over
 from crowdsim.navigation.mesh import KERB, MOST_ROOM_M, NavMesh, make_flood, wall_distance
-from crowdsim.navigation.posts import BRUSH, FIRST, KERB_M, VERTEX, bits_of, group_end, group_start, holds, is_before, join_over
+from crowdsim.navigation.posts import BRUSH, FIRST, KERB_M, VERTEX, bits_of, group_end, group_start, holds
 
 MOST_ROUNDS = 64  # Of taking bends at free vertices out of a string. It is straight after two or three, or after one for each vertex along a line of tiles.
 MOST_ROUND = 64  # Polygons round one vertex.
@@ -220,7 +221,7 @@ def add_posts_beside(mesh, cells, start, length, polygon, posts, count, x, y, tx
             current = flood.queue[place]
             for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
                 vertex = mesh.edge_vertex[edge]
-                if mesh.is_wall_vertex[vertex] != 1 or count >= posts.size or is_before(mesh, flood.join[place], vertex):
+                if mesh.is_wall_vertex[vertex] != 1 or count >= posts.size:
                     continue
                 px, py = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
                 apart = distance_to_segment(px, py, ax, ay, bx, by)
@@ -228,6 +229,10 @@ def add_posts_beside(mesh, cells, start, length, polygon, posts, count, x, y, tx
                     continue
                 if part < found and distance_to_segment(px, py, bx, by, cx, cy) < apart:
                     continue
+                if flood.join[place] >= 0:
+                    qx, qy = nearest_on_segment(px, py, ax, ay, bx, by)
+                    if are_apart(mesh, flood.join[place], px, py, qx, qy):
+                        continue
                 low, high = bends[part - 1] if part > 0 else 0, bends[part] if part < found else count - 1
                 if holds(posts, group_start(posts, low), group_end(posts, high, count), vertex):
                     continue
@@ -269,7 +274,7 @@ def _flood_along(mesh, ax, ay, bx, by, within, flood):
     flood.serial[0] += 1
     serial = flood.serial[0]
     flood.stamp[flood.queue[0]] = serial
-    flood.join[0] = -1
+    flood.join[0] = NO_JOIN
     reached, done = 1, 0
     while done < reached:
         current, join = flood.queue[done], flood.join[done]

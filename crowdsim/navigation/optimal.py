@@ -262,11 +262,14 @@ def _spread(
         if is_seen:
             _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, l_post, wx, wy, r_post)
         else:
-            _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, lx, ly, l_post, rx, ry, r_post)
+            _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, l_post, rx, ry, right_post, r_post)
 
 
 @inlined_kernel
-def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, cone_lx, cone_ly, left_limit, cone_rx, cone_ry, right_limit):
+def _squeeze(
+    slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, cone_lx, cone_ly, cone_left, left_limit, cone_rx, cone_ry, cone_right,
+    right_limit,
+):
     """Let a body through a portal that it cannot cross on a straight way: it bends round the disc at an end before it is through.
 
     That is the nearer end if both limit the cone, and the cone leads there. If only one does, the other limit is a post of an earlier portal, beside which the
@@ -285,8 +288,8 @@ def _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_
     if both_limit:
         lx, ly, l_side = mesh.vertex[left, 0], mesh.vertex[left, 1], post_side(mesh, left, True, radius)
         to_left, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, lx, ly, l_side)
-        leads_right = leads_to(mesh, right, False, root, x, y, in_x, in_y, ux, uy, cone_lx, cone_ly, cone_rx, cone_ry, radius)
-        leads_left = leads_to(mesh, left, True, root, x, y, in_x, in_y, vx, vy, cone_lx, cone_ly, cone_rx, cone_ry, radius)
+        leads_right = leads_to(mesh, right, root, x, y, in_x, in_y, cone_lx, cone_ly, cone_left, cone_rx, cone_ry, cone_right)
+        leads_left = leads_to(mesh, left, root, x, y, in_x, in_y, cone_lx, cone_ly, cone_left, cone_rx, cone_ry, cone_right)
         if not leads_left and not leads_right:
             return
         if leads_left and (to_left <= way or not leads_right):

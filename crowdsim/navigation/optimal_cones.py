@@ -12,7 +12,7 @@ import numpy as np
 from crowdsim.geometry.plane import angle_between, distance_to_segment, orientation
 from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.funnel import tangent
-from crowdsim.navigation.optimal_slots import STRAIGHT, WAVE_ROOT
+from crowdsim.navigation.optimal_slots import NO_POST, STRAIGHT, WAVE_ROOT
 
 LEAST_SLACK_M = 1e-9  # What rounding may add to a lower bound at map coordinates.
 
@@ -169,14 +169,21 @@ def are_swapped(mesh, left, right, radius, root, x, y, in_x, in_y):
 
 
 @inlined_kernel
-def leads_to(mesh, corner, is_left, root, x, y, in_x, in_y, ux, uy, lx, ly, rx, ry, radius):
-    """Return whether a way from a root to a corner, in direction u, lies between the limits of a cone; (0, 0) is open."""
+def leads_to(mesh, corner, root, x, y, in_x, in_y, lx, ly, left_post, rx, ry, right_post):
+    """Return whether the way of a point from a root to a corner lies between the limits of a cone; a body may bend there before it comes to their posts."""
+    cx, cy = mesh.vertex[corner, 0] - x, mesh.vertex[corner, 1] - y
     if root == WAVE_ROOT:
-        at = aside(mesh, corner, is_left, x, y, in_x, in_y, radius)
-        return rx - LEAST_SLACK_M <= at <= lx + LEAST_SLACK_M
-    size = abs(ux) + abs(uy)
-    is_left_of_right = rx * uy - ry * ux >= -STRAIGHT * (abs(rx) + abs(ry)) * size
-    return is_left_of_right and ux * ly - uy * lx >= -STRAIGHT * (abs(lx) + abs(ly)) * size
+        at = in_x * cy - in_y * cx
+        left = aside(mesh, left_post, True, x, y, in_x, in_y, 0.0) if left_post != NO_POST else lx
+        right = aside(mesh, right_post, False, x, y, in_x, in_y, 0.0) if right_post != NO_POST else rx
+        return right - LEAST_SLACK_M <= at <= left + LEAST_SLACK_M
+    if left_post != NO_POST:
+        lx, ly = mesh.vertex[left_post, 0] - x, mesh.vertex[left_post, 1] - y
+    if right_post != NO_POST:
+        rx, ry = mesh.vertex[right_post, 0] - x, mesh.vertex[right_post, 1] - y
+    size = abs(cx) + abs(cy)
+    is_left_of_right = rx * cy - ry * cx >= -STRAIGHT * (abs(rx) + abs(ry)) * size
+    return is_left_of_right and cx * ly - cy * lx >= -STRAIGHT * (abs(lx) + abs(ly)) * size
 
 
 @inlined_kernel

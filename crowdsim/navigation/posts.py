@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import distance_to_segment, orientation, segments_apart
+from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment, orientation, segments_apart
 from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.joins import IN_LINE_M, NO_JOIN, are_apart, is_before, join_over
 
 BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a post, see `lay_out_posts`.
 JOIN = EITHER  # The flag of the right post of a portal between two floors; which side a portal's posts are on is never open.
 FLAGS, VERTEX = 7, 3  # Mask of the flags, and how many bits of a post they take.
 KERB_M = 0.05  # Bodies keep so far inside of fast ground where they walk along slow ground; a lone walker strays by less, the way gets longer by little.
-IN_LINE_M = 1e-7  # How near a vertex is to a line to be in line with it: rounding at map coordinates.
 BESIDE_M = 1e-6  # How much farther than a radius a portal may be from a part of the way for its posts to be looked at; they need not press.
 
 
@@ -238,7 +238,7 @@ def add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, first, last, co
     known = count
     flood.serial[0] += 1
     serial = flood.serial[0]
-    flood.queue[0], flood.join[0] = polygon, -1
+    flood.queue[0], flood.join[0] = polygon, NO_JOIN
     flood.stamp[polygon] = serial
     reached, done = 1, 0
     while done < reached:
@@ -247,8 +247,11 @@ def add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, first, last, co
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
             px, py = mesh.vertex[a, 0], mesh.vertex[a, 1]
-            is_free = current != polygon and mesh.is_wall_vertex[a] == 1 and count < posts.size and not is_before(mesh, join, a)
+            is_free = current != polygon and mesh.is_wall_vertex[a] == 1 and count < posts.size
             is_free = is_free and distance_to_segment(px, py, ax, ay, bx, by) < 2.0 * radius
+            if is_free and join >= 0:
+                qx, qy = nearest_on_segment(px, py, ax, ay, bx, by)
+                is_free = not are_apart(mesh, join, px, py, qx, qy)
             if is_free and not (holds(posts, first, last, a) or holds(posts, known, count, a)):
                 posts[count] = 8 * a + BRUSH + EITHER + (FIRST if count == known else 0)
                 count += 1
@@ -262,22 +265,6 @@ def add_bystanders(mesh, polygon, ax, ay, bx, by, radius, posts, first, last, co
                 flood.queue[reached], flood.join[reached] = mesh.edge_polygon[twin], join_over(mesh, edge, join)
                 reached += 1
     return count
-
-
-@inlined_kernel
-def join_over(mesh, edge, join):
-    """Return the half-edge between two floors that was crossed last, after another portal."""
-    return edge if mesh.polygon_layer[mesh.edge_polygon[edge]] != mesh.polygon_layer[mesh.edge_polygon[mesh.edge_twin[edge]]] else join
-
-
-@inlined_kernel
-def is_before(mesh, join, vertex):
-    """Return whether a vertex of what lies beyond the line between two floors stands on this side of it: above or below this floor, and out of reach."""
-    if join < 0:
-        return False
-    a, b = mesh.edge_vertex[join], mesh.edge_end[join]
-    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-    return orientation(ax, ay, bx, by, mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]) > IN_LINE_M * np.hypot(bx - ax, by - ay)
 
 
 @lean_kernel

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import arc_tangent, orientation
 from crowdsim.kernels import kernel, lean_kernel
 from crowdsim.navigation.funnel import find_bends, lay_string, pull_straight
+from crowdsim.navigation.joins import IN_LINE_M
 from crowdsim.navigation.mesh import Flood, make_flood
-from crowdsim.navigation.posts import BRUSH, IN_LINE_M, lay_out_posts, post_disc
+from crowdsim.navigation.posts import BRUSH, lay_out_posts, post_disc
 
 CHORDS = 8  # Most chords of an arc: half a turn, or less, is halved until chords span at most 22.5 degrees. Their middles are 2 % of the radius off.
 _COSINE = 0.92387953251128674  # Of 22.5 degrees.

@@ -11,6 +11,7 @@ from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.search import FOUND
 from crowdsim.navigation.trace import make_tracing, trace_way
+from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.threads import Team
@@ -112,3 +113,28 @@ def test_every_part_of_a_way_lies_in_the_polygon_that_it_is_said_to_lead_over(se
         steps = list(zip(over.tolist(), np.diff(place, axis=0) * stretch[:, None], strict=True))
         assert length[0] == pytest.approx(sum(heights.step_length(mesh, each, *step) for each, step in steps), rel=1e-9)
         assert effort[0] == pytest.approx(sum(heights.step_time(mesh, each, *step) for each, step in steps), rel=1e-9)
+
+
+def found_by(planner, corridor):
+    """The length in plan of the way that a planner finds; inf if it finds none."""
+    mesh, goals, _, _, _, polygon, _, start, radii = corridor
+    planner.submit(0, np.array([1]), start, polygon, np.zeros(1, dtype=np.int32), radii)
+    answers, _ = planner.advance(1 << 40, Team())
+    length = np.full(1, np.inf)
+    if answers.status[0] == FOUND:
+        sizes = np.diff(answers.start).astype(np.int32)
+        measure_corridors(mesh, goals, answers.cells, answers.start[:-1], sizes, polygon, answers.piece, start, radii, length)
+    return float(length[0])
+
+
+@pytest.mark.sample(25)
+@pytest.mark.parametrize("seed", range(700))
+def test_optimal_ways_are_those_of_the_visibility_graph_and_no_other_is_shorter(seed):
+    """Bodies are kept off walls by those of their own floor only, and a way that turns back round the end of a well costs what it is long."""
+    built = house(seed)
+    for corridor, start, goal in corridors(built, seed, (0.0, 0.2, 0.45)[seed % 3], 10) if built is not None else []:
+        mesh, goals = corridor[:2]
+        other = found_by(MeshPlanner(mesh, goals, costs="length"), corridor)
+        optimal = found_by(MeshPlanner(mesh, goals, kind="optimal"), corridor)
+        visible = found_by(VisibilityPlanner(mesh, goals), corridor)
+        assert optimal == pytest.approx(visible, rel=1e-9) and optimal <= other * (1.0 + 1e-9), (start, goal, optimal, visible, other)

@@ -10,18 +10,19 @@ import numpy as np
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.ends import TOUCH_M
+from crowdsim.navigation.joins import NO_JOIN, is_before, join_over, part_before
 from crowdsim.navigation.visibility.tangents import CLIP_M
 
 IS_CORNER, IS_GIVEN = np.bool_(False), np.bool_(True)  # What an end of a straight part is; plain False and True would be types of their own to numba.
 
 
 @inlined_kernel
-def _enter(polygon, reached, flood):
-    """Put a polygon at the end of a flood's queue unless it is there; return how many there are."""
+def _enter(polygon, join, reached, flood):
+    """Put a polygon, reached over a line between floors or not, at the end of a flood's queue unless it is there; return how many there are."""
     if flood.stamp[polygon] == flood.serial[0]:
         return reached
     flood.stamp[polygon] = flood.serial[0]
-    flood.queue[reached] = polygon
+    flood.queue[reached], flood.join[reached] = polygon, join
     return reached + 1
 
 
@@ -55,13 +56,16 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
     Twin: `tests/reference/visibility.py` (shapely distances).
     """
     flood.serial[0] += 1
-    reached = _enter(np.int64(polygon), np.int64(0), flood)
+    reached = _enter(np.int64(polygon), NO_JOIN, np.int64(0), flood)
     for k in range(count):
-        reached = _enter(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), reached, flood)
+        reached = _enter(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), NO_JOIN, reached, flood)
     done = 0
     while done < reached:
-        current = flood.queue[done]
+        current, join = flood.queue[done], flood.join[done]
         done += 1
+        sx, sy, ex, ey, is_near = part_before(mesh, join, ax, ay, bx, by)
+        if not is_near:
+            continue
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
             px, py, qx, qy = mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
@@ -69,8 +73,8 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
             if twin < 0:
                 if mesh.edge_wall[edge] < 0:
                     continue
-                apart = segments_apart(ax, ay, bx, by, px, py, qx, qy)
-                if apart >= radius - TOUCH_M:
+                apart = segments_apart(sx, sy, ex, ey, px, py, qx, qy)
+                if apart >= radius - TOUCH_M or (is_before(mesh, join, p) and is_before(mesh, join, q)):
                     continue
                 need = radius
                 if a_is_given:
@@ -79,8 +83,8 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
                     need = min(need, distance_to_segment(bx, by, px, py, qx, qy))
                 if apart < need - TOUCH_M:
                     return False, reached
-            elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and segments_apart(ax, ay, bx, by, px, py, qx, qy) <= radius + TOUCH_M:
-                reached = _enter(np.int64(mesh.edge_polygon[twin]), reached, flood)
+            elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and segments_apart(sx, sy, ex, ey, px, py, qx, qy) <= radius + TOUCH_M:
+                reached = _enter(np.int64(mesh.edge_polygon[twin]), join_over(mesh, edge, join), reached, flood)
     return True, reached
 
 
@@ -114,7 +118,7 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
     flood.serial[0] += 1
     reached, done = np.int64(0), np.int64(0)
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
-        reached = _enter(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), reached, flood)
+        reached = _enter(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), NO_JOIN, reached, flood)
     while done < reached:
         current = flood.queue[done]
         done += 1
@@ -124,7 +128,7 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
             twin = mesh.edge_twin[edge]
             if twin >= 0:
                 if flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and distance_to_segment(0.0, 0.0, ax, ay, bx, by) <= 2.0 * radius:
-                    reached = _enter(np.int64(mesh.edge_polygon[twin]), reached, flood)
+                    reached = _enter(np.int64(mesh.edge_polygon[twin]), NO_JOIN, reached, flood)
                 continue
             if mesh.edge_wall[edge] < 0:
                 continue

@@ -18,6 +18,7 @@ import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.navigation.joins import NO_JOIN, are_apart, join_over
 from crowdsim.navigation.mesh import make_flood
 
 ALONG = 1e-9  # Cosine up to which a wall still counts as at a right angle to the body's direction: rounding of unit vectors, far above 1e-16.
@@ -194,30 +195,31 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
     best = most
     flood.serial[0] += 1
     serial = flood.serial[0]
-    flood.queue[0] = polygon
+    flood.queue[0], flood.join[0] = polygon, NO_JOIN
     flood.stamp[polygon] = serial
     reached, done = 1, 0
     for k in range(count):
         polygon = mesh.edge_polygon[mesh.edge_twin[crossed[k]]]
         if flood.stamp[polygon] != serial:
             flood.stamp[polygon] = serial
-            flood.queue[reached] = polygon
+            flood.queue[reached], flood.join[reached] = polygon, NO_JOIN
             reached += 1
     while done < reached:
-        current = flood.queue[done]
+        current, join = flood.queue[done], flood.join[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
             px, py = mesh.vertex[a, 0], mesh.vertex[a, 1]
             if mesh.is_wall_vertex[a] == 1:
                 along, aside = (px - ux) * dx + (py - uy) * dy, (py - uy) * dx - (px - ux) * dy
-                best = min(best, _vertex_radius(along, aside, length, first_side, second_side))
+                if not are_apart(mesh, join, px, py, ux + along * dx, uy + along * dy):
+                    best = min(best, _vertex_radius(along, aside, length, first_side, second_side))
             twin = mesh.edge_twin[edge]
             if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == serial:
                 continue
             if segments_apart(ux, uy, vx, vy, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) < 2.0 * best:
                 flood.stamp[mesh.edge_polygon[twin]] = serial
-                flood.queue[reached] = mesh.edge_polygon[twin]
+                flood.queue[reached], flood.join[reached] = mesh.edge_polygon[twin], join_over(mesh, edge, join)
                 reached += 1
     return best
 
