@@ -46,7 +46,15 @@ class Tracing(NamedTuple):
 
 @kernel
 def make_tracing(posts, polygons):
-    """Return room for ways with so many posts, over a mesh of so many polygons."""
+    """Return scratch for `trace_way`.
+
+    Parameters
+    ----------
+    posts : int
+        Most posts of a corridor.
+    polygons : int
+        Of the mesh.
+    """
     parts = 4 * posts
     return Tracing(
         np.empty(posts, dtype=np.int32), np.empty(posts, dtype=np.int32), np.empty(posts, dtype=np.int32), np.empty((2 * posts + 2, 2)),
@@ -112,8 +120,11 @@ def trace_string(mesh, cells, start, length, polygon, posts, bends, found, point
         The corridor, see `lay_out_posts`.
     polygon : int
         Where the way begins.
-    posts, bends, found
-        See `find_bends`; the posts of the whole corridor.
+    posts : (k,) int32
+        Of the whole corridor.
+    bends : (k,) int32
+    found : int
+        See `find_bends`.
     points : (2 found + 2, 2) float64, m
         See `lay_string`.
     radius : float, m

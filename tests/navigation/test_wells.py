@@ -112,6 +112,11 @@ def test_every_part_of_a_way_lies_in_the_polygon_that_it_is_said_to_lead_over(se
         assert plan[0] == pytest.approx(float(chords @ stretch), rel=1e-9) and 1.0 <= stretch.min() <= stretch.max() < 1.007
         steps = list(zip(over.tolist(), np.diff(place, axis=0) * stretch[:, None], strict=True))
         assert length[0] == pytest.approx(sum(heights.step_length(mesh, each, *step) for each, step in steps), rel=1e-9)
+        if radius > 0.0:  # points go along the edges between polygons, which is over either
+            polygons = [int(polygon[0]), *(int(mesh.edge_polygon[mesh.edge_twin[edge]]) for edge in cells[::-1])]
+            over = heights.over_polygons(mesh, polygons, place)
+            arcs = float((chords * (stretch - 1.0)).sum())
+            assert 0.0 <= length[0] - over[0] + 1e-5 <= 1.2 * arcs + 2e-5 and 0.0 <= effort[0] - over[1] + 1e-5 <= 4.0 * arcs + 2e-5  # the line has chords for arcs
         assert effort[0] == pytest.approx(sum(heights.step_time(mesh, each, *step) for each, step in steps), rel=1e-9)
 
 

@@ -68,14 +68,28 @@ def test_ways_are_as_long_as_those_of_the_run_and_keep_clear_of_walls():
         assert shapely.distance(way, text.geometry.obstacles[0].polygon) > 0.14  # 0.2 m round a corner of 90 degrees, on its chord
 
 
-def test_ways_on_stairs_are_drawn_on_the_floors_that_they_lead_over():
-    text = load_scenario(SCENARIOS / "two-storeys.yaml")
+HOUSE = """
+version: 1
+geometry:
+  storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 20, 10]}}, {name: high, elevation: 3, walkable: {box: [0, 0, 20, 10]}}]
+  connections: [{name: stair, lower: low, upper: high, foot: [[6, 4], [6, 6]], head: [[12, 4], [12, 6]]}]
+goals: {up: {region: {box: [1, 1, 3, 3]}, storey: high}, out: {exit: {box: [19, 4, 20, 6]}, storey: low}}
+groups:
+  - {name: climbers, storey: low, count: 10, region: {box: [8, 0.5, 18, 3.5]}, goals: [up]}
+  - {name: leavers, storey: high, count: 10, region: {box: [1, 6.5, 11, 9.5]}, goals: [out]}
+"""
+
+
+@pytest.mark.parametrize("name", ["two-storeys", ""])
+def test_ways_on_stairs_are_drawn_on_the_floors_that_they_lead_over(name):
+    """On the one that turns back at its head and at its foot, too."""
+    text = load_scenario(SCENARIOS / f"{name}.yaml") if name else parse_scenario(HOUSE)
     built = build_world(text)
     lines = lines_of(built, 20)
     for line in lines:
         ground = text.geometry.grounds[line.layer]
         assert shapely.difference(shapely.LineString(line.points), ground.buffer(0.05)).length < 1e-9
-    assert len({line.row for line in lines}) <= 20 and {line.layer for line in lines} == set(range(6))
+    assert len({line.row for line in lines}) <= 20 and {line.layer for line in lines} == set(range(len(text.geometry.grounds)))
     for row in {line.row for line in lines}:
         own = [line for line in lines if line.row == row]
         assert own[0].points[0] == pytest.approx(built.agents.position[row])

@@ -1,6 +1,7 @@
 """Twins of what is said of heights and slopes: every polygon is looked at, every formula is the definition.
 
-Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, step_cost, measure_ways, share_ground, on_same_ground, _sort_heights.
+Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, step_cost, measure_ways, trace_way, trace_string, make_tracing,
+share_ground, on_same_ground, _sort_heights.
 """
 
 import math
@@ -66,6 +67,28 @@ def along_line(mesh, a, b, layer=None):
             part = shapely.intersection(line, shapely.Polygon(corners_of(mesh, polygon))).length
             length += step_length(mesh, polygon, *(part * d))
             time += step_time(mesh, polygon, *(part * d)) if part > 0.0 else 0.0
+    return length, time
+
+
+def over_polygons(mesh, polygons, points, within=1e-7):
+    """Length and time of a line over a row of polygons, each gone over as far as it holds the line: cut at their outlines, one straight part at a time."""
+    import shapely
+
+    rest, length, time = list(map(tuple, points)), 0.0, 0.0
+    for number, polygon in enumerate(polygons):
+        ground = shapely.Polygon(corners_of(mesh, polygon)).buffer(within, join_style="mitre")
+        while len(rest) > 1:
+            part = shapely.intersection(shapely.LineString(rest[:2]), ground)
+            reach = part.length if number + 1 < len(polygons) and shapely.distance(part, shapely.Point(rest[0])) < within else 0.0
+            whole = math.dist(*rest[:2])
+            share = 1.0 if reach > whole - within or number + 1 == len(polygons) else reach / whole
+            step = [share * (b - a) for a, b in zip(*rest[:2], strict=True)]
+            if math.hypot(*step) > 0.0:
+                length, time = length + step_length(mesh, polygon, *step), time + step_time(mesh, polygon, *step)
+            if share < 1.0:
+                rest[0] = tuple(a + d for a, d in zip(rest[0], step, strict=True))
+                break
+            rest.pop(0)
     return length, time
 
 
