@@ -95,7 +95,7 @@ def _total(slots, slot, mesh, node):
     lx, ly, rx, ry = slots.real[row, LEFT_X], slots.real[row, LEFT_Y], slots.real[row, RIGHT_X], slots.real[row, RIGHT_Y]
     if radius > 0.0:
         way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, tx, ty, 0.0)
-        is_seen = True
+        is_seen, shortest = True, np.inf
         for turn in range(2):
             if root == WAVE_ROOT:
                 at = in_x * (ty - y) - in_y * (tx - x)
@@ -116,7 +116,9 @@ def _total(slots, slot, mesh, node):
             if bx * (tx - px) + by * (ty - py) <= 0.0 and (beside if turn == 0 else -beside) < 0.0:
                 continue
             rest, _, _ = way_to_disc(2 * end + turn, px, py, p_side, bx, by, tx, ty, 0.0)
-            return slots.real[row, COST] + bend + rest
+            shortest = min(shortest, bend + rest)  # beyond half a turn, what lies beyond one limit seems to lie beyond the other
+        if shortest < np.inf:
+            return slots.real[row, COST] + shortest
         if is_seen:
             return slots.real[row, COST] + way
     # A point, or a start beside a limit that another part of the edge is beyond: as if the way could bend on the edge.

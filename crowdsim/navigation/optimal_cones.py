@@ -119,14 +119,15 @@ def least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty):
         return np.hypot(tx - x, ty - y)
     way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, tx, ty, 0.0)
     # A way may cross the edge before it touches the disc of its root: an end of the part that lies behind where it touches bounds nothing, unless the way goes
-    # back there, having turned round the root.
+    # back there, having turned round the root. Beyond half a turn, what lies beyond one end seems to lie beyond the other: the lesser counts.
+    least = np.inf
     left, lx, ly = way_to_disc(root, x, y, side, in_x, in_y, qx, qy, 0.0)
-    if (in_x * (qx - x) + in_y * (qy - y) >= 0.0 or (in_x * ly - in_y * lx) * side > 0.0) and lx * uy - ly * ux > 0.0:
-        return left + np.hypot(tx - qx, ty - qy)
+    if lx * uy - ly * ux > 0.0 and (in_x * (qx - x) + in_y * (qy - y) >= 0.0 or (in_x * ly - in_y * lx) * side >= -STRAIGHT * abs(side)):
+        least = left + np.hypot(tx - qx, ty - qy)
     right, rx, ry = way_to_disc(root, x, y, side, in_x, in_y, sx, sy, 0.0)
-    if (in_x * (sx - x) + in_y * (sy - y) >= 0.0 or (in_x * ry - in_y * rx) * side > 0.0) and rx * uy - ry * ux < 0.0:
-        return right + np.hypot(tx - sx, ty - sy)
-    return way
+    if rx * uy - ry * ux < 0.0 and (in_x * (sx - x) + in_y * (sy - y) >= 0.0 or (in_x * ry - in_y * rx) * side >= -STRAIGHT * abs(side)):
+        least = min(least, right + np.hypot(tx - sx, ty - sy))
+    return way if least == np.inf else least
 
 
 @inlined_kernel

@@ -50,6 +50,7 @@ KEPT = {
     "open-10000": Kept(1.0, until=5.0, counts=(10, 10, 10, 10)),
     "park": Kept(1.5, counts=(12, 6, 6)),
     "room-evacuation": Kept(1.5, counts=(40,)),
+    "stairwell": Kept(1.5, counts=(10, 10)),
     "two-storeys": Kept(1.5, counts=(12, 8, 8, 8)),
     "unseen": Kept(3.0),
 }

@@ -124,7 +124,7 @@ def test_all_measures_of_a_run_are_told_at_once(recorded):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["bridge", "two-storeys"])
+@pytest.mark.parametrize("name", ["bridge", "stairwell", "two-storeys"])
 def test_nobody_walks_less_than_the_shortest_way_over_storeys_and_slopes(name, tmp_path):
     with Simulation(load_scenario(SCENARIOS / f"{name}.yaml"), out=tmp_path / "run.h5") as run:
         run.run()

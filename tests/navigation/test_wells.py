@@ -4,8 +4,10 @@
 import numpy as np
 import pytest
 import shapely
+from shapely import affinity
 
 from crowdsim.errors import ScenarioError
+from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.planner import MeshPlanner
@@ -132,10 +134,8 @@ def found_by(planner, corridor):
     return float(length[0])
 
 
-@pytest.mark.sample(25)
-@pytest.mark.parametrize("seed", range(700))
-def test_optimal_ways_are_those_of_the_visibility_graph_and_no_other_is_shorter(seed):
-    """Bodies are kept off walls by those of their own floor only, and a way that turns back round the end of a well costs what it is long."""
+def compare_planners(seed):
+    """Hold optimal ways to those of the visibility graph, and the others to be no shorter."""
     built = house(seed)
     for corridor, start, goal in corridors(built, seed, (0.0, 0.2, 0.45)[seed % 3], 10) if built is not None else []:
         mesh, goals = corridor[:2]
@@ -143,3 +143,33 @@ def test_optimal_ways_are_those_of_the_visibility_graph_and_no_other_is_shorter(
         optimal = found_by(MeshPlanner(mesh, goals, kind="optimal"), corridor)
         visible = found_by(VisibilityPlanner(mesh, goals), corridor)
         assert optimal == pytest.approx(visible, rel=1e-9) and optimal <= other * (1.0 + 1e-9), (start, goal, optimal, visible, other)
+
+
+@pytest.mark.sample(25)
+@pytest.mark.parametrize("seed", range(700))
+def test_optimal_ways_are_those_of_the_visibility_graph_and_no_other_is_shorter(seed):
+    """Bodies are kept off walls by those of their own floor only, and a way that turns back round the end of a well costs what it is long."""
+    compare_planners(seed)
+
+
+@pytest.mark.parametrize("seed", [20, 47, 49, 196, 344, 746, 862, 1006])
+def test_houses_in_which_ways_went_wrong(seed):
+    """Through a wall to a portal that faces away (49), to places that only a straight line sees (196), round wells (20, 344 to 862), through a gap (1006)."""
+    compare_planners(seed)
+
+
+@pytest.mark.parametrize("turned", [0.0, 90.0, 180.0, 270.0, 37.0])
+def test_a_line_of_sight_along_walls_on_both_sides_lets_points_through_and_no_body(turned):
+    """One wall ends and another begins a third of a metre further on, on the other side of the line: it leads through the gap, which is too narrow."""
+
+    def placed(shape):
+        return affinity.rotate(shape, turned, origin=(0, 0))
+
+    ground = shapely.box(0, 0, 20, 12) - shapely.box(4, 5, 7, 6) - shapely.box(7 + 1 / 3, 3, 10, 5)
+    mesh = build_mesh(placed(ground)).mesh
+    start, goal = (np.array(placed(shapely.Point(point)).coords) for point in ((2.5, 4.9), (7.5, 5.5)))
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(goal[0]), 0.0)])
+    for radius, passes in ((0.0, True), (0.15, True), (0.2, False)):
+        corridor = (mesh, goals, None, None, None, located(mesh, start), None, start, np.array([radius]))
+        optimal, visible = (found_by(planner, corridor) for planner in (MeshPlanner(mesh, goals, kind="optimal"), VisibilityPlanner(mesh, goals)))
+        assert visible == pytest.approx(optimal, rel=1e-9) and (optimal < 5.5) == passes

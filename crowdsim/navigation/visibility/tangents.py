@@ -204,6 +204,7 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
             flood.stamp[polygon] = serial
             flood.queue[reached], flood.join[reached] = polygon, NO_JOIN
             reached += 1
+    in_sight = reached
     while done < reached:
         current, join = flood.queue[done], flood.join[done]
         done += 1
@@ -215,6 +216,10 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
                 if not are_apart(mesh, join, px, py, ux + along * dx, uy + along * dy):
                     best = min(best, _vertex_radius(along, aside, length, first_side, second_side))
             twin = mesh.edge_twin[edge]
+            if twin < 0 and first_side == second_side and done <= in_sight:
+                qx, qy = mesh.vertex[b, 0] - ux, mesh.vertex[b, 1] - uy
+                if _rises_into(px - ux, py - uy, qx, qy, dx, dy, length, first_side) or _rises_into(qx, qy, px - ux, py - uy, dx, dy, length, first_side):
+                    best = 0.0
             if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == serial:
                 continue
             if segments_apart(ux, uy, vx, vy, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) < 2.0 * best:
@@ -222,6 +227,13 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
                 flood.queue[reached], flood.join[reached] = mesh.edge_polygon[twin], join_over(mesh, edge, join)
                 reached += 1
     return best
+
+
+@inlined_kernel
+def _rises_into(ax, ay, bx, by, dx, dy, length, side):
+    """Return whether a wall begins on the line between two corners, at a, and b is in the strip beside it: a point gets past it, and no body does."""
+    along, aside = ax * dx + ay * dy, ay * dx - ax * dy
+    return abs(aside) <= CLIP_M < along < length - CLIP_M and -side * (by * dx - bx * dy) > CLIP_M
 
 
 @inlined_kernel
