@@ -73,6 +73,7 @@ def test_polygons_cover_the_ground_are_convex_share_whole_edges_and_lie_on_one_t
     assert shapely.distance(ground.boundary, shapely.points(middle)).max() < 1e-8
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("make", [random_ground, rooms])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_body_has_a_way_over_cut_ground_exactly_if_it_has_one_over_plain_ground(seed, make):
