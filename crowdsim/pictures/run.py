@@ -226,12 +226,16 @@ def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | No
     entities = trails.rows["id"][here][order]
     places = np.stack([trails.rows["x"], trails.rows["y"]], axis=1)[here][order]
     # Who leaves a floor, or a recorded region, and comes back has two lines: no stroke leads from where he left to where he came.
-    bounds = np.flatnonzero((np.diff(entities) != 0) | (np.diff(trails.rows["frame"][here][order]) > trails.step)) + 1
+    frames = trails.rows["frame"][here][order]
+    bounds = np.flatnonzero((np.diff(entities) != 0) | (np.diff(frames) > trails.step)) + 1
     lines = np.split(places, bounds) if len(places) else []
     who = entities[np.append(0, bounds)].tolist() if len(places) else []
     axes.add_collection(LineCollection(lines, colors=[colours[groups[entity]] for entity in who], linewidths=0.7, alpha=0.6, zorder=2))
     if lines:
-        axes.plot(*np.array([points[0] for points in lines]).T, ".", color=START, markersize=3, zorder=3)
+        # A line begins where somebody came from another floor, too: only the first of each is where he set out.
+        ids, first = np.unique(trails.rows["id"], return_index=True)
+        set_out = trails.rows["frame"][first[np.searchsorted(ids, who)]] == frames[np.append(0, bounds)]
+        axes.plot(*np.array([points[0] for points in lines])[set_out].T, ".", color=START, markersize=3, zorder=3)
     for group, colour in colours.items():
         axes.plot([], [], color=colour, label=group)
     if named and 1 < len(colours) <= 12:
