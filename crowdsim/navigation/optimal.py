@@ -292,9 +292,7 @@ def _squeeze(
         to_left, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, lx, ly, l_side)
         leads_right = leads_to(mesh, right, root, x, y, in_x, in_y, cone_lx, cone_ly, cone_left, cone_rx, cone_ry, cone_right)
         leads_left = leads_to(mesh, left, root, x, y, in_x, in_y, cone_lx, cone_ly, cone_left, cone_rx, cone_ry, cone_right)
-        if not leads_left and not leads_right:
-            return
-        if leads_left and (to_left <= way or not leads_right):
+        if to_left <= way if leads_left == leads_right else leads_left:
             is_right, corner, other, way, ux, uy, px, py, p_side = False, left, right, to_left, vx, vy, lx, ly, l_side
     elif other != NO_POST and not bends_before(mesh, px, py, p_side, other, radius, root, x, y, side, ux, uy, way):
         return
