@@ -24,6 +24,7 @@ from crowdsim.navigation.optimal_cones import (
     aside,
     bends_before,
     disc_radius,
+    is_facing,
     leads_to,
     least_way_through,
     least_way_to_edge,
@@ -290,9 +291,12 @@ def _squeeze(
     if both_limit:
         lx, ly, l_side = mesh.vertex[left, 0], mesh.vertex[left, 1], post_side(mesh, left, True, radius)
         to_left, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, lx, ly, l_side)
-        leads_right = leads_to(mesh, right, root, x, y, in_x, in_y, cone_lx, cone_ly, cone_left, cone_rx, cone_ry, cone_right)
-        leads_left = leads_to(mesh, left, root, x, y, in_x, in_y, cone_lx, cone_ly, cone_left, cone_rx, cone_ry, cone_right)
-        if to_left <= way if leads_left == leads_right else leads_left:
+        is_left_first = to_left <= way
+        if not is_facing(mesh, left, right, root, x, y, in_x, in_y):
+            leads_right = leads_to(mesh, right, root, x, y, in_x, in_y, cone_lx, cone_ly, cone_left, cone_rx, cone_ry, cone_right)
+            leads_left = leads_to(mesh, left, root, x, y, in_x, in_y, cone_lx, cone_ly, cone_left, cone_rx, cone_ry, cone_right)
+            is_left_first = is_left_first if leads_left == leads_right else leads_left
+        if is_left_first:
             is_right, corner, other, way, ux, uy, px, py, p_side = False, left, right, to_left, vx, vy, lx, ly, l_side
     elif other != NO_POST and not bends_before(mesh, px, py, p_side, other, radius, root, x, y, side, ux, uy, way):
         return

@@ -162,11 +162,17 @@ def runs_into_wall(mesh, edge, is_left, ux, uy):
 
 
 @inlined_kernel
+def is_facing(mesh, left, right, root, x, y, in_x, in_y):
+    """Return whether a left post is on the left of a right one, as seen from a root."""
+    lx, ly, rx, ry = mesh.vertex[left, 0], mesh.vertex[left, 1], mesh.vertex[right, 0], mesh.vertex[right, 1]
+    return (in_x * (ly - ry) - in_y * (lx - rx) if root == WAVE_ROOT else orientation(x, y, rx, ry, lx, ly)) > 0.0
+
+
+@inlined_kernel
 def are_swapped(mesh, left, right, radius, root, x, y, in_x, in_y):
     """Return whether no way leads between two posts, as seen from a root: not even that of a point, or there is no room."""
     lx, ly, rx, ry = mesh.vertex[left, 0], mesh.vertex[left, 1], mesh.vertex[right, 0], mesh.vertex[right, 1]
-    turn = in_x * (ly - ry) - in_y * (lx - rx) if root == WAVE_ROOT else orientation(x, y, rx, ry, lx, ly)
-    return turn <= 0.0 or (lx - rx) * (lx - rx) + (ly - ry) * (ly - ry) < 4.0 * radius * radius
+    return not is_facing(mesh, left, right, root, x, y, in_x, in_y) or (lx - rx) * (lx - rx) + (ly - ry) * (ly - ry) < 4.0 * radius * radius
 
 
 @inlined_kernel

@@ -107,7 +107,7 @@ def test_a_way_is_found_on_tiles_exactly_if_there_is_one_and_keeps_clear(kind):
 @pytest.mark.parametrize("kind, seed", [
     ("mesh", 1608),  # The string to a region runs along the end of a wall, in line with it.
     ("optimal", 1251), ("optimal", 1986),  # A body bends round the thin end of a wall before it is beside a post that it has to pass.
-    ("optimal", 499), ("optimal", 711),  # It bends before the narrowest portal where a point would go straight to neither of its ends.
+    ("optimal", 499), ("optimal", 711), ("optimal", 1323),  # It bends before the narrowest portal where a point would go straight to neither of its ends.
     ("visibility", 16),  # A goal that no corner sees.
 ])  # fmt: skip
 def test_a_way_is_found_where_it_once_was_not(kind, seed):
