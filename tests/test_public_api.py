@@ -440,7 +440,7 @@ def test_a_simulation_that_is_dropped_leaves_everything_until_its_last_tick(tmp_
         simulation.step()
     del simulation
     gc.collect()
-    (partial,) = tmp_path.iterdir()
+    (partial,) = tmp_path.glob(".*.partial.h5")
     with crowdsim.open_run(partial) as run:
         assert (run.commit.last_tick, run.commit.frames, run.is_whole) == (51, 26, False)
     assert recover_all(tmp_path) == (51, 26)

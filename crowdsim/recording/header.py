@@ -53,6 +53,11 @@ def processor() -> str:
     return f"{name} (compiled for {chosen})" if chosen else name
 
 
+def new_run_id() -> str:
+    """Return an id that no other run has."""
+    return secrets.token_hex(4)
+
+
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
@@ -89,7 +94,7 @@ class Header:
     first_tick : int
         The tick before which this recording knows nothing: above 0 where the run goes on from a checkpoint of another (`crowdsim fork`).
     run_id : str
-        Distinguishes two runs of one scenario.
+        Distinguishes two runs of one scenario; a run that goes on after a stop keeps it.
     started : str
         UTC, ISO 8601. A clock reading: no digest includes it.
     versions : mapping
@@ -112,7 +117,7 @@ class Header:
     exact: bool = False
     reproducible: bool = True
     first_tick: int = 0
-    run_id: str = field(default_factory=lambda: secrets.token_hex(4))
+    run_id: str = field(default_factory=new_run_id)
     started: str = field(default_factory=_now)
     versions: Mapping[str, str] = field(default_factory=software_versions)
     cpu: str = field(default_factory=processor)

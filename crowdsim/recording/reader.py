@@ -20,13 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import Reason
+from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
-from crowdsim.recording.files import partials_of
+from crowdsim.recording.files import lock_of, partials_of
 from crowdsim.recording.gate import Damage, first_line
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, Header, Layout, OtherVersion, from_json
-from crowdsim.recording.plan import plan_datasets
+from crowdsim.recording.journal import Kept
+from crowdsim.recording.locks import is_held
+from crowdsim.recording.plan import AGENT_CHUNK_ROWS, plan_datasets
 from crowdsim.recording.schema import (
     COMMIT_WORDS,
     EVENT_DTYPE,
@@ -108,6 +111,11 @@ class Recording:
         self._file: Any = None
         self._snapshot: Snapshot | None = None
         self._checked: dict[str, Any] = {}
+        self._stored: dict[str, int] = {}  # committed rows in the file itself
+        self._rests: dict[str, NDArray[Any]] = {}  # the others
+        self._journal: Kept | None = None
+        self._journal_damage = ""  # why there is none, though the commit record speaks of one
+        self._commit_seen = -1
         self._starts: NDArray[np.int64] | None = None
         try:
             self.commit, self.header, self.layout = self._attempt(self._read_head)
@@ -141,14 +149,22 @@ class Recording:
         return self.commit.run_digest
 
     def sizes(self) -> dict[str, tuple[int, int, int]]:
-        """Return (rows, bytes before compression, bytes in the file) of every dataset that has rows."""
+        """Return (rows, bytes before compression, bytes on the disk) of every dataset that has rows."""
         found = {}
         for name, planned in self._plan.items():
             rows = self._committed_rows(name)
             if rows:
-                stored = self._attempt(partial(lambda name: int(self._dataset(name).id.get_storage_size()), name))
-                found[name] = (rows, rows * planned.dtype.itemsize * max(planned.width, 1), stored)
+                found[name] = (rows, rows * planned.row_bytes, self._attempt(partial(self._size, name)))
         return found
+
+    def _size(self, name: str) -> int:
+        size = int(self._dataset(name).id.get_storage_size())
+        return size + (self._committed_rows(name) - self._stored[name]) * self._plan[name].row_bytes
+
+    @property
+    def agent_chunk_rows(self) -> int:
+        """Rows in a chunk of the trajectory, of those that a writer makes."""
+        return min(AGENT_CHUNK_ROWS, self._attempt(lambda: int(self._dataset("trajectory").chunks[0])))
 
     # DataFrames ------------------------------------------------------------------------------------------------------------------------
 
@@ -299,29 +315,45 @@ class Recording:
                 was_open = self._snapshot is not None and self._snapshot.was_open
                 size = self._snapshot.size if self._snapshot is not None else 0
                 self.close()
-                if not was_open or attempt + 1 == _ATTEMPTS or (attempt and not self._is_growing(size)):
+                if not was_open or attempt + 1 == _ATTEMPTS or (attempt and not self._may_change(size)):
                     raise RecordingError(f"{self.path}: is damaged or no recording ({first_line(error)})") from error
                 time.sleep(_PAUSE_S)
         raise AssertionError("unreachable")
 
-    def _is_growing(self, size: int) -> bool:
-        """Return whether a file may still have a writer: its size differs from what was seen, or it changed in the last ten seconds."""
-        status = self.path.stat()
-        return status.st_size > size or time.time() - status.st_mtime < 10.0
+    def _may_change(self, size: int) -> bool:
+        """Return whether a file has a writer, or had one until a moment ago."""
+        try:
+            return is_held(lock_of(self.path)) or self.path.stat().st_size > size
+        except OSError:
+            return False
 
     def _read_head(self) -> tuple[Commit, Header, Layout]:
-        slots = self._checked_dataset("commit", np.dtype("<u8"), (COMMIT_WORDS,), 2)[:2]
+        slots = self._checked_dataset("commit", np.dtype("<u8"), (COMMIT_WORDS,))[:2]
+        if len(slots) != 2:
+            raise Damage(f"commit has {len(slots)} rows")
         commit = newest(slots, is_closed=self._snapshot is not None and not self._snapshot.was_open)
         if commit is None or commit.state not in set(RunState):
             raise ValueError("its commit record is damaged")
-        content = self._checked_dataset("header", np.dtype("u1"), (), 1)
+        content = self._checked_dataset("header", np.dtype("u1"), ())
         if content.shape[0] > MAXIMUM_HEADER_BYTES:
             raise ValueError(f"its header claims {content.shape[0]} bytes")
         try:
             header, layout = from_json(content[:].tobytes(), self._version)
         except OtherVersion as other:
             raise RecordingError(_other_version(self.path, other.version)) from None
+        if commit.journal:
+            self._open_journal(commit)
         return commit, header, layout
+
+    def _open_journal(self, commit: Commit) -> None:
+        """Read the rows that fill no chunk yet. Where they are not what they should be, a writer may have gone on meanwhile: it is looked once more."""
+        try:
+            self._journal = Kept(gate.dataset(self._file, "journal"), commit.journal)
+        except Damage as damage:
+            if commit.number != self._commit_seen:
+                self._commit_seen = commit.number
+                raise
+            self._journal_damage = str(damage)
 
     def _read_verdict(self) -> dict[str, Any] | None:
         size = self.commit.verdict_bytes
@@ -340,12 +372,30 @@ class Recording:
     def _dataset(self, name: str) -> Any:
         """Return a dataset once it has turned out to be what the layout says."""
         if name not in self._checked:
-            planned = self._plan[name]
-            self._checked[name] = self._checked_dataset(name, planned.dtype, planned.shape, self._committed_rows(name))
+            planned, rows = self._plan[name], self._committed_rows(name)
+            found = self._checked_dataset(name, planned.dtype, planned.shape)
+            stored = rows // found.chunks[0] * found.chunks[0] if self.commit.journal else rows  # the others are in the journal
+            if not 0 <= stored <= found.shape[0]:
+                raise Damage(f"{name} has {found.shape[0]} rows, but {rows} were committed")
+            self._stored[name] = stored
+            self._checked[name] = found
         return self._checked[name]
 
-    def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...], rows: int) -> Any:
-        """Return the dataset `name` if it comes through the gate, is of this type and shape, and has as many rows as were committed.
+    def _rest(self, name: str) -> NDArray[Any]:
+        """Return the committed rows of a dataset that are in the journal."""
+        if name not in self._rests:
+            planned, stored, rows = self._plan[name], self._stored[name], self._committed_rows(name)
+            if stored == rows:
+                self._rests[name] = np.zeros((0, *planned.shape), dtype=planned.dtype)
+            elif self._journal is None:
+                raise RecordingError(f"{self.path}: {self._journal_damage}. `{command('recover', self.path)}` makes a whole file of the rest.")
+            else:
+                number = [*self._plan].index(name)
+                self._rests[name] = self._journal.rows(number, planned.dtype, planned.width, stored, rows, fields=name == "trajectory")
+        return self._rests[name]
+
+    def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...]) -> Any:
+        """Return the dataset `name` if it comes through the gate and is of this type and shape.
 
         Raises
         ------
@@ -359,15 +409,20 @@ class Recording:
             raise Damage(f"{name} has shape {found.shape}")
         if found.chunks is None:
             raise Damage(f"{name} is not stored in chunks")
-        if not 0 <= rows <= found.shape[0]:
-            raise Damage(f"{name} has {found.shape[0]} rows, but {rows} were committed")
         return found
 
     def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
         if not 0 <= start <= stop <= self._committed_rows(name):
             raise IndexError(f"{name}: rows {start} to {stop} are not among the {self._committed_rows(name)} committed")
         self._require_memory((stop - start) * self._plan[name].row_bytes, f"{stop - start:,} rows of {name}")
-        return np.asarray(self._attempt(lambda: self._dataset(name)[start:stop]))
+        return np.asarray(self._attempt(lambda: self._span(name, start, stop)))
+
+    def _span(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        found, stored = self._dataset(name), self._stored[name]
+        if stop <= stored:
+            return np.asarray(found[start:stop])
+        rest = self._rest(name)[max(start - stored, 0) : stop - stored]
+        return rest if start >= stored else np.concatenate((found[start:stored], rest))
 
     def _per_tick(self, name: str, columns: Sequence[str], unit: str) -> pd.DataFrame:
         arrays: dict[str, NDArray[Any]] = {"tick": self._read("ticks", 0, self.commit.ticks)["tick"]}

@@ -131,25 +131,27 @@ def copy_recording(
     """
     with open_run(source) as recording:
         counts = commit or recording.commit
-        stored = sum(size for _, _, size in recording.sizes().values())
-        room = free_bytes(target.parent)
-        if room < 1.1 * stored + 4 * METADATA_RESERVE_BYTES:
-            raise RecordingError(f"{target}: the copy needs about {stored / 1e6:,.1f} MB, but {room / 1e6:,.1f} MB are free. Choose another disk for it.")
+        _require_room(recording, target)
         content = dict(verdict or recording.verdict or {})
         if commit is not None or "run_digest" not in content:
             content["run_digest"] = digest_text(counts.run_digest)
         text = json.dumps(content, ensure_ascii=False).encode()
-        storage = Storage(target, recording.header, recording.layout)
+        storage = Storage(target, recording.header, recording.layout, agent_chunk_rows=recording.agent_chunk_rows)
         try:
             copy_rows(recording, storage, counts)
             storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
             ending = int(recording.commit.state if state is None else state)
-            storage.commit(replace(counts, number=1, state=ending, verdict_bytes=len(text), clock_ns=clock_ns()))
-            storage.close()
+            storage.finish(replace(counts, number=1, state=ending, verdict_bytes=len(text), clock_ns=clock_ns()))
         except BaseException:
-            storage.freeze()
-            target.unlink(missing_ok=True)
+            storage.remove()
             raise
+
+
+def _require_room(recording: Recording, target: Path) -> None:
+    stored = sum(size for _, _, size in recording.sizes().values())
+    room = free_bytes(target.parent)
+    if room < 1.1 * stored + 4 * METADATA_RESERVE_BYTES:
+        raise RecordingError(f"{target}: the copy needs about {stored / 1e6:,.1f} MB, but {room / 1e6:,.1f} MB are free. Choose another disk for it.")
 
 
 def copy_rows(recording: Recording, storage: Storage, counts: Commit) -> None:

@@ -15,7 +15,7 @@ from crowdsim.cli.export import export
 from crowdsim.cli.info import info
 from crowdsim.cli.recover import recover
 from crowdsim.errors import RecordingError
-from tests.recording.crowd import Crowd, new_writer, record
+from tests.recording.crowd import Crowd, killed, new_writer, record
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,10 +41,7 @@ def command():
 def cut_off(out):
     writer = new_writer(out, flush_seconds=0.0)
     Crowd(20).record(writer, 30)
-    data = writer.partial.read_bytes()
-    writer.discard()
-    writer.partial.write_bytes(data)
-    return writer.partial
+    return killed(writer)
 
 
 def test_info_is_one_screen_with_what_a_person_asks_first(command, tmp_path):

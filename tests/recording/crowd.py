@@ -103,6 +103,14 @@ def new_writer(out, *, columns=STANDARD_COLUMNS, header_changes=None, **options)
     return RecordingWriter(out, header(**(header_changes or {})), columns, SYSTEMS, counts=COUNTS, digest_columns=DIGESTS, **options)
 
 
+def killed(writer):
+    """Leave what a kill at this moment would, and return the hidden file."""
+    data = writer.partial.read_bytes()
+    writer.discard()
+    writer.partial.write_bytes(data)
+    return writer.partial
+
+
 def record(out, agents=20, ticks=60, seed=1, verdict=None, **options):
     """Record a whole run and return its path."""
     writer = new_writer(out, **options)
