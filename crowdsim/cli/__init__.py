@@ -7,6 +7,7 @@ code. `VERBS` lists them with the line that ``crowdsim --help`` shows, so that t
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -51,7 +52,10 @@ VERBS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command with `arguments` (default: those of the process) and leave with its exit code."""
     from crowdsim.cli.app import build_app, usage_error
+    from crowdsim.cli.shell import show_fault, show_warning
 
+    if arguments is None:
+        sys.excepthook, warnings.showwarning = show_fault, show_warning
     # No `list(...)` here: once the verb of that name is loaded, its module hides the builtin in this package.
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     try:

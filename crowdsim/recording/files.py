@@ -56,28 +56,16 @@ def lock_of(partial: Path) -> Path:
     return partial.with_name(partial.name.removesuffix(".h5") + ".lock")
 
 
+def partial_id(partial: Path) -> str:
+    """Return the id of the run that a file in the making is of by its name; empty if it is none."""
+    match = _PARTIAL.fullmatch(partial.name)
+    return match["id"] if match else ""
+
+
 def out_of(partial: Path) -> Path | None:
     """Return the name that a file in the making is to have; None if it is none by its name."""
     match = _PARTIAL.fullmatch(partial.name)
     return partial.with_name(match["name"]) if match else None
-
-
-def _writes(process: Path, entry: Path, path: Path) -> bool:
-    """Return whether an entry of a process's table of open files is a file, open for writing."""
-    try:
-        flags = int((process / "fdinfo" / entry.name).read_text().split("flags:")[1].split()[0], 8)
-        return flags & os.O_ACCMODE != os.O_RDONLY and entry.samefile(path)
-    except (OSError, ValueError):  # closed meanwhile
-        return False
-
-
-def writers_of(path: Path) -> list[int]:
-    """Return the processes that have a file open for writing, as far as the system tells: those of this user, on Linux."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # ended meanwhile, or somebody else's
-            found += [int(process.name) for entry in (process / "fd").iterdir() if _writes(process, entry, path)]
-    return sorted(set(found))
 
 
 def partials_of(out: Path) -> list[Path]:

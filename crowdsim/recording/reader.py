@@ -24,7 +24,7 @@ from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
-from crowdsim.recording.files import lock_of, partials_of
+from crowdsim.recording.files import is_stale_placeholder, lock_of
 from crowdsim.recording.gate import Damage, first_line
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, Header, Layout, OtherVersion, from_json
 from crowdsim.recording.journal import Kept
@@ -73,12 +73,28 @@ def open_run(path: str | os.PathLike[str]) -> Recording:
         If it is no recording, damaged, or nothing was committed to it.
     """
     target = Path(path)
-    if not target.exists() and (left := partials_of(target)):
-        raise RecordingError(
-            f"{target}: there is no such file, but a run with this output is going on or was cut off: {left[-1]}. Open that, or make a whole recording of it: "
-            f"crowdsim recover {target}"
-        )
+    if not os.path.lexists(target) or is_stale_placeholder(target):
+        _tell_what_is_left(target)
     return Recording(target)
+
+
+def _tell_what_is_left(target: Path) -> None:
+    """Raise RecordingError if runs with an output path are going on, or were cut off, where there is no such file."""
+    from crowdsim.recording.leftovers import left_for
+
+    left = left_for(target)
+    live = [found for found in left if found.is_live]
+    safe = [found for found in left if found.last_tick >= 0]
+    if live:
+        so_far = command("info", live[0].path)
+        raise RecordingError(f"{target}: there is no such file yet: a run with this output is going on ({live[0].writer}). What it has done so far: {so_far}")
+    if safe:
+        raise RecordingError(
+            f"{target}: there is no such file, but a run with this output was cut off: {safe[0].path}. Open that, or make a whole recording of it: "
+            f"{command('recover', target)}"
+        )
+    if left:
+        raise RecordingError(f"{target}: there is no such file. A run with this output was stopped before anything was recorded; run it again.")
 
 
 class Recording:
@@ -469,4 +485,4 @@ def _other_version(path: Path, version: int) -> str:
     """Return what to tell of a recording of another version of the format."""
     if version > FORMAT_VERSION:
         return f"{path}: was written by a newer crowdsim, in version {version:,} of the format; this one knows version {FORMAT_VERSION}. Read it with that one."
-    return f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. Bring it up to date: crowdsim migrate {path}"
+    return f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. Bring it up to date: {command('migrate', path)}"

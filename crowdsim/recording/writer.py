@@ -20,6 +20,7 @@ from crowdsim.recording.digest import block_digests, run_digest
 from crowdsim.recording.encode import round_to_multiples
 from crowdsim.recording.files import Kept, give_name, lock_of, partial_name, reason_of, require_place
 from crowdsim.recording.header import Header, Layout, plain
+from crowdsim.recording.leftovers import clear_left, is_part_of
 from crowdsim.recording.plan import AGENT_CHUNK_ROWS, chunk_rows_for
 from crowdsim.recording.schema import (
     EVENT_DTYPE,
@@ -72,6 +73,8 @@ class RecordingWriter:
         In a frame, at most: few need small buffers.
     force : bool
         The finished file replaces another of its name.
+    goes_on : bool
+        It replaces one of the same run that has its name, if it has all that is in that one; if that one has all that is in it, it is dropped.
     trace : bool
         `trace` will be called.
     explain : bool
@@ -98,6 +101,7 @@ class RecordingWriter:
         flush_seconds: float = FLUSH_SECONDS,
         agents: int | None = None,
         force: bool = False,
+        goes_on: bool = False,
         trace: bool = False,
         explain: bool = False,
         traced: Sequence[str] = (),
@@ -106,9 +110,11 @@ class RecordingWriter:
         self.header = header
         self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace, explain, tuple(traced))
         self.force = force
+        self.goes_on = goes_on
         self.block_bytes = block_bytes
         self.flush_seconds = flush_seconds
         require_place(self.out)
+        clear_left(self.out.parent)
         self.partial, self._storage = self._begun(agents)
         self.kept: Kept | None = None  # where the finished file is
         self.failure: RecordingError | None = None  # why nothing more can be written
@@ -424,13 +430,24 @@ class RecordingWriter:
                 self._storage.finish(self._now)
             self._is_ended = True
         try:
-            self.kept = give_name(self.partial, self.out, self.header.run_id, force=self.force)
+            self.kept = self._named()
         except RecordingError as error:
             self.failure = error
             raise
         finally:
             self._storage.unlock()
         return self.kept
+
+    def _named(self) -> Kept:
+        """Give the finished file its name."""
+        is_same_run = self.goes_on and not self.force and self.out.exists()
+        if is_same_run and is_part_of(self.partial, self.out) and not is_part_of(self.out, self.partial):
+            self.partial.unlink()
+            return Kept(self.out, name_taken=False)
+        replaces = self.force or (is_same_run and is_part_of(self.out, self.partial))
+        kept = give_name(self.partial, self.out, self.header.run_id, force=replaces)
+        clear_left(self.out.parent, self.out.name)
+        return kept
 
     def _end_with_the_last_commit(self, state: RunState, content: Mapping[str, Any]) -> None:
         """Finish what is in the file, since what is in memory was left half-way by an exception."""

@@ -40,6 +40,8 @@ class Recorder:
     threads : int
     force : bool
         Replace a finished file of that name.
+    goes_on : bool
+        See `RecordingWriter`.
     first_tick : int
         Of the header.
     run_id : str
@@ -52,7 +54,8 @@ class Recorder:
     """
 
     def __init__(
-        self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool, first_tick: int = 0, run_id: str = ""
+        self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool, goes_on: bool = False,
+        first_tick: int = 0, run_id: str = ""
     ) -> None:  # fmt: skip
         self.until: int | None = None
         scenario = built.scenario
@@ -91,6 +94,7 @@ class Recorder:
             counts=[RecordedCount(name, "", "", "float64") for name in counts],
             digest_columns=DIGEST_COLUMNS,
             force=force,
+            goes_on=goes_on,
             agents=int(chosen.sum()),
             trace=self.trace,
             explain=bool(scenario.record.explain),

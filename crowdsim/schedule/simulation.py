@@ -82,6 +82,8 @@ class Simulation(Interventions):
         Where to record; without it nothing is recorded.
     force : bool
         Whether a finished recording of that name is replaced.
+    goes_on : bool
+        Whether a recording of that name is replaced if it is an earlier part of the same run.
     warm : bool
         Have all kernels compiled or loaded before the first tick.
     granted : mapping of int to int, optional
@@ -102,7 +104,7 @@ class Simulation(Interventions):
 
     def __init__(
         self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True,
-        granted: Mapping[int, int] | None = None, start: Start | None = None,
+        goes_on: bool = False, granted: Mapping[int, int] | None = None, start: Start | None = None,
     ) -> None:  # fmt: skip
         self.team = Team(threads)
         self.scenario = scenario = as_scenario(scenario)
@@ -127,7 +129,7 @@ class Simulation(Interventions):
         try:
             if out is not None:
                 self.recorder = Recorder(
-                    self.built, Path(out), names, counts, threads=self.team.threads, force=force, first_tick=self._first_tick,
+                    self.built, Path(out), names, counts, threads=self.team.threads, force=force, goes_on=goes_on, first_tick=self._first_tick,
                     run_id=start.run_id if start is not None else "",
                 )  # fmt: skip
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())

@@ -52,8 +52,8 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
     process.communicate()
     (hidden,) = partials_of(tmp_path / "a.h5")
     assert not (tmp_path / "a.h5").exists()
-    refused = crowdsim(["resume", hidden])
-    assert refused.returncode == 2 and "is the hidden file of a run that was cut off" in refused.stderr and hidden.exists()
+    missing = crowdsim(["info", tmp_path / "a.h5"])
+    assert missing.returncode == 4 and f"crowdsim resume {tmp_path / 'a.h5'}" in missing.stderr and f"crowdsim recover {hidden}" in missing.stderr
     done = crowdsim(["resume", tmp_path / "a.h5", "-q"])
     assert done.returncode in (0, 3), done.stderr
     assert same(tmp_path / "whole.h5", tmp_path / "a.h5") and partials_of(tmp_path / "a.h5") == []
