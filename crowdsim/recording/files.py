@@ -16,6 +16,7 @@ from crowdsim.recording.locks import is_held
 from crowdsim.recording.scratch import LOCK, scratch_folder
 
 PARTIAL_SUFFIX = ".partial.h5"
+RECOVERED_SUFFIX = ".recovered.h5"
 LONGEST_ADDITION = 48  # Bytes that names of files beside one may have more than its own: hidden names, journals, checkpoints, with ids of 16 letters.
 _PARTIAL = re.compile(r"\.(?P<name>.+)\.(?P<id>[^\W_]{1,32})(?:-(?P<number>[0-9]{1,9}))?\.partial\.h5", re.DOTALL)
 _PLACEHOLDER = b"crowdsim keeps this name for "
@@ -66,6 +67,11 @@ def out_of(partial: Path) -> Path | None:
     """Return the name that a file in the making is to have; None if it is none by its name."""
     match = _PARTIAL.fullmatch(partial.name)
     return partial.with_name(match["name"]) if match else None
+
+
+def recovered_name(source: Path) -> Path:
+    """Return a visible name beside the input: ``.run.h5.<id>.partial.h5`` becomes ``run.recovered.h5``."""
+    return source.with_name((out_of(source) or source).stem + RECOVERED_SUFFIX)
 
 
 def partials_of(out: Path) -> list[Path]:

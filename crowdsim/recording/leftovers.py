@@ -21,7 +21,6 @@ from crowdsim.recording.files import is_same, is_stale_placeholder, lock_of, out
 from crowdsim.recording.header import Header
 from crowdsim.recording.locks import is_held, taken
 from crowdsim.recording.reader import Recording
-from crowdsim.recording.salvage import counts_until
 from crowdsim.recording.schema import RunState
 
 _COUNTED = ("frames", "rows", "ticks", "events", "agents", "trace", "trace_digests", "explanations")  # of a commit
@@ -109,6 +108,8 @@ def holds_all_of(one: Recording, other: Recording) -> bool:
         The one that may hold it all.
     other : Recording
     """
+    from crowdsim.recording.salvage import counts_until  # which needs the compiler
+
     last, mine, theirs = other.commit.last_tick, one.header, other.header
     same = all(getattr(mine, name) == getattr(theirs, name) for name in ("scenario", "seed", "tick_s", "ticks_per_frame", "exact", "first_tick"))
     if not same or one.layout != other.layout or not one.layout.digests or one.commit.last_tick < last:

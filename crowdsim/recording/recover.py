@@ -20,8 +20,8 @@ from crowdsim.recording.files import (
     give_name,
     is_stale_placeholder,
     new_file,
-    out_of,
     reason_of,
+    recovered_name,
     require_place,
     room_text,
 )
@@ -32,8 +32,6 @@ from crowdsim.recording.salvage import counts_until, last_whole_tick, readable_r
 from crowdsim.recording.schema import RunState, digest_text
 from crowdsim.recording.scratch import scratch_folder
 from crowdsim.recording.storage import METADATA_RESERVE_BYTES, Storage, clock_ns
-
-RECOVERED_SUFFIX = ".recovered.h5"
 
 
 @dataclass(frozen=True)
@@ -252,8 +250,3 @@ def _what_is_whole(recording: Recording) -> tuple[Commit, str]:
     if last_tick < 0:
         raise RecordingError(f"{recording.path}: nothing of it can be recovered ({reason}).")
     return counts_until(recording, last_tick, limits), f"ticks after {last_tick} ({reason})"
-
-
-def recovered_name(source: Path) -> Path:
-    """Return a visible name beside the input: ``.run.h5.<id>.partial.h5`` becomes ``run.recovered.h5``."""
-    return source.with_name((out_of(source) or source).stem + RECOVERED_SUFFIX)

@@ -12,9 +12,8 @@ from pathlib import Path
 from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording.checkpoint import Checkpoint, checkpoints_of, read_checkpoint
-from crowdsim.recording.files import is_stale_placeholder, out_of
+from crowdsim.recording.files import is_stale_placeholder, out_of, recovered_name
 from crowdsim.recording.leftovers import Found, is_part_of, left_for, look_at
-from crowdsim.recording.recover import recovered_name
 from crowdsim.recording.schema import RunState
 
 
