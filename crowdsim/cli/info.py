@@ -13,6 +13,7 @@ import typer
 from crowdsim.cli.shell import say, say_json, table
 from crowdsim.cli.verdict import aligned, is_verdict, left_text, result_of, verdict_rows
 from crowdsim.errors import ExitCode
+from crowdsim.printable import visible
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
@@ -136,7 +137,7 @@ def _plain_verdict(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _state_in_words(facts: dict[str, Any]) -> str:
-    reason = (facts["verdict"] or {}).get("reason", "")
+    reason = visible(str((facts["verdict"] or {}).get("reason", "")))
     if facts["is_whole"]:
         return facts["state"] + (f" ({reason})" if reason else "")
     if facts["writer"]:

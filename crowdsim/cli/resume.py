@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +13,7 @@ from crowdsim.cli.options import CheckpointEvery, Plugins, load_plugins, seconds
 from crowdsim.cli.paths import new_output, require_name
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.run import RECORDING_SUFFIXES, report, report_kept, stoppable
-from crowdsim.cli.shell import complain, say
+from crowdsim.cli.shell import complain, note_steps, say
 from crowdsim.cli.verdict import is_verdict, result_of
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
@@ -68,16 +70,25 @@ def resume(
         scenario = parse_scenario(recorded.header.scenario, file=str(source))
         progress.watch_compiler()
         start = Start(found[1], str(found[0]), recorded) if found is not None else None
-        with (
-            stoppable() as asked,
-            Simulation(scenario, threads=threads, out=target, force=force and out is not None, goes_on=target == stopped.out, start=start) as simulation,
-        ):
-            progress.start(simulation)
-            verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every)
+        with _telling_steps(stopped, found), stoppable() as asked:
+            replaces = target == stopped.out
+            with Simulation(scenario, threads=threads, out=target, force=force and out is not None, goes_on=replaces, start=start) as simulation:
+                progress.start(simulation)
+                verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every)
     kept = simulation.kept
     if kept is not None and (there := look_at(kept.path)).last_tick > verdict.ticks:
         complain(f"note: {kept.path} reached {there.until_s:g} s before, which is farther, and stays as it is")
     return report(verdict, simulation, target, quiet=quiet, json=json)
+
+
+@contextlib.contextmanager
+def _telling_steps(stopped: Stopped, found: tuple[Path, Checkpoint] | None) -> Iterator[None]:
+    """Note on an error what else can be done with the run than what has just failed."""
+    try:
+        yield
+    except RecordingError as error:
+        note_steps(error, [step for step in stopped.steps() if "--at 0" in step[1] or "recover" in step[1]] if found is not None else [])
+        raise
 
 
 def _chosen(run: Path) -> Stopped:

@@ -139,13 +139,18 @@ def note_what_is_left(error: CrowdsimError, names: Iterable[Any]) -> None:
     from crowdsim.recording.files import out_of, partials_of
     from crowdsim.schedule.going_on import runs_of
 
-    told = "\n".join([str(error), *notes_of(error)])
     for name in names:
         if isinstance(name, Path) and (out_of(name) is not None or partials_of(name)):
             for run in runs_of(name):
-                for what, how in run.steps():
-                    if how not in told:
-                        error.add_note(f"{what}: {how}")
+                note_steps(error, run.steps())
+
+
+def note_steps(error: CrowdsimError, steps: Iterable[tuple[str, str]]) -> None:
+    """Note on an error what can be done, in words and by which command; what it says already is left out."""
+    told = "\n".join([str(error), *notes_of(error)])
+    for what, how in steps:
+        if how not in told:
+            error.add_note(f"{what}: {how}")
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., None]:

@@ -266,10 +266,22 @@ def from_json(text: bytes, version: int = FORMAT_VERSION) -> tuple[Header, Layou
     raw_header, raw_layout = document.get("header"), document.get("layout")
     if not isinstance(raw_header, dict) or not isinstance(raw_layout, dict):
         raise ValueError("its header has no content")
+    for key, value in {**raw_header, **raw_layout}.items():
+        if key not in ("scenario", "ground") and _has_lines(value):
+            raise ValueError(f"its header is not as it should be ({key} holds control characters)")
     try:
         return Header(**_typed(Header, raw_header)), _layout(raw_layout)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"its header is not as it should be ({error})") from error
+
+
+def _has_lines(value: Any) -> bool:
+    """Return whether a text somewhere in a value has more than one line, or control characters: ours are names and numbers."""
+    if isinstance(value, dict):
+        return any(_has_lines(key) or _has_lines(item) for key, item in value.items())
+    if isinstance(value, list):
+        return any(_has_lines(item) for item in value)
+    return isinstance(value, str) and any(letter < " " for letter in value)
 
 
 def _layout(raw: dict[str, Any]) -> Layout:

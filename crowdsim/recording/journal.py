@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.recording.gate import Damage
+from crowdsim.recording.unpack import Packed
 
 CHUNK_BYTES = 2**16  # Of the file's room, taken at a time. Smaller makes a longer index, larger wastes room in small runs.
 IDLE_BYTES = 2**18  # A new part begins once more than this, and more than is needed, is of chunks that are full. Smaller writes the needed rows more often.
@@ -132,8 +133,7 @@ class Kept:
 
     Parameters
     ----------
-    dataset : h5py.Dataset
-        One that has been looked at.
+    dataset : Packed
     word : int
         From the commit record.
 
@@ -143,12 +143,12 @@ class Kept:
         If it is damaged.
     """
 
-    def __init__(self, dataset: h5py.Dataset, word: int) -> None:
+    def __init__(self, dataset: Packed, word: int) -> None:
         start, end = word >> 32, word & (_MOST - 1)
         if dataset.dtype != np.uint8 or len(dataset.shape) != 1 or not start <= end <= dataset.shape[0] or end - start > _MOST_READ:
             raise _damage()
         self._entries: dict[int, list[tuple[int, int, memoryview]]] = {}
-        at, view = 0, memoryview(dataset[start:end].tobytes())
+        at, view = 0, memoryview(dataset.rows(start, end).tobytes())
         while at < len(view):
             at = self._take(view, at)
 

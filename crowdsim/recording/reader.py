@@ -45,6 +45,7 @@ from crowdsim.recording.schema import (
     RunState,
 )
 from crowdsim.recording.snapshot import Snapshot
+from crowdsim.recording.unpack import Packed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +127,7 @@ class Recording:
         self._version = version
         self._file: Any = None
         self._snapshot: Snapshot | None = None
-        self._checked: dict[str, Any] = {}
+        self._checked: dict[str, Packed] = {}
         self._stored: dict[str, int] = {}  # committed rows in the file itself
         self._rests: dict[str, NDArray[Any]] = {}  # the others
         self._journal: Kept | None = None
@@ -174,13 +175,12 @@ class Recording:
         return found
 
     def _size(self, name: str) -> int:
-        size = int(self._dataset(name).id.get_storage_size())
-        return size + (self._committed_rows(name) - self._stored[name]) * self._plan[name].row_bytes
+        return self._dataset(name).stored_bytes + (self._committed_rows(name) - self._stored[name]) * self._plan[name].row_bytes
 
     @property
     def agent_chunk_rows(self) -> int:
         """Rows in a chunk of the trajectory, of those that a writer makes."""
-        return min(AGENT_CHUNK_ROWS, self._attempt(lambda: int(self._dataset("trajectory").chunks[0])))
+        return min(AGENT_CHUNK_ROWS, self._attempt(lambda: self._dataset("trajectory").chunk_rows))
 
     # DataFrames ------------------------------------------------------------------------------------------------------------------------
 
@@ -344,9 +344,10 @@ class Recording:
             return False
 
     def _read_head(self) -> tuple[Commit, Header, Layout]:
-        slots = self._checked_dataset("commit", np.dtype("<u8"), (COMMIT_WORDS,))[:2]
-        if len(slots) != 2:
-            raise Damage(f"commit has {len(slots)} rows")
+        commits = self._checked_dataset("commit", np.dtype("<u8"), (COMMIT_WORDS,))
+        if commits.shape[0] != 2:
+            raise Damage(f"commit has {commits.shape[0]:,} rows")
+        slots = commits.rows(0, 2)
         commit = newest(slots, is_closed=self._snapshot is not None and not self._snapshot.was_open)
         if commit is None or commit.state not in set(RunState):
             raise ValueError("its commit record is damaged")
@@ -354,7 +355,7 @@ class Recording:
         if content.shape[0] > MAXIMUM_HEADER_BYTES:
             raise ValueError(f"its header claims {content.shape[0]} bytes")
         try:
-            header, layout = from_json(content[:].tobytes(), self._version)
+            header, layout = from_json(content.rows(0, content.shape[0]).tobytes(), self._version)
         except OtherVersion as other:
             raise RecordingError(_other_version(self.path, other.version)) from None
         if commit.journal:
@@ -364,7 +365,7 @@ class Recording:
     def _open_journal(self, commit: Commit) -> None:
         """Read the rows that fill no chunk yet. Where they are not what they should be, a writer may have gone on meanwhile: it is looked once more."""
         try:
-            self._journal = Kept(gate.dataset(self._file, "journal"), commit.journal)
+            self._journal = Kept(Packed(gate.dataset(self._file, "journal")), commit.journal)
         except Damage as damage:
             if commit.number != self._commit_seen:
                 self._commit_seen = commit.number
@@ -377,7 +378,7 @@ class Recording:
             return None
         if size > _MAXIMUM_VERDICT_BYTES:
             raise ValueError(f"its verdict claims {size} bytes")
-        verdict = json.loads(self._dataset("verdict")[:size].tobytes())
+        verdict = json.loads(self._span("verdict", 0, size).tobytes())
         if not isinstance(verdict, dict):
             raise ValueError("its verdict is no table")
         return verdict
@@ -385,12 +386,12 @@ class Recording:
     def _committed_rows(self, name: str) -> int:
         return int(getattr(self.commit, self._plan[name].counter))
 
-    def _dataset(self, name: str) -> Any:
+    def _dataset(self, name: str) -> Packed:
         """Return a dataset once it has turned out to be what the layout says."""
         if name not in self._checked:
             planned, rows = self._plan[name], self._committed_rows(name)
             found = self._checked_dataset(name, planned.dtype, planned.shape)
-            stored = rows // found.chunks[0] * found.chunks[0] if self.commit.journal else rows  # the others are in the journal
+            stored = rows // found.chunk_rows * found.chunk_rows if self.commit.journal else rows  # the others are in the journal
             if not 0 <= stored <= found.shape[0]:
                 raise Damage(f"{name} has {found.shape[0]} rows, but {rows} were committed")
             self._stored[name] = stored
@@ -410,7 +411,7 @@ class Recording:
                 self._rests[name] = self._journal.rows(number, planned.dtype, planned.width, stored, rows, fields=name == "trajectory")
         return self._rests[name]
 
-    def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...]) -> Any:
+    def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...]) -> Packed:
         """Return the dataset `name` if it comes through the gate and is of this type and shape.
 
         Raises
@@ -423,9 +424,7 @@ class Recording:
             raise Damage(f"{name} has type {str(found.dtype)[:80]}, but {dtype} was expected")
         if found.shape[1:] != width or len(found.shape) != 1 + len(width):
             raise Damage(f"{name} has shape {found.shape}")
-        if found.chunks is None:
-            raise Damage(f"{name} is not stored in chunks")
-        return found
+        return Packed(found)
 
     def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
         if not 0 <= start <= stop <= self._committed_rows(name):
@@ -436,9 +435,9 @@ class Recording:
     def _span(self, name: str, start: int, stop: int) -> NDArray[Any]:
         found, stored = self._dataset(name), self._stored[name]
         if stop <= stored:
-            return np.asarray(found[start:stop])
+            return found.rows(start, stop)
         rest = self._rest(name)[max(start - stored, 0) : stop - stored]
-        return rest if start >= stored else np.concatenate((found[start:stored], rest))
+        return rest if start >= stored else np.concatenate((found.rows(start, stored), rest))
 
     def _per_tick(self, name: str, columns: Sequence[str], unit: str) -> pd.DataFrame:
         arrays: dict[str, NDArray[Any]] = {"tick": self._read("ticks", 0, self.commit.ticks)["tick"]}

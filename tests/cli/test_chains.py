@@ -22,12 +22,12 @@ SCENE = """
 version: 1
 name: chain
 tick: 0.05
-stop: {after: 4, when: all_arrived}
+stop: {after: 2.5, when: all_arrived}
 geometry: {walkable: [[0, 0], [12, 0], [12, 4], [0, 4]]}
 goals: {end: {exit: [[11.5, 0], [12, 0], [12, 4], [11.5, 4]]}}
 groups: [{name: crowd, count: 5, region: [[0, 0], [3, 0], [3, 4], [0, 4]], goals: [end]}]
 """
-TICKS = 80
+TICKS = 50
 KILLED = (-9, -14)
 ENDED = (0, 3, 5)  # of a run: it came to its end
 RUN = ("run", "scene.yaml", "-o", "a.h5", "-q", "-j", "1", "--checkpoint-every", "0.5")
@@ -102,7 +102,7 @@ def next_command(rng: np.random.Generator, folder: Path) -> tuple[str, ...]:
     go_on = ("-q", "-j", "1", "--checkpoint-every", "0.5")
     choices = [RUN, (*RUN, "--time-limit", "0.05"), ("resume", "a.h5", *go_on), ("resume", "a.h5", *go_on), ("resume", "a.h5", *go_on, "--time-limit", "0.03")]
     choices += [("recover", "a.h5"), ("verify", "a.h5", "-j", "1", "-q"), ("bless", "a.h5", "--folder", "golden", "--seconds", "0.5"), ("resume", "a.h5", "--at", "0", *go_on)]
-    choices += [("export", "a.h5", "-o", "a.csv", "--force"), ("info", "a.h5"), ("resume", "a.h5", "--at", "1", *go_on)]
+    choices += [("export", "a.h5", "-o", "a.csv", "--force"), ("view", "a.h5", "--force"), ("info", "a.h5"), ("resume", "a.h5", "--at", "1", *go_on)]
     choices += [("resume", str(rng.choice(hidden)), *go_on)] if hidden else []
     choices += [("fork", str(rng.choice(checkpoints)), "-o", "fork.h5", "-q", "-j", "1", "--set", "avoidance=clearpath")] if checkpoints else []
     return choices[int(rng.integers(len(choices)))]
@@ -123,7 +123,7 @@ def finish(folder: Path, whole: Path, no_links: bool) -> None:
     with library.open_run(folder / "a.h5") as run, library.open_run(whole) as expected:
         assert run.is_whole and run.state is expected.state and run.commit.rows == expected.commit.rows
         assert first_difference(expected, run) is None and run.run_digest == expected.run_digest
-    call(folder, "run", "scene.yaml", "-o", "b.h5", "-q", no_links=no_links)  # the next command clears away what killed ones have left
+    call(folder, "run", "scene.yaml", "-o", "b.h5", "-q", "--set", "stop.after=0.1", no_links=no_links)  # the next command clears away what killed ones have left
     left = [path.name for path in folder.iterdir() if path.name.startswith(".") and "fork.h5" not in path.name]
     assert left == [], left
 

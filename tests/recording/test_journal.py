@@ -19,6 +19,7 @@ from crowdsim.recording.locks import create_locked, is_held, taken
 from crowdsim.recording.reader import open_run
 from crowdsim.recording.recover import recover
 from crowdsim.recording.schema import TRAJECTORY_DTYPE
+from crowdsim.recording.unpack import Packed
 from tests.crowds import ROOT
 from tests.recording.crowd import Crowd, killed, new_writer, record
 
@@ -45,8 +46,8 @@ class AsOnDisk:
         self.shape, self.dtype = (journal.size,), np.dtype("u1")
         self._bytes = b"".join(os.pread(journal._handle, CHUNK_BYTES, place) for place in journal._places)
 
-    def __getitem__(self, span):
-        return np.frombuffer(self._bytes, dtype=np.uint8)[span]
+    def rows(self, start, stop):
+        return np.frombuffer(self._bytes, dtype=np.uint8)[start:stop]
 
 
 def journal_in(file):
@@ -94,16 +95,16 @@ def test_every_changed_byte_of_what_counts_is_noticed(file):
     for at in range(start, end):
         data[at] ^= 16
         with pytest.raises(Damage, match="the journal of its newest rows is damaged"):
-            Kept(data, word)
+            Kept(Packed(data), word)
         data[at] = whole[at]
     with pytest.raises(Damage):
-        Kept(data, start << 32 | len(data) + 1)
+        Kept(Packed(data), start << 32 | len(data) + 1)
     with pytest.raises(Damage):
-        Kept(data, word).rows(0, np.dtype("f8"), 0, 0, 13, fields=False)  # a row more than there is
+        Kept(Packed(data), word).rows(0, np.dtype("f8"), 0, 0, 13, fields=False)  # a row more than there is
     with pytest.raises(Damage):
-        Kept(data, word).rows(0, np.dtype("f4"), 0, 0, 12, fields=False)
-    assert (Kept(data, word).rows(0, np.dtype("f8"), 0, 0, 12, fields=False) == [*range(9), *range(3)]).all()
-    assert (Kept(data, word).rows(1, np.dtype("u1"), 0, 4, 6, fields=False) == [0, 1]).all()
+        Kept(Packed(data), word).rows(0, np.dtype("f4"), 0, 0, 12, fields=False)
+    assert (Kept(Packed(data), word).rows(0, np.dtype("f8"), 0, 0, 12, fields=False) == [*range(9), *range(3)]).all()
+    assert (Kept(Packed(data), word).rows(1, np.dtype("u1"), 0, 4, 6, fields=False) == [0, 1]).all()
 
 
 def test_with_a_damaged_journal_the_rest_is_read_and_the_newest_rows_are_told_as_lost(tmp_path):
