@@ -26,6 +26,8 @@ from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
+from crowdsim.wrapping import add_wrapper
+
 _MADE_AT_RUN_TIME = (".numba.unresolved$", "numba.dynamic.globals")  # Begin the names of addresses that are those of one process.
 
 
@@ -84,6 +86,9 @@ class _Part(_Library):
 
 class _Whole(_Library):
     """A function with all that it calls, and its machine code."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout  # the way in from Python is optimised with all the rest
 
     def link(self, part: _Part) -> None:
         for library in _with_all_that_it_calls(part):
@@ -170,6 +175,11 @@ class _Kept(NamedTuple):
     environments: tuple[Any, ...]  # of the parts
     signature: Any
     name: str
+
+
+def _environments(whole: Any) -> tuple[Any, ...]:
+    """Return the environments of parts that hold something: each brings the module of its function along."""
+    return tuple(each for each in whole._find_referenced_environments() if each.consts)
 
 
 class KernelDispatcher(CPUDispatcher):
@@ -271,18 +281,17 @@ class KernelDispatcher(CPUDispatcher):
         part = self._part(args)
         target, library = part.target_context, _Whole(self.targetctx.codegen(), part.library.name)
         library.enable_object_caching()
-        target.create_cpython_wrapper(library, part.fndesc, part.environment, part.call_helper, release_gil=True)
+        add_wrapper(library, part)
         library.link(part.library)
         entry = target.get_executable(library, part.fndesc, part.environment)
         whole = part._replace(entry_point=entry, library=library)
-        for environment in whole._find_referenced_environments():
+        for environment in _environments(whole):
             library.codegen.set_env(environment.env_name, environment)
         return whole
 
     def _reduced(self, whole: Any) -> _Kept:
-        fndesc, environments = whole.fndesc, tuple(whole._find_referenced_environments())
-        code = whole.library._get_compiled_object()
-        return _Kept(code, fndesc.llvm_cpython_wrapper_name, whole.environment, environments, whole.signature, fndesc.qualname.split(".")[-1])
+        code, fndesc = whole.library._get_compiled_object(), whole.fndesc
+        return _Kept(code, fndesc.llvm_cpython_wrapper_name, whole.environment, _environments(whole), whole.signature, fndesc.qualname.split(".")[-1])
 
     def _loaded(self, kept: _Kept) -> Any:
         target = self.targetctx

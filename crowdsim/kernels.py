@@ -47,7 +47,21 @@ def _processor() -> str:
     return f"{name}-{hashlib.blake2b(features.encode(), digest_size=3).hexdigest()}" if features else name
 
 
-def _key(file: Path) -> str:
+_V3 = ("avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "xsave")  # what processors of the level x86-64-v3 have
+CARRIED = Path(__file__).parent / "carried"  # Machine code that comes with an installed package, for any such processor: see `crowdsim.build_kernels`.
+
+
+@cache
+def carried_folders() -> dict[str, Path]:
+    """Return the folders of kernels that came with the package and that this processor can run, by the sources and versions that they were made from."""
+    from llvmlite import binding
+
+    if not CARRIED.is_dir() or numba.config.CPU_NAME or not (has := binding.get_host_cpu_features()) or not all(has.get(name, False) for name in _V3):
+        return {}
+    return {folder.name.removeprefix("x86-64-v3-"): folder for folder in CARRIED.iterdir()}
+
+
+def key_of(file: Path) -> str:
     """Return what the folder of a module's kernels is named by: its sources, and what else decides about machine code."""
     config = numba.config
     return source_key(file, f"{sys.version_info[:2]} {numba.__version__} {llvmlite.__version__} {config.OPT} {config.BOUNDSCHECK}")
@@ -55,7 +69,7 @@ def _key(file: Path) -> str:
 
 def kernel_folder(file: Path) -> Path:
     """Return the folder that holds the compiled kernels of a source file as it is now, for this processor, Python and numba."""
-    return cache_directory() / f"{_processor()}-{_key(file.resolve())}"
+    return cache_directory() / f"{_processor()}-{key_of(file.resolve())}"
 
 
 class KernelStore:
@@ -73,7 +87,9 @@ class KernelStore:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._function = function
-        self._folder = kernel_folder(Path(inspect.getfile(function)))
+        key = key_of(Path(inspect.getfile(function)).resolve())
+        self._folder = cache_directory() / f"{_processor()}-{key}"
+        self._carried = carried_folders().get(key)
         words = [f"{Path(inspect.getfile(function)).stem}.{function.__qualname__.replace('<', '').replace('>', '')}-{function.__code__.co_firstlineno}"]
         self._name = "-".join([*words, *(f"{name.strip('_')}={int(value)}" for name, value in options.items())])
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
@@ -81,10 +97,13 @@ class KernelStore:
 
     def load(self, args: tuple[Any, ...]) -> Any:
         """Return what was saved, or None."""
-        found = read_kept(self._file(args))
+        found = read_kept(self._file(args))  # nobody but this user and root can have written it
+        if found is None and self._carried is not None:
+            with contextlib.suppress(OSError):
+                found = (self._carried / self._file(args).name).read_bytes()  # whose package it is, whose code is run anyway
         with contextlib.suppress(Exception):  # a damaged file costs a compilation, never a run
             if found is not None:
-                code, kept, data = pickle.loads(found)  # nobody but this user and root can have written it
+                code, kept, data = pickle.loads(found)
                 return data if code == self._code and kept == args else None
         return None
 

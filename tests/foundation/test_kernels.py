@@ -8,7 +8,9 @@ import re
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -277,6 +279,25 @@ def test_a_process_that_dies_while_it_compiles_holds_nobody_up(package):
     assert outcome(package) == ["203.0", "outer"]
 
 
+def test_machine_code_that_came_with_the_package_is_used_where_the_sources_are_the_same(package):
+    """Compiled for another processor than the cache would be, in a folder of the package."""
+    made = {"CROWDSIM_CACHE_DIR": str(package.parent / "made"), "NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+    environment = {**os.environ, **made, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM.format(module="walkers.outer")], env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.split() == ["203.0", "outer"], done.stderr
+    (folder,) = (package.parent / "made").glob("x86-64-v3-*")
+    carried = f"import pathlib, crowdsim.kernels\ncrowdsim.kernels.CARRIED = pathlib.Path({str(package.parent / 'carried')!r})\n"
+    carried += "crowdsim.kernels.carried_folders.cache_clear()\n"
+    (package.parent / "carried").mkdir()
+    folder.rename(package.parent / "carried" / folder.name)
+    assert printed(package, carried + PROGRAM.format(module="walkers.outer")) == ["203.0"]
+    assert not list((package.parent / "cache").rglob("*.nbc"))
+    old = "from llvmlite import binding\nhas = binding.get_host_cpu_features()\nhas['avx2'] = False\nbinding.get_host_cpu_features = lambda: has\n"
+    assert printed(package, old + carried + PROGRAM.format(module="walkers.outer"), cache=package.parent / "other") == ["203.0", "outer"]
+    edit(package / "walkers/deep.py", "100.0", "200.0")
+    assert printed(package, carried + PROGRAM.format(module="walkers.outer")) == ["403.0", "outer"]
+
+
 def test_functions_that_numba_compiles_by_itself_can_call_kernels(package):
     program = """
 import numba
@@ -359,6 +380,68 @@ def test_inlined_kernels_are_a_part_of_their_callers_and_lean_ones_can_be(tmp_pa
     assert not [line for line in code.splitlines() if re.search(r"\bcall\b.*@", line) and "inner" in line.split("@", 1)[1]]
 
 
+class Named(NamedTuple):
+    """As kernels are given them."""
+
+    values: np.ndarray
+    table: np.ndarray
+    count: int
+    size: float
+    is_open: bool
+
+
+@kernel
+def sums(named, more, numbers):
+    named.values[0] += 1.0
+    return named.values.sum() + named.table[1, 2] + named.count * named.size + more[1] + len(numbers) + (1 if named.is_open else 0)
+
+
+@kernel
+def parts(named, more):
+    return named.values[1:3], more, named.table
+
+
+@lean_kernel
+def looks(named, more):
+    return named.values[2] + more[0]
+
+
+def test_kernels_are_given_named_tuples_and_hold_no_references_to_them_afterwards():
+    named, more = Named(np.arange(5.0), np.arange(6, dtype=np.int32).reshape(2, 3), 7, 0.5, True), np.arange(3.0)
+    assert sums(named, more, (1, 2)) == 11.0 + 5.0 + 3.5 + 1.0 + 2.0 + 1.0
+    assert looks(named, more) == 2.0
+    held = [sys.getrefcount(named.values), sys.getrefcount(named.table), sys.getrefcount(more)]
+    for _ in range(100):
+        sums(named, more, (1, 2))
+        looks(named, more)
+        parts(named, more)
+    assert [sys.getrefcount(named.values), sys.getrefcount(named.table), sys.getrefcount(more)] == held
+
+
+def test_what_a_kernel_returns_of_its_arguments_lives_on_without_them():
+    named, more = Named(np.arange(1000.0), np.arange(6, dtype=np.int32).reshape(2, 3), 7, 0.5, True), np.arange(1000.0)
+    piece, same, table = parts(named, more)
+    assert same is more and table is named.table
+    held = weakref.ref(named.values)
+    del named
+    assert held() is not None
+    np.full(1000, 7.0)
+    assert piece.tolist() == [1.0, 2.0]
+    del piece
+    assert held() is None
+
+
+def test_a_kernel_says_so_when_an_argument_is_no_array_of_its_type():
+    """It cannot come to that: types decide which code is called. So the decision is made to be wrong."""
+    more = np.arange(3.0)
+    looks(Named(more, np.zeros((2, 3), dtype=np.int32), 7, 0.5, True), more)
+    (whole,) = looks.overloads.values()
+    with pytest.raises(TypeError, match="an array has another type"):
+        whole.entry_point(Named(more.astype(np.float32), np.zeros((2, 3), dtype=np.int32), 7, 0.5, True), more)
+    with pytest.raises(TypeError, match="an array has another type"):
+        whole.entry_point(Named(more, "no array", 7, 0.5, True), more)
+
+
 def test_arithmetic_is_as_in_numpy_and_division_by_zero_raises_nothing():
     @kernel
     def divide(a, b):
@@ -389,7 +472,7 @@ def test_a_file_from_the_future_is_no_edit(package):
     assert sources.edited_since_start(path)
     soon = time.time() + 3600.0
     os.utime(path, (soon, soon))
-    assert {module.name for module in sources.closure(path)} == {"kernels.py", "compiling.py", "sources.py", "cache_folder.py", "deep.py"}
+    assert {module.name for module in sources.closure(path)} == {"kernels.py", "compiling.py", "wrapping.py", "sources.py", "cache_folder.py", "deep.py"}
     assert not sources.edited_since_start(path)
 
 
