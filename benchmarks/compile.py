@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="crowdsim-compile-") as cache:
-        os.environ["CROWDSIM_CACHE_DIR"] = cache
+        os.environ |= {"CROWDSIM_CACHE_DIR": cache, "CROWDSIM_COMPILE_PROCESSES": "1"}
         import crowdsim
         from crowdsim.schedule.warm import warm_kernels
 

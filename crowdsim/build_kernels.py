@@ -204,7 +204,8 @@ def needs_of(scenes: list[tuple[tuple[str, ...], frozenset[str]]]) -> dict[str, 
     for names, called in scenes:
         for name in names:
             if name not in needed:
-                others = {*names, model, f"navigation={name.rsplit(', ', 1)[-1]}"} & needed.keys()
+                own_kind = f"navigation={name.rsplit(', ', 1)[-1]}"
+                others = {*names, model, own_kind if own_kind in needed else kind} & needed.keys()
                 needed[name] = called.difference(*(needed[other] for other in others))
     return needed
 

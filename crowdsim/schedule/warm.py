@@ -16,6 +16,7 @@ import numpy as np
 from crowdsim.avoidance.registry import available_models, origin_of
 from crowdsim.bodies.separate import Separator
 from crowdsim.navigation.measure import straighten_many
+from crowdsim.navigation.mesh import NavMesh
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import GRIDS, SECTIONS
@@ -80,9 +81,19 @@ groups:
 events: [{at: 1, close: door}, {at: 1.5, open: door}]
 obstacles: [{name: cart, shape: {disc: 0.3}, path: [[1, 1], {point: [1.5, 1], wait: 0.5}, [2, 1]], speed: 1, stands_after: 0.2}]
 """
+_AT_THE_START = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 8, 4]}, obstacles: [{box: [4, 1, 4.2, 3]}]}
+groups: [{name: walking, count: 4, region: {box: [0, 0, 3, 4]}, premovement: {lognormal: {mu: 1, sigma: 0.5, high: 9}}, goals: [{point: [7, 2]}]}]
+navigation: {kind: visibility, unseen_from: [[6, 3.5]], exposure: 10}
+"""
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
 _NO_LAW = "speed_density=none"
+_FREE_VERTICES = "vertices in free ground"  # Only some meshes have corners there, which nobody knows before the mesh is built.
 _played: set[str] = set()
 
 
@@ -120,11 +131,26 @@ def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
     if not scenes or numba.config.DISABLE_JIT:
         return
     names = {name for scene in scenes for name in scene.needs}
+    if scenario.geometry.areas or scenario.obstacles:
+        names.add(_FREE_VERTICES)  # they may come with the change
     _played.update(names)
     compiled = make_ready(needed_by(names))
     for scene in scenes:
         if compiled or not the_list().scenes.keys() >= set(scene.needs):
             play(scene)
+
+
+def warm_ground(mesh: NavMesh) -> None:
+    """Have those kernels ready that only some meshes need.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+        Of the run.
+    """
+    if mesh.vertex_room.size and _FREE_VERTICES not in _played and not numba.config.DISABLE_JIT:
+        _played.add(_FREE_VERTICES)
+        make_ready(needed_by([_FREE_VERTICES]))
 
 
 def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
@@ -167,7 +193,8 @@ def all_scenes() -> list[Scene]:
     for kind in kinds:
         scenes += [floors(kind), changing_ground(kind), in_the_way("local grids", kind, "bodies.local_grid=true"), in_the_way("in the way", kind)]
         scenes.append(in_the_way("round standers", kind, "navigation.round_standers=true"))
-    return list(dict.fromkeys(scenes))
+    # What few scenarios call, and none in a tick, is compiled when it is called; it is in the list for wheels that carry machine code.
+    return [*dict.fromkeys(scenes), Scene((_FREE_VERTICES,), _SCENE, ()), Scene(("at the start, visibility",), _AT_THE_START, ())]
 
 
 def crowd(model: str, kind: str, law: str, *, explaining: bool = False) -> Scene:
@@ -205,20 +232,25 @@ def play(scene: Scene) -> None:
             avoid.explained = np.ones(parsed.agent_count, dtype=np.bool_)
         for _ in range(_TICKS):
             simulation.step()
-        if scene.text == _SCENE:
-            _call_what_is_rare(simulation)
+        if _FREE_VERTICES in scene.needs:
+            _straighten(simulation)
+        elif scene.text == _SCENE:
+            _take_pile_apart(simulation)
 
 
-def _call_what_is_rare(simulation: Any) -> None:
+def _straighten(simulation: Any) -> None:
     world, nobody = simulation.world, np.zeros(0, dtype=np.int64)
-    agents = world.agents  # Only some meshes have corners in free ground, which nobody knows before the mesh is built.
+    agents = world.agents
     straighten_many(
         world.mesh, world.goals, world.corridors.cells, agents.corridor_start[nobody], agents.corridor_length[nobody], agents.corridor_capacity[nobody],
         world.polygons()[nobody], agents.goal_piece[nobody], agents.position[nobody], agents.radius[nobody], nobody,
     )  # fmt: skip
+
+
+def _take_pile_apart(simulation: Any) -> None:
     position, count = np.array(_PILE), len(_PILE)
     numbers: dict[str, Any] = {name: np.zeros(count, dtype=name) for name in ("int32", "int64", "float32")}
     Separator().separate(
-        position, np.full(count, 0.2), np.ones(count, dtype=np.uint8), numbers["int32"], numbers["int64"], numbers["float32"], world.walls,
+        position, np.full(count, 0.2), np.ones(count, dtype=np.uint8), numbers["int32"], numbers["int64"], numbers["float32"], simulation.world.walls,
         simulation.team, np.empty_like(position),
     )  # fmt: skip

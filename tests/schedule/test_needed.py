@@ -96,11 +96,12 @@ def test_each_choice_needs_what_is_called_with_it_and_not_what_the_others_beside
         (("hrvo", "mesh"), both | {"cones", "search"}),
         (("orca", "mesh", "law"), both | {"planes", "search", "slow"}),
         (("floors, mesh",), both | {"planes", "search", "height"}),
+        (("free ground",), both | {"planes", "search", "straight"}),
     ]
     needed = build_kernels.needs_of([(names, frozenset(what)) for names, what in called])
     assert needed["mesh"] == both | {"search"} and needed["grid"] == both | {"cells"}
     assert needed["orca"] == both | {"planes"} and needed["hrvo"] == both | {"cones"}
-    assert needed["law"] == {"slow"}
+    assert needed["law"] == {"slow"} and needed["free ground"] == {"straight"}
     assert "height" in needed["floors, mesh"] and "planes" not in needed["floors, mesh"]
 
 
