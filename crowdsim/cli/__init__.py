@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
+_usual_format = warnings.formatwarning
+
 
 class Verb(NamedTuple):
     """One verb: the function `function` of module `crowdsim.cli.<module>`; `about` is its line in the help."""
@@ -54,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from crowdsim.cli.app import build_app, usage_error
     from crowdsim.cli.shell import show_fault, show_warning
 
+    warnings.formatwarning = _as_line
     if arguments is None:
         sys.excepthook, warnings.showwarning = show_fault, show_warning
     # No `list(...)` here: once the verb of that name is loaded, its module hides the builtin in this package.
@@ -65,3 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code is None:
             raise
     sys.exit(code)
+
+
+def _as_line(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
+    """Return a warning as it is printed: one of ours as a sentence, without the place in the code that gives it."""
+    if category.__module__.startswith("crowdsim."):
+        return f"Warning: {message}\n"
+    return _usual_format(message, category, filename, lineno, line)
