@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import resource
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ RECOVERED_SUFFIX = ".recovered.h5"
 LONGEST_ADDITION = 48  # Bytes that names of files beside one may have more than its own: hidden names, journals, checkpoints, with ids of 16 letters.
 _PARTIAL = re.compile(r"\.(?P<name>.+)\.(?P<id>[^\W_]{1,32})(?:-(?P<number>[0-9]{1,9}))?\.partial\.h5", re.DOTALL)
 _PLACEHOLDER = b"crowdsim keeps this name for "
+_MOST_PLACEHOLDER_BYTES = 4096  # a name has at most 255
 # What `link` answers where the file system (exFAT, some network ones) has no second names.
 _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES, errno.EXDEV, errno.EINVAL)
 
@@ -250,11 +252,16 @@ def _claim_without_links(partial: Path, name: Path) -> bool:
 def is_stale_placeholder(name: Path) -> bool:
     """Return whether a file keeps its name for another, whose writer was stopped before it replaced the placeholder."""
     try:
-        if name.stat().st_size > 4096:
-            return False
-        content = name.read_bytes()
+        handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # without the last, a named pipe would wait for a writer for ever
     except OSError:
         return False
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_PLACEHOLDER_BYTES:
+            return False
+        content = os.read(handle, _MOST_PLACEHOLDER_BYTES)
+    finally:
+        os.close(handle)
     if not content:  # stopped even before it said for which
         left = partials_of(name)
         return bool(left) and not any(is_held(lock_of(partial)) for partial in left)
