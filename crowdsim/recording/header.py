@@ -19,6 +19,8 @@ from typing import Any
 from crowdsim.errors import RecordingError
 from crowdsim.recording.schema import FORMAT, FORMAT_VERSION, RecordedColumn, RecordedCount, check_names
 
+MOST_TICK_S = 3600.0  # Scenarios have at most 1 s. Larger makes times that no number holds.
+MOST_TICKS = 2**40  # At a millisecond each, 35 years.
 MAXIMUM_HEADER_BYTES = 64 * 2**20  # Scenario texts with maps inside have some megabytes. Larger lets a hostile file fill the memory of a reader.
 _PACKAGES = ("crowdsim", "numpy", "numba", "llvmlite", "h5py", "esper", "shapely", "isal")
 
@@ -123,10 +125,12 @@ class Header:
     cpu: str = field(default_factory=processor)
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.tick_s) and self.tick_s > 0.0):
-            raise ValueError(f"tick_s is {self.tick_s}, but a tick has a length above 0 s")
-        if self.ticks_per_frame < 1:
+        if not 0.0 < self.tick_s <= MOST_TICK_S:
+            raise ValueError(f"tick_s is {self.tick_s}, but a tick has a length above 0 s, of at most {MOST_TICK_S:g} s")
+        if not 1 <= self.ticks_per_frame < MOST_TICKS:
             raise ValueError(f"ticks_per_frame is {self.ticks_per_frame}, but a frame needs at least 1 tick")
+        if not 0 <= self.first_tick < MOST_TICKS:
+            raise ValueError(f"first_tick is {self.first_tick}, but ticks are counted from 0")
         if not self.run_id.isalnum() or len(self.run_id) > 32:
             raise ValueError(f"run_id is {self.run_id!r}: at most 32 letters and digits, since it is part of file names")
 

@@ -24,9 +24,10 @@ from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
+from crowdsim.recording.content import look_at_people, look_at_rows
 from crowdsim.recording.files import is_stale_placeholder, lock_of
 from crowdsim.recording.gate import Damage, first_line
-from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, Header, Layout, OtherVersion, from_json
+from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, MOST_TICKS, Header, Layout, OtherVersion, from_json
 from crowdsim.recording.journal import Kept
 from crowdsim.recording.locks import is_held
 from crowdsim.recording.plan import AGENT_CHUNK_ROWS, plan_datasets
@@ -134,6 +135,7 @@ class Recording:
         self._journal_damage = ""  # why there is none, though the commit record speaks of one
         self._commit_seen = -1
         self._starts: NDArray[np.int64] | None = None
+        self._known: NDArray[np.int64] | None = None  # who is in the roster
         try:
             self.commit, self.header, self.layout = self._attempt(self._read_head)
             self._plan = plan_datasets(self.layout, exact=self.header.exact)
@@ -181,6 +183,22 @@ class Recording:
     def agent_chunk_rows(self) -> int:
         """Rows in a chunk of the trajectory, of those that a writer makes."""
         return min(AGENT_CHUNK_ROWS, self._attempt(lambda: self._dataset("trajectory").chunk_rows))
+
+    def floors(self) -> list[Any]:
+        """Return the walkable ground of each layer as a shapely geometry.
+
+        Raises
+        ------
+        RecordingError
+            If a text of the header is no polygon.
+        """
+        import shapely
+
+        found = [shapely.from_wkt(text, on_invalid="ignore") for text in self.header.ground]
+        for number, floor in enumerate(found):
+            if floor is None or floor.geom_type not in ("Polygon", "MultiPolygon") or not floor.is_valid:
+                raise RecordingError(f"{self.path}: is damaged (the ground of layer {number} in its header is no polygon)")
+        return found
 
     # DataFrames ------------------------------------------------------------------------------------------------------------------------
 
@@ -245,6 +263,7 @@ class Recording:
 
     def roster(self) -> pd.DataFrame:
         """Return the facts about agents that do not change, with the name of the group beside its index."""
+        self._people()
         table = self._read("roster", 0, self.commit.agents)
         data = self._frame({name: table[name] for name in ROSTER_DTYPE.fields or ()}, dict(ROSTER_UNITS))
         groups = self.header.groups
@@ -272,6 +291,7 @@ class Recording:
         """Return rows of the trajectory as arrays by DataFrame column; `frame_starts` says which rows belong to which frame."""
         wanted = self._columns(columns)
         table = self._read("trajectory", start, stop)
+        self._look(lambda: look_at_people(table, self.frame_starts(), self._people(), start))
         found = {name: np.ascontiguousarray(table[name]) for name in TRAJECTORY_DTYPE.names or () if name in ("frame", "id") or name in wanted}
         for column in self.layout.columns:
             if column.name in wanted:
@@ -349,7 +369,7 @@ class Recording:
             raise Damage(f"commit has {commits.shape[0]:,} rows")
         slots = commits.rows(0, 2)
         commit = newest(slots, is_closed=self._snapshot is not None and not self._snapshot.was_open)
-        if commit is None or commit.state not in set(RunState):
+        if commit is None or commit.state not in set(RunState) or not -1 <= commit.last_tick < MOST_TICKS:
             raise ValueError("its commit record is damaged")
         content = self._checked_dataset("header", np.dtype("u1"), ())
         if content.shape[0] > MAXIMUM_HEADER_BYTES:
@@ -379,7 +399,7 @@ class Recording:
         if size > _MAXIMUM_VERDICT_BYTES:
             raise ValueError(f"its verdict claims {size} bytes")
         verdict = json.loads(self._span("verdict", 0, size).tobytes())
-        if not isinstance(verdict, dict):
+        if not isinstance(verdict, dict) or not isinstance(verdict.get("result", {}), dict):
             raise ValueError("its verdict is no table")
         return verdict
 
@@ -430,7 +450,24 @@ class Recording:
         if not 0 <= start <= stop <= self._committed_rows(name):
             raise IndexError(f"{name}: rows {start} to {stop} are not among the {self._committed_rows(name)} committed")
         self._require_memory((stop - start) * self._plan[name].row_bytes, f"{stop - start:,} rows of {name}")
-        return np.asarray(self._attempt(lambda: self._span(name, start, stop)))
+        rows = np.asarray(self._attempt(lambda: self._span(name, start, stop)))
+        self._look(lambda: look_at_rows(name, rows, start, self.commit.last_tick))
+        return rows
+
+    def _look(self, look: Callable[[], None]) -> None:
+        try:
+            look()
+        except Damage as damage:
+            raise RecordingError(f"{self.path}: is damaged ({damage})") from None
+
+    def _people(self) -> NDArray[np.int64]:
+        """Return who is in the roster, ascending."""
+        if self._known is None:
+            known = np.sort(self._read("roster", 0, self.commit.agents)["entity"])
+            if np.any(known[1:] == known[:-1]):
+                raise RecordingError(f"{self.path}: is damaged (somebody is twice in the roster)")
+            self._known = known
+        return self._known
 
     def _span(self, name: str, start: int, stop: int) -> NDArray[Any]:
         found, stored = self._dataset(name), self._stored[name]

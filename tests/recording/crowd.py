@@ -21,6 +21,13 @@ def header(**changes):
     return Header(**(given | changes))
 
 
+def roster_of(*entities):
+    """Return a roster of agents of whom nothing matters."""
+    table = np.zeros(len(entities), dtype=ROSTER_DTYPE)
+    table["entity"], table["radius"] = entities, 0.25
+    return table
+
+
 class Crowd:
     """Agent k is present from tick k % 7 on and leaves at tick 100 + k % 50; everything is a function of (seed, tick)."""
 

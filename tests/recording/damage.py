@@ -105,7 +105,8 @@ def _datasets(file: h5py.File) -> list[str]:
     return found
 
 
-def _rewritten(file: h5py.File, name: str, rows: Any, **options: Any) -> None:
+def rewritten(file: h5py.File, name: str, rows: Any, **options: Any) -> None:
+    """Put a dataset with other rows in the place of one."""
     attributes = dict(file[name].attrs)
     del file[name]
     made = file.create_dataset(name, data=rows, maxshape=(None, *np.shape(rows)[1:]), chunks=(max(1, len(rows)), *np.shape(rows)[1:]), compression="gzip", shuffle=True, **options)
@@ -132,7 +133,7 @@ def _other_type(file: h5py.File, rng: np.random.Generator) -> str:
         rows = changed
     else:
         rows = np.zeros(rows.shape, dtype=str(rng.choice(["f4", "i2", "S7", "c16", "?", "V5"])))
-    _rewritten(file, name, rows)
+    rewritten(file, name, rows)
     return f"{name} has another type"
 
 
@@ -145,7 +146,7 @@ def _other_shape(file: h5py.File, rng: np.random.Generator) -> str:
         del file[name]
         file.create_dataset(name, shape=rows.shape, dtype=rows.dtype, chunks=(16, *rows.shape[1:]), maxshape=(None, *rows.shape[1:]))
     else:
-        _rewritten(file, name, rows)
+        rewritten(file, name, rows)
     return f"{name} has another shape"
 
 
@@ -177,7 +178,7 @@ def _other_values(file: h5py.File, rng: np.random.Generator) -> str:
             target[chosen] = np.frombuffer(rng.bytes(target.dtype.itemsize), dtype=target.dtype)[0] if target.ndim == 1 else 0
         else:
             target[...] = np.roll(target, int(rng.integers(1, 5)))
-    _rewritten(file, name, rows)
+    rewritten(file, name, rows)
     return f"other values in {told}"
 
 
@@ -213,7 +214,7 @@ def _other_json(file: h5py.File, rng: np.random.Generator) -> str:
     else:
         document, where = _json_changed(document, rng)
     text = json.dumps(document if document is not _json_changed else None, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    _rewritten(file, name, np.frombuffer(text, dtype=np.uint8))
+    rewritten(file, name, np.frombuffer(text, dtype=np.uint8))
     if name == "verdict":
         _commit(file, verdict_bytes=len(text))
     return f"{name}: {where}"

@@ -58,8 +58,8 @@ def test_only_what_is_asked_for_is_read(whole, monkeypatch):
         original = run._read
         monkeypatch.setattr(run, "_read", lambda name, start, stop: read.append((name, stop - start)) or original(name, start, stop))
         run.trajectories(slice(2, 3), ["velocity"])
-        assert {name for name, _ in read} == {"frames/start", "trajectory", "agents/velocity"}
-        assert max(rows for name, rows in read if name != "frames/start") <= 40
+        assert {name for name, _ in read} == {"frames/start", "roster", "trajectory", "agents/velocity"}
+        assert max(rows for name, rows in read if name != "frames/start") <= 40  # agents
 
 
 def test_frames_tell_tick_time_and_agents(whole):

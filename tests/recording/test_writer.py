@@ -17,7 +17,7 @@ from crowdsim.recording.digest import column_digests, run_digest
 from crowdsim.recording.files import partials_of
 from crowdsim.recording.reader import open_run
 from crowdsim.recording.schema import EVENT_DTYPE, STANDARD_COLUMNS, EventKind, RecordedColumn, RunState
-from tests.recording.crowd import COUNTS, Crowd, header, new_writer, record
+from tests.recording.crowd import COUNTS, Crowd, header, new_writer, record, roster_of
 
 
 def test_every_number_comes_back(tmp_path):
@@ -67,6 +67,7 @@ def test_columns_are_rounded_to_their_resolution_unless_exact(tmp_path):
     velocity, corner = np.array([[0.1, 1.0 / 3.0]]), np.array([[4.0e6 + 1.0 / 3.0, -7.7]])
     for exact in (False, True):
         writer = module.RecordingWriter(tmp_path / f"{exact}.h5", header(exact=exact), [STANDARD_COLUMNS[0], STANDARD_COLUMNS[2]], [])
+        writer.roster(roster_of(1))
         writer.frame(0, 0, np.array([1]), [1.0 / 3.0], [2.0 / 3.0], 0.0, {"velocity": velocity, "next_corner": corner})
         path = writer.close({}).path
         with open_run(path) as run:
@@ -192,6 +193,7 @@ def test_a_frame_that_does_not_fit_is_refused(tmp_path, change, message):
     given = {"frame": 0, "tick": 0, "entity": np.array([1, 2]), "x": np.zeros(2), "y": np.zeros(2), "z": 0.0, "columns": {"velocity": np.zeros((2, 2))}}
     with pytest.raises(ValueError, match=message):
         writer.frame(**(given | change))
+    writer.roster(roster_of(1, 2))
     writer.frame(**given)  # the refused one left nothing behind
     with open_run(writer.close({}).path) as run:
         assert run.trajectories()["id"].tolist() == [1, 2]
