@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -113,3 +114,28 @@ def test_room_is_looked_at_again_after_it_was_used(tmp_path, monkeypatch):
         assert (run.commit.ticks, run.state) == (21, RunState.INTERRUPTED)
     with pytest.raises(RecordingError, match="the disk is full"):  # whoever goes on is told the same, not what comes of it
         writer.tick(21, {}, [0] * 4, np.zeros(2, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("what", ["removed", "moved", "file removed"])
+def test_a_folder_that_goes_away_while_the_run_goes_on_is_told_and_told_again(tmp_path, what):
+    """The next commit notices it, and says where the recording is now; whoever goes on is told the same, not what comes of it."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    writer = new_writer(folder / "run.h5", flush_seconds=0.0)
+    Crowd(5).record(writer, 10)
+    if what == "removed":
+        shutil.rmtree(folder)
+    elif what == "moved":
+        folder.rename(tmp_path / "there")
+    else:
+        writer.partial.unlink()
+    with pytest.raises(RecordingError) as first:
+        Crowd(5).record(writer, 20, first=10)
+    expected = f"was moved to {tmp_path / 'there'}" if what == "moved" else "was removed while the run went on"
+    assert expected in str(first.value)
+    for again in (lambda: writer.close({}), lambda: writer.abandon("stopped by OSError"), lambda: writer.tick(20, {}, [0] * 4, np.zeros(2, dtype=np.uint64))):
+        with pytest.raises(RecordingError) as second:
+            again()
+        assert str(second.value) == str(first.value)
+    if what == "moved":
+        assert recover(tmp_path / "there" / "run.h5").last_tick == 9
