@@ -9,8 +9,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
+from crowdsim.navigation.grid.room import walked
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.navigation.targets import nearest_pieces, targets_of
@@ -124,13 +126,7 @@ class PlanWays(System):
 
     def show(self, closed: Sequence[Closed]) -> None:
         """Show on the grid what is closed now."""
-        grid, names = self.planner.grid, [each.name for each in closed]
-        for name in grid.raised:
-            if name not in names:
-                grid.take_down(name)
-        for each in closed:
-            if each.name not in grid.raised:
-                grid.put_up(each.name, each.area)
+        self.planner.grid.show([Shut(each.name, each.area, each.is_ground) for each in closed])
         self._closed = [each.area for each in closed]
         self.planner.target = targets_of(self.world.goals)
 
@@ -198,11 +194,20 @@ class PlanWays(System):
         agents.path_tick[rows] = tick.number
         leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)
         beyond = np.where(leads_there[:, None], self.planner.target[agents.goal_piece[rows]], np.nan)
-        self.ways.walkers.take(rows, answers.start, answers.waypoint, agents.position, beyond)
+        waypoint, start = self._past_walls(rows, answers)
+        self.ways.walkers.take(rows, start, waypoint, agents.position, beyond)
         has_way = np.diff(answers.start) > 0
         length = np.column_stack([answers.length, np.zeros(len(rows))])
         events.note(tick.number, EventKind.PATH_FOUND, answers.entity[has_way], length[has_way], answers.status[has_way])
         self._give_up(tick, rows[~has_way], answers.status[~has_way])
+
+    def _past_walls(self, rows: NDArray[np.int64], answers: WayAnswers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the ways of answers as bodies can walk them where cells keep less than their radius from walls: waypoints, and where each way begins."""
+        parameters, agents = self.planner.parameters, self.world.agents
+        if (parameters.keep_off_edges and parameters.agent_radius == 0.0) or not len(answers.waypoint):
+            return answers.waypoint, answers.start
+        under = self.world.polygons()[rows]
+        return walked(self.world.mesh, self.planner.grid.ground, answers.waypoint, answers.start, agents.position[rows], under, agents.radius[rows])
 
     def _give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
         agents = self.world.agents
