@@ -44,7 +44,7 @@ class Replan(System):
 
     Every agent looks ahead once in a cooldown, all at different ticks. If somebody near the line to its next corner has moved since it last looked,
     and somebody who stands cuts that line, it wants a new way. So does who is bound by a wall that is in that line: it was pushed off its way. Those who
-    follow waypoints do so always, and also if a wall all but stops them: nothing else leads them back, where a corridor on a mesh does.
+    follow waypoints look for walls always, and want a new way if one all but stops them, too: nothing else leads them back, as a corridor does on a mesh.
 
     Parameters
     ----------
@@ -86,9 +86,8 @@ class Replan(System):
             return
         walks = (agents.activity == AgentState.WALKING) & (agents.goal >= 0) & (agents.is_driven == 0)
         walks &= (agents.path_status >= PathStatus.FOUND) & (agents.path_status <= PathStatus.NEAREST_REACHABLE)
-        at_walls = walks & (agents.blocker == WALL) & self._is_due(tick)
-        if np.any(on_waypoints) and np.any(at_walls):
-            self._look_for_walls(tick, np.flatnonzero(at_walls & on_waypoints))
+        if np.any(on_waypoints):
+            self._look_for_walls(tick, np.flatnonzero(walks & on_waypoints & self._is_due(tick)))
         if self.parameters.replanning:
             self._look(tick, walks)
         self._grant(tick, walks)
@@ -98,11 +97,12 @@ class Replan(System):
         return (tick.number + self.world.agents.entity) % self.cooldown == 0
 
     def _look_for_walls(self, tick: Tick, rows: NDArray[np.int64]) -> None:
-        """Let those of some agents at walls ask again who follow waypoints and do not get on."""
+        """Let those of some agents on waypoints ask again who have a wall in their line, or are stopped by one."""
         agents = self.world.agents
         wish_to_replan(agents, self._blocked(tick, rows), ReplanCause.PUSHED_OFF)
         speed = np.hypot(agents.velocity[rows, 0], agents.velocity[rows, 1])
-        wish_to_replan(agents, rows[speed < STOPPED_SHARE * agents.desired_speed[rows]], ReplanCause.PUSHED_OFF)
+        is_stopped = (agents.blocker[rows] == WALL) & (speed < STOPPED_SHARE * agents.desired_speed[rows])
+        wish_to_replan(agents, rows[is_stopped], ReplanCause.PUSHED_OFF)
 
     def _look(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
         """Find out who has somebody, or a wall, in its way."""
