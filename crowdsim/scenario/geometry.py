@@ -163,7 +163,7 @@ class AreaReader:
         self.exact = exact
         self.vertices = 0
         self.characters = 0  # of geometry as text that was read
-        self._maps: dict[tuple[Any, ...], GridMap] = {}
+        self._maps: dict[tuple[str, float], GridMap] = {}  # by file and size of cells
         self.grid_maps: list[tuple[Path, str, GridMap]] = []  # on which one walks: where the scenario names them, and the files
         self._files: dict[tuple[str, str], list[Piece]] = {}
         self._drawings: dict[str, Any] = {}
@@ -234,7 +234,8 @@ class AreaReader:
 
     @staticmethod
     def _file_named(area: Any) -> str:
-        return next((value for key in ("wkt_file", "geojson_file", "s2_file", "map_file", "dxf_file") if isinstance(value := getattr(area, key, None), str)), "")
+        keys = ("wkt_file", "geojson_file", "s2_file", "map_file", "dxf_file")
+        return next((value for key in keys if isinstance(value := getattr(area, key, None), str)), "")
 
     def _found(self, area: Any, obstacles: bool) -> list[Piece]:
         if isinstance(area, list):
@@ -272,13 +273,13 @@ class AreaReader:
             If it cannot be read.
         """
         is_s2 = isinstance(area, schema.S2FileArea)
-        key = (area.s2_file,) if isinstance(area, schema.S2FileArea) else (area.map_file, area.cell_size)
-        if key not in self._maps:
-            if is_s2 and str(key[0]).lower().endswith(".map"):
-                raise GeometryRefused("this is a map of the MovingAI benchmark, by its ending", f"Write {{map_file: {key[0]}}}.")
-            text = self._counted(self.access.read(str(key[0])))
-            self._maps[key] = grid_map_of(text) if is_s2 else movingai_map_of(text, float(key[1]))
-        return self._maps[key]
+        file, cell = (area.s2_file, 0.0) if isinstance(area, schema.S2FileArea) else (area.map_file, float(area.cell_size))
+        if (file, cell) not in self._maps:
+            if is_s2 and file.lower().endswith(".map"):
+                raise GeometryRefused("this is a map of the MovingAI benchmark, by its ending", f"Write {{map_file: {file}}}.")
+            text = self._counted(self.access.read(file))
+            self._maps[file, cell] = grid_map_of(text) if is_s2 else movingai_map_of(text, cell)
+        return self._maps[file, cell]
 
     def _from_file(self, name: str, kind: str, read: Callable[[str], list[Piece]]) -> list[Piece]:
         if (kind, name) not in self._files:
@@ -415,7 +416,8 @@ def written_layout(shape: schema.GeometryShape, problems: Problems) -> GridLayou
     if raster is None:
         return GridLayout(tuple(areas))
     kept = None if raster.kept is None else float(raster.kept)
-    return GridLayout(tuple(areas), Raster(*map(float, raster.corner), float(raster.cell_size), raster.width, raster.depth, kept))
+    x, y = map(float, raster.corner)
+    return GridLayout(tuple(areas), Raster(x, y, float(raster.cell_size), raster.width, raster.depth, kept))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ _COUNTED = {
     ReplanCause.GOAL_MOVED: "replans_goal_moved", ReplanCause.PUSHED_OFF: "replans_pushed_off",
     ReplanCause.NO_LOCAL_WAY: "replans_no_local_way",
 }  # fmt: skip
+SLIDES_SHARE = 0.5  # Of its radius: who follows waypoints slides along a wall that is nearer to its line than its radius, past its end. Larger asks in vain.
 STOPPED_SHARE = 0.1  # Of its desired speed: slower, who follows waypoints along a wall is taken to be stopped by it. Larger asks again while it still gets on.
 _CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
 
@@ -99,7 +100,7 @@ class Replan(System):
     def _look_for_walls(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Let those of some agents on waypoints ask again who have a wall in their line, or are stopped by one."""
         agents = self.world.agents
-        wish_to_replan(agents, self._blocked(tick, rows), ReplanCause.PUSHED_OFF)
+        wish_to_replan(agents, self._blocked(tick, rows, SLIDES_SHARE), ReplanCause.PUSHED_OFF)
         speed = np.hypot(agents.velocity[rows, 0], agents.velocity[rows, 1])
         is_stopped = (agents.blocker[rows] == WALL) & (speed < STOPPED_SHARE * agents.desired_speed[rows])
         wish_to_replan(agents, rows[is_stopped], ReplanCause.PUSHED_OFF)
@@ -121,12 +122,13 @@ class Replan(System):
             wish_to_replan(agents, due[self.heeds_people[agents.group[due]]], ReplanCause.PEOPLE_AHEAD)
         wish_to_replan(agents, walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE), ReplanCause.HELD_UP)
 
-    def _blocked(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return those of some agents that have a wall in the line to their next corner."""
+    def _blocked(self, tick: Tick, rows: NDArray[np.int64], share: float = 1.0) -> NDArray[np.int64]:
+        """Return those of some agents that have a wall in the line to their next corner, for a share of their radius."""
         agents = self.world.agents
         is_blocked = np.empty(len(rows), dtype=np.uint8)
         tick.team.run(
-            find_blocked_lines, len(rows), rows, self.world.mesh, self.world.polygons(), agents.position, agents.next_corner, agents.radius, is_blocked,
+            find_blocked_lines, len(rows), rows, self.world.mesh, self.world.polygons(), agents.position, agents.next_corner, share * agents.radius,
+            is_blocked,
         )  # fmt: skip
         return rows[is_blocked == 1]
 

@@ -9,13 +9,14 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.room import walked
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
-from crowdsim.navigation.targets import nearest_pieces, targets_of
+from crowdsim.navigation.targets import targets_of
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
 from crowdsim.systems.replan import wish_to_replan
@@ -82,7 +83,7 @@ class PlanWays(System):
         Of the searches as a task, one for each planner of a world.
     """
 
-    reads = ("entity", "group", "activity", "goal", "position", "radius", "path_status", "path_tick", "asks_again", "is_yielding")
+    reads = ("entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "path_tick", "asks_again", "is_yielding")
     writes = ("activity", "path_status", "path_tick", "goal_piece")
     counts = SearchTask.counts
 
@@ -93,6 +94,7 @@ class PlanWays(System):
         self.planner, self.ways, self.budget, self.groups = planner, ways, budget, groups
         self.searches = SearchTask(name, planner, self._apply, budget.tasks, budget.counts_answers)
         self._closed: list[Any] = []
+        self._chooser: Chooser | None = None
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
@@ -129,6 +131,7 @@ class PlanWays(System):
         self.planner.grid.show([Shut(each.name, each.area, each.is_ground) for each in closed])
         self._closed = [each.area for each in closed]
         self.planner.target = targets_of(self.world.goals)
+        self._chooser = None
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Find ways on another ground from now on; whoever waits for a way, or has one over cells that were lost, asks again."""
@@ -147,29 +150,34 @@ class PlanWays(System):
         agents.path_status[lost] = PathStatus.NONE
         walkers.forget(np.flatnonzero(mine & (agents.path_status == PathStatus.NONE)))
         has_piece = np.flatnonzero(mine & (agents.goal_piece >= 0))
-        agents.goal_piece[has_piece] = self._nearest_piece(has_piece)
+        agents.goal_piece[has_piece] = self._choices().piece_at(agents.goal[has_piece], walkers.walks.target[has_piece])
 
     def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
-        """Ask for ways to the pieces of the goals that are nearest as the crow flies, round those who stand now."""
+        """Ask for ways to the pieces of the goals that are nearest on foot, round those who stand now."""
         agents, planner, walkers = self.world.agents, self.planner, self.ways.walkers
         shut_in = self._shut_in(rows)
         self._give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
         rows = rows[~shut_in]
-        piece = self._nearest_piece(rows)
-        agents.goal_piece[rows] = piece
+        which, choices = self._choices().choices(agents.goal[rows], self.world.polygons()[rows], planner.needs(agents.radius[rows]))
         agents.path_tick[rows] = tick.number
-        hopeless = rows[piece < 0]
+        hopeless = rows[which < 0]
+        agents.goal_piece[hopeless] = -1
         self._give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
-        rows, piece = rows[piece >= 0], piece[piece >= 0]
-        is_new = walkers.ask(rows, planner.target[piece]) | (agents.asks_again[rows] == 1)
+        rows, which = rows[which >= 0], which[which >= 0]
+        # Of several pieces the search finds which is meant; of one it is known whether a way leads there already.
+        piece = np.array([pieces[0] if len(pieces) == 1 else -1 for pieces in choices], dtype=np.int32)[which] if len(rows) else which
+        agents.goal_piece[rows] = piece
+        is_new = np.ones(len(rows), dtype=np.bool_)
+        is_new[piece >= 0] = walkers.ask(rows[piece >= 0], planner.target[piece[piece >= 0]]) | (agents.asks_again[rows[piece >= 0]] == 1)
+        walkers.forget(rows[piece < 0])
         walkers.walks.target[rows[~is_new]] = planner.target[piece[~is_new]]  # a step at most, for which no way has to be found
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
-        rows, piece = rows[is_new], piece[is_new]
+        rows, which = rows[is_new], which[is_new]
         # Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.
         stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
         stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
-        planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], piece, agents.radius[rows])
+        planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], which, agents.radius[rows], choices)
 
     def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return who is inside something that is closed: cells know of no way there, walls are all around."""
@@ -179,11 +187,11 @@ class PlanWays(System):
             found |= shapely.contains_xy(area, position[:, 0], position[:, 1])
         return found
 
-    def _nearest_piece(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the piece of each agent's goal that it goes to; -1 if the goal has none."""
-        agents, goals, part = self.world.agents, self.world.goals, self.world.mesh.polygon_part
-        here = part[self.world.polygons()[rows]]
-        return nearest_pieces(goals, self.planner.target, agents.goal[rows], agents.position[rows], here, part[goals.piece_polygon])
+    def _choices(self) -> Chooser:
+        """Return what knows which points of their goals agents can mean, on the grid as it is now."""
+        if self._chooser is None or self._chooser.version != self.planner.grid.version:
+            self._chooser = self.planner.chooser(self.world.mesh, self.world.goals)
+        return self._chooser
 
     def _apply(self, tick: Tick, answers: WayAnswers) -> None:
         """Set agents on their ways; who has none gives up."""
@@ -193,7 +201,9 @@ class PlanWays(System):
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)
-        beyond = np.where(leads_there[:, None], self.planner.target[agents.goal_piece[rows]], np.nan)
+        beyond = np.where(leads_there[:, None], answers.target, np.nan)
+        self.ways.walkers.walks.requested[rows] = answers.target
+        agents.goal_piece[rows] = self._choices().piece_at(agents.goal[rows], answers.target)
         waypoint, start = self._past_walls(rows, answers)
         self.ways.walkers.take(rows, start, waypoint, agents.position, beyond)
         has_way = np.diff(answers.start) > 0

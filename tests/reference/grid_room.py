@@ -3,15 +3,16 @@
 Kernels: roomy_place, lead_past_walls.
 """
 
+import itertools
 import math
 
 import shapely
 
-SPARE_M, PUSH_M, ON_WALL_M, MOST_PUSHES, MOST_HALVINGS, LEAST_STEP_M = 0.1, 1e-3, 1e-4, 24, 3, 0.02
+SPARE_M, PUSH_M, ON_WALL_M, MOST_PUSHES, MOST_HALVINGS, LEAST_STEP_M = 0.1, 1e-3, 1e-4, 40, 3, 0.02
 
 
 def roomy_place(ground, x, y, radius):
-    """(place, room): pushed off the nearest wall by half of what is missing, again and again; the best on the way. None off the ground."""
+    """(place, room): pushed off the nearest wall by a falling share of what is missing, again and again; the best on the way. None off the ground."""
     if not ground.covers(shapely.Point(x, y)):
         return None
 
@@ -20,6 +21,7 @@ def roomy_place(ground, x, y, radius):
 
     room = room_at(x, y)
     best, most = (x, y), room
+    share = 0.5
     for _ in range(MOST_PUSHES):
         if room >= radius + SPARE_M:
             break
@@ -27,7 +29,8 @@ def roomy_place(ground, x, y, radius):
         nx, ny = x - wall[0], y - wall[1]
         length = math.hypot(nx, ny)
         assert length > ON_WALL_M, "a point on a wall has a side, which shapely does not know"
-        step = 0.5 * (radius + SPARE_M - room) + PUSH_M
+        step = share * (radius + SPARE_M - room) + PUSH_M
+        share *= 0.9
         x, y = x + nx / length * step, y + ny / length * step
         room = room_at(x, y)
         if room > most:
@@ -66,7 +69,7 @@ def lead_past_walls(ground, cells, waypoints, position, radius, gets_straight):
         if not is_clear(*at, *end):
             steps = math.ceil(math.dist(begin, waypoint) / (0.5 * cells[2]))
             under = [cell(*(a + (b - a) * (step / steps) for a, b in zip(begin, waypoint))) for step in range(steps)]
-            changed = [this for last, this in zip(under, under[1:]) if this != last]
+            changed = [this for last, this in itertools.pairwise(under) if this != last]
             places = [roomy_place(ground, *(low + (number + 0.5) * cells[2] for low, number in zip(cells, this)), radius) for this in changed]
         places = [each for each in places if each is not None]
         while places and not is_clear(*at, *end):

@@ -17,8 +17,9 @@ from crowdsim.navigation.grid.ground import Ground, cell_at
 from crowdsim.navigation.mesh import NavMesh, locate, make_flood, wall_distance
 from crowdsim.navigation.walk import walk_point
 
-MOST_PUSHES = 24  # Off walls in turn, each by half of what is missing and a little; more gets nearer to the middle of narrow gaps.
-PUSH_M = 1e-3  # That little: what is left to be missed after ten halvings.
+MOST_PUSHES = 40  # Off walls in turn, each by a share of what is missing, at first half of it; more gets nearer to the middle of narrow gaps.
+DAMPING = 0.9  # By how much the share falls each time: between two walls that are too near to each other it comes to rest in the middle.
+PUSH_M = 1e-3  # Besides: what is left to be missed in the end.
 ON_WALL_M = 1e-4  # A place this near to a wall is pushed along the wall's normal: its own direction from the wall is rounding.
 SPARE_M = 0.1  # What ways keep from walls beside the radius where there is room: nobody walks to the centimetre, and some models stop before a corner in
 # their line. With none, one in ten lone bodies under hrvo and toi was held up for good at a door of 0.9 m; more bends ways that could be straight.
@@ -58,6 +59,7 @@ def roomy_place(mesh, layer, x, y, radius, flood, state, crossed):
     room = wall_distance(mesh, polygon, x, y, needed, flood)
     best_x, best_y, most = x, y, room
     state[0] = polygon
+    share = 0.5
     for _ in range(MOST_PUSHES):
         if room >= needed:
             break
@@ -69,8 +71,8 @@ def roomy_place(mesh, layer, x, y, radius, flood, state, crossed):
         if length <= ON_WALL_M:
             nx, ny = ay - by, bx - ax  # the wall's own normal, into free ground
             length = np.hypot(nx, ny)
-        # Half of what is missing: between two walls that are too near to each other it comes to rest in the middle.
-        step = 0.5 * (needed - room) + PUSH_M
+        step = share * (needed - room) + PUSH_M
+        share *= DAMPING
         x, y = walk_point(mesh, state, crossed, x, y, x + nx / length * step, y + ny / length * step)
         room = wall_distance(mesh, state[0], x, y, needed, flood)
         if room > most:
