@@ -342,15 +342,15 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
     layout = geometry.layout or GridLayout((NamedPolygon(geometry.walkable),))
     raster = layout.raster if layout.raster is not None and layout.raster.cell == cells.cell_size else None
     areas = [Area(each.name or f"({number})", each.polygon) for number, each in enumerate(layout.areas)]
-    walls = None
-    if ways.keep_off_edges and (raster is None or raster.kept is None):  # what cells keep from obstacles already, they keep from edges, too
-        # What is closed at the begin can be opened: it is no wall for good.
-        build = built.mesh_build if all(area.available for area in geometry.areas) else mesh_of(scenario, built.agents)
-        walls = np.ascontiguousarray(np.hstack([build.walls.start, build.walls.end]))
+    # What is closed at the begin can be opened: it is no wall for good.
+    build = built.mesh_build if all(area.available for area in geometry.areas) else mesh_of(scenario, built.agents)
+    walls = np.ascontiguousarray(np.hstack([build.walls.start, build.walls.end]))
+    keeps_off = ways.keep_off_edges and (raster is None or raster.kept is None)  # what cells keep from obstacles already, they keep from edges, too
     try:
-        grid = build_grid(areas, [each.polygon for each in geometry.obstacles], parameters, walls, raster)
+        grid = build_grid(areas, [each.polygon for each in geometry.obstacles], parameters, walls if keeps_off else None, raster)
     except NavigationError as error:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
+    grid.add_bars(walls)
     grid.show(closed_at_the_begin(geometry.areas))
     return grid
 

@@ -71,7 +71,7 @@ def _shut_door(finder: WayFinder, goal: int, rows: NDArray[np.int64], position: 
     has, it = ("has", "its") if len(rows) == 1 else ("have", "their")
     message = (
         f'{has} no way to goal "{name}" over {it} grid: with cells of {cells.cell_size:g} m and a padding of {cells.object_padding:g} m a body of '
-        f"{radius:.3g} m is sure to pass gaps between obstacles from {needed:.3g} m on, and between edges of areas from {at_edges:.3g} m on"
+        f"{kept:.3g} m is sure to pass gaps between obstacles from {needed:.3g} m on, and between edges of areas from {at_edges:.3g} m on"
     )
     if gap is None or gap[0] >= needed:
         return problem_of(built, rows.tolist(), message, "Take smaller cells or less padding, or navigation: mesh, which has a way.")

@@ -136,14 +136,16 @@ class PlanWays(System):
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Find ways on another ground from now on; whoever waits for a way, or has one over cells that were lost, asks again."""
         world, agents, walkers = self.world, self.world.agents, self.ways.walkers
-        before = self.planner.grid.walkable()
+        before, bars = self.planner.grid.walkable(), self.planner.grid.bars
         self.show(change.closed)
         if not change.is_new:
             return
         ask_again(world, change)
         self.ways.keep_up(world)
         mine = self.of_groups(self.groups)
-        is_cut = walkers.cut(before & ~self.planner.grid.walkable(), self.planner.grid.ground, agents.position, team)
+        grid = self.planner.grid
+        is_lost = before & (~grid.walkable() | ((grid.bars & ~bars) > 0))  # a thin door may hold no centre: then steps over it are what is lost
+        is_cut = walkers.cut(is_lost, grid.ground, agents.position, team)
         lost = np.flatnonzero(is_cut & mine & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING))
         world.events.note(tick, EventKind.WAY_LOST, agents.entity[lost], agents.position[lost], (walkers.walks.total - walkers.walks.current)[lost])
         wish_to_replan(agents, lost, ReplanCause.WAY_SHUT)

@@ -105,13 +105,13 @@ def test_the_estimated_size_is_near_that_of_a_real_recording(tmp_path):
 
 
 def test_a_door_that_a_grid_shuts_is_told_with_the_numbers_and_the_proposal_opens_it():
-    """The door of 1.2 m between areas is open for a body of 0.2 m with cells of 0.4 m, for twice 0.2 and a cell are 0.8 m; with cells of 1 m it is shut."""
+    """The door of 1.2 m between areas is open for a body of 0.2 m with cells of 0.4 m, for twice 0.2 and a cell are 0.8 m; for one of 0.6 m it is shut."""
     text = SCENARIOS / "bottleneck.yaml"
     assert examine(build_world(load_scenario(text, sets=["navigation=grid"])))[0] == []
-    problems, _ = examine(build_world(load_scenario(text, sets=["navigation={kind: grid, cell_size: 1}"])))
+    problems, _ = examine(build_world(load_scenario(text, sets=["navigation={kind: grid, agent_radius: 0.6}"])))
     (problem,) = problems
-    assert "over their grid: with cells of 1 m and a padding of 0.25 m" in problem.message and "has one of 1.200 m" in problem.message
-    assert "gaps between obstacles from 1.9 m on, and between edges of areas from 1.4 m on" in problem.message
+    assert "over their grid: with cells of 0.4 m and a padding of 0.25 m a body of 0.6 m" in problem.message and "has one of 1.200 m" in problem.message
+    assert "gaps between obstacles from 2.1 m on, and between edges of areas from 1.6 m on" in problem.message
     proposal = problem.way_out.split("navigation: {")[1].split("}")[0]
     opened, facts = examine(build_world(load_scenario(text, sets=[f"navigation={{{proposal}}}"])))
     assert opened == [] and facts.longest_way_m > 1.0

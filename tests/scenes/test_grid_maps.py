@@ -8,10 +8,11 @@ import pytest
 from crowdsim.errors import ScenarioError
 from crowdsim.navigation.grid.files import grid_to_text, load_grid
 from crowdsim.scenario.build import build_world, grid_of
-from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.schedule.simulation import Simulation
 from crowdsim.systems.ways import PlanWays
 from crowdsim.world.columns import PathStatus
+from tests.crowds import SCENARIOS
 from tests.reference import s2_grid
 
 PLANNERS = ("mesh", "optimal", "visibility", "grid", "s2-grid")
@@ -283,3 +284,24 @@ def test_mistakes_about_files_are_named(tmp_path):
         scenario(tmp_path, geometry=", areas: [{name: door, area: {box: [1, 1, 2, 2]}}]")
     with pytest.raises(ScenarioError, match="no cell of it is walkable"):
         scenario(tmp_path, "cellSize 1\nminX 0\nminZ 0\ngridWidth 2\ngridDepth 1\n00\n", "cells.txt", walkable="{s2_file: cells.txt}")
+
+
+@pytest.mark.parametrize(("navigation", "radius"), [("s2-grid", 0.2), ("grid", 0.2), ("grid", 0.08), ("{kind: s2-grid, cell_size: 0.9}", 0.2)])
+@pytest.mark.parametrize("shift", [0.0, 0.1, 0.2, 0.3])
+def test_walls_thinner_than_a_cell_are_walls_wherever_the_centres_of_cells_lie(tmp_path, navigation, radius, shift):
+    """Rooms 5 cm apart: no cell's centre lies between them, and only the door leads over. Shut, it is shut, though no centre lies in it either."""
+    rooms = [[shift, 0, 4, 4], [4.05, 0, 9, 4], [4, 2.8, 4.05, 4]]
+    walkable = "[" + ", ".join(f"{{box: {box}}}" for box in rooms) + "]"
+    door = ", areas: [{name: door, area: {box: [4, 2.8, 4.05, 4]}}]"
+    for closes, arrives in (("", 1), ("events: [{at: 0.05, close: door}]", 0)):
+        found = scenario(tmp_path, walkable=walkable, navigation=navigation, start="[1, 0.5]", goal="{point: [8, 0.5]}", more=closes, geometry=door)
+        found = parse_scenario(found.canonical(), sets=[f"groups.0.radius={radius}", "avoidance=none"])
+        with Simulation(found, threads=1) as run:
+            assert run.run().arrived == arrives
+            assert arrives or run.world.agents.path_status[0] == PathStatus.NEAREST_REACHABLE
+
+
+@pytest.mark.parametrize("navigation", ["grid", "s2-grid"])
+def test_a_crowd_gets_through_the_door_of_the_bottleneck(navigation):
+    with Simulation(load_scenario(SCENARIOS / "bottleneck.yaml", sets=[f"navigation={navigation}", "groups.0.count=40"])) as run:
+        assert run.run().arrived == 40

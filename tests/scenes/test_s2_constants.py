@@ -68,7 +68,7 @@ def field():
 def dead_end():
     """A room and a corridor that is too narrow for cells, with the goal 5 m inside."""
     document = room([{"position": [1, 2], "radius": 0.2, "goals": [{"point": [9, 2], "arrive_within": 0.3}]}], after=40)
-    sides = [{"box": [4, 1, 9.5, 1.6]}, {"box": [4, 2.4, 9.5, 3]}]
+    sides = [{"box": [5, 1, 9.5, 1.6]}, {"box": [5, 2.4, 9.5, 3]}]
     return document | {"geometry": {"walkable": [{"box": [0, 0, 4, 4]}, {"box": [4, 1, 9.5, 3]}], "obstacles": sides}}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,8 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.navigation.grid.cells import fill_polygon, stamp_distances
-from crowdsim.navigation.grid.ground import NO_GROUND, TOUCH_M, Ground
+from crowdsim.navigation.grid.cells import bar_steps, fill_polygon, stamp_distances
+from crowdsim.navigation.grid.ground import NEAR_BARS, NO_GROUND, TOUCH_M, Ground
 from crowdsim.navigation.grid.layout import Raster, Shut
 from crowdsim.navigation.grid.parameters import GridParameters
 from crowdsim.tunable import tunables
@@ -83,7 +84,9 @@ class Grid:
         self._distance = np.full((depth, width), np.inf)  # to obstacles that stand for good, whether an area holds the cell or not
         self._near = self._distance  # to obstacles that can be taken down too
         self._raised: dict[str, tuple[Any, bool]] = {}  # polygon, and whether it is ground that is shut, not an obstacle
-        self._has_walls = False
+        self._has_walls = self._has_bars = False
+        self._fixed_bars = np.zeros((depth, width), dtype=np.uint8)  # of walls that stand for good
+        self._bars = np.zeros((depth + 2, width + 2), dtype=np.uint16)
         self._clearance = np.full((depth + 2, width + 2), NO_GROUND)
 
     @property
@@ -100,7 +103,12 @@ class Grid:
     def ground(self) -> Ground:
         """The cells as searches see them; it follows changes of availability."""
         clearance = self._clearance.reshape(-1)
-        return Ground(self.x, self.y, self.parameters.cell_size, self.width, self.depth, clearance)
+        return Ground(self.x, self.y, self.parameters.cell_size, self.width, self.depth, clearance, self._bars.reshape(-1))
+
+    @property
+    def bars(self) -> NDArray[np.uint8]:
+        """(depth, width) uint8: which steps from each cell lead over walls, see `Ground.bars`."""
+        return self._bars[1:-1, 1:-1].astype(np.uint8)
 
     @property
     def clearance(self) -> NDArray[np.float64]:
@@ -235,8 +243,8 @@ class Grid:
         wanted = {each.name: each for each in closed}
         for name in self.areas:
             self.set_area_available(name, name not in wanted)
-        # Where bodies keep off walls, there is one round an area that is closed, too.
-        shown = {name: each for name, each in wanted.items() if not each.polygon.is_empty and (name not in self.areas or self._has_walls)}
+        # Where walls are known, there is one round an area that is closed, too.
+        shown = {name: each for name, each in wanted.items() if not each.polygon.is_empty and (name not in self.areas or self._has_bars)}
         for name, (polygon, is_ground) in list(self._raised.items()):
             if name not in shown or is_ground != shown[name].is_ground or not shapely.equals_exact(polygon, shown[name].polygon, 0.0):
                 self.take_down(name)
@@ -299,6 +307,23 @@ class Grid:
                     self._stamp(polygon, row, column, near, is_ground=is_ground)
             self._near[block] = near
         self._clearance[1:-1, 1:-1][block] = np.where(self._holders[block] > 0, self._near[block], NO_GROUND)
+        if self._has_bars:
+            self._show_bars(row, column, rows, columns)
+
+    def _show_bars(self, row: int, column: int, rows: int, columns: int) -> None:
+        """Note anew which steps from a block of cells lead over walls."""
+        bars = self._fixed_bars[row : row + rows, column : column + columns].copy()
+        for polygon, _ in self._raised.values():
+            bar_steps(edges_of(polygon), self.x, self.y, self.parameters.cell_size, row, column, bars)
+        self._bars[1 + row : 1 + row + rows, 1 + column : 1 + column + columns] = bars
+        # Cells whose neighbours may have other bars now: one more on each side, which the rim has room for.
+        low, high, left, right = row, row + rows + 2, column, column + columns + 2
+        has_bars = np.pad(self._bars & np.uint16(NEAR_BARS - 1), 1)[low : high + 2, left : right + 2] > 0
+        near = np.zeros((high - low, right - left), dtype=np.bool_)
+        for i, j in itertools.product(range(3), repeat=2):
+            near |= has_bars[i : i + high - low, j : j + right - left]
+        part = self._bars[low:high, left:right]
+        part[...] = (part & np.uint16(NEAR_BARS - 1)) | np.where(near, np.uint16(NEAR_BARS), np.uint16(0))
 
     def _stamp(self, polygon: Any, row: int, column: int, distance: NDArray[np.float64], *, is_ground: bool = False) -> None:
         """Lower the distances of a block of cells to those from an obstacle, or from ground that is shut."""
@@ -328,6 +353,18 @@ class Grid:
         self._has_walls = True
         self._stamp_walls(edge, 0, 0, self._distance)
         self._show(0, 0, self.depth, self.width)
+
+    def add_bars(self, edge: NDArray[np.float64]) -> None:
+        """Let no step lead over walls, which may be thinner than a cell; from now on, over edges of what is put up neither.
+
+        Parameters
+        ----------
+        edge : (e, 4) float64, m
+            x, y of start, x, y of end.
+        """
+        self._has_bars = True
+        bar_steps(edge, self.x, self.y, self.parameters.cell_size, 0, 0, self._fixed_bars)
+        self._show_bars(0, 0, self.depth, self.width)
 
     def add_rim(self, kept: float) -> None:
         """Let bodies keep off the rim of the areas as they are now, of which the cells already keep `kept` (m) from obstacles; see `add_cells`."""

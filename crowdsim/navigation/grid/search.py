@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.grid.ground import TOUCH_M, cell_of
+from crowdsim.navigation.grid.ground import NEAR_BARS, TOUCH_M, cell_of
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
 
 SQRT2 = math.sqrt(2.0)
@@ -336,6 +336,7 @@ def advance_astar(slots, slot, ground, grant):
     goal, target_x, target_y = header[slot, GOAL], header[slot, TARGET_X], header[slot, TARGET_Y]
     generation, stamped, best, best_square = header[slot, GENERATION], header[slot, STAMPED] > 0, header[slot, BEST], header[slot, BEST_SQUARE]
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
+    bars = ground.bars
     drawn_by, tree_pull, goals = header[slot, DRAWN_BY], pull + octile_pull, header[slot, GOALS]
     to_go = slots.to_go[max(drawn_by, 0)]
     while status == PENDING:
@@ -364,10 +365,12 @@ def advance_astar(slots, slot, ground, grant):
             if goals > 1:
                 header[slot, GOAL], header[slot, CHOSEN] = node, _which_goal(slots, slot, node)
             break
-        free = _free_neighbours(clearance, mark, node, stride, need, generation, stamped)
+        barred = np.int64(bars[node])
+        free = _free_neighbours(clearance, mark, node, stride, need, generation, stamped) & ~(barred & 255)
         # Steps are left out that another way makes as cheaply. Beside the goal none is: the way whose diagonal steps come first may end in a long straight
-        # line with many ties. Nor where a weight above 1 lets cells be reached over dearer ways.
-        steps = STEPS[NO_STEP if square <= 2 or pull + octile_pull > 1.0 else known >> STEP_SHIFT & 15, free]
+        # line with many ties. Nor where a weight above 1 lets cells be reached over dearer ways, or a wall between cells may bar the other way.
+        is_open = square <= 2 or pull + octile_pull > 1.0 or barred & NEAR_BARS
+        steps = STEPS[NO_STEP if is_open else known >> STEP_SHIFT & 15, free]
         if size + 8 > heap_bound.size:
             size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y)
         here = cost[node]
