@@ -13,7 +13,7 @@ from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.search import FOUND, UNREACHABLE
-from crowdsim.navigation.targets import targets_of
+from crowdsim.navigation.targets import points_of
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.threads import Team
@@ -134,9 +134,9 @@ class WayFinder:
     ) -> _Ways:
         """Search and measure ways over cells."""
         goals = self.built.world.goals
-        planner = GridPlanner(grid, targets_of(goals), chosen.parameters(WayParameters))
+        planner = GridPlanner(grid, points_of(goals).point, chosen.parameters(WayParameters))
         chooser = planner.chooser(self.built.world.mesh, goals)
-        which, choices = chooser.choices(goal, polygon, planner.needs(radius))
+        which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
         status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)
         piece = np.full(len(goal), -1, dtype=np.int32)
         asks = np.flatnonzero(which >= 0)

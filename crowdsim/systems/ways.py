@@ -16,7 +16,7 @@ from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.room import walked
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
-from crowdsim.navigation.targets import targets_of
+from crowdsim.navigation.targets import points_of
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
 from crowdsim.systems.replan import wish_to_replan
@@ -73,7 +73,7 @@ class PlanWays(System):
     ----------
     world : World
     planner : GridPlanner
-        Its targets are those of `targets_of`.
+        Its targets are those of `points_of`.
     ways : Ways
     budget : Budget
         Says how far searches get in a tick.
@@ -130,7 +130,7 @@ class PlanWays(System):
         """Show on the grid what is closed now."""
         self.planner.grid.show([Shut(each.name, each.area, each.is_ground) for each in closed])
         self._closed = [each.area for each in closed]
-        self.planner.target = targets_of(self.world.goals)
+        self.planner.target = points_of(self.world.goals).point
         self._chooser = None
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
@@ -160,19 +160,21 @@ class PlanWays(System):
         shut_in = self._shut_in(rows)
         self._give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
         rows = rows[~shut_in]
-        which, choices = self._choices().choices(agents.goal[rows], self.world.polygons()[rows], planner.needs(agents.radius[rows]))
+        chooser, radius = self._choices(), agents.radius[rows]
+        which, choices = chooser.choices(agents.goal[rows], self.world.polygons()[rows], planner.needs(radius), radius)
         agents.path_tick[rows] = tick.number
         hopeless = rows[which < 0]
         agents.goal_piece[hopeless] = -1
         self._give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
         rows, which = rows[which >= 0], which[which >= 0]
-        # Of several pieces the search finds which is meant; of one it is known whether a way leads there already.
-        piece = np.array([pieces[0] if len(pieces) == 1 else -1 for pieces in choices], dtype=np.int32)[which] if len(rows) else which
-        agents.goal_piece[rows] = piece
+        # Of several points the search finds which is meant; of one it is known whether a way leads there already.
+        only = np.array([points[0] if len(points) == 1 else -1 for points in choices], dtype=np.int64)[which] if len(rows) else which
+        has_one = only >= 0
+        agents.goal_piece[rows] = np.where(has_one, chooser.piece[only], -1)
         is_new = np.ones(len(rows), dtype=np.bool_)
-        is_new[piece >= 0] = walkers.ask(rows[piece >= 0], planner.target[piece[piece >= 0]]) | (agents.asks_again[rows[piece >= 0]] == 1)
-        walkers.forget(rows[piece < 0])
-        walkers.walks.target[rows[~is_new]] = planner.target[piece[~is_new]]  # a step at most, for which no way has to be found
+        is_new[has_one] = walkers.ask(rows[has_one], planner.target[only[has_one]]) | (agents.asks_again[rows[has_one]] == 1)
+        walkers.forget(rows[~has_one])
+        walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]  # a step at most, for which no way has to be found
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
         rows, which = rows[is_new], which[is_new]
         # Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.

@@ -203,8 +203,8 @@ class GridPlanner:
         return made
 
     def chooser(self, mesh: NavMesh, goals: GoalPieces) -> Chooser:
-        """Return what knows which points of goals agents can mean, on the grid as it is now; `target` has the points of the pieces."""
-        return Chooser(mesh, goals, self.target, self.grid, self._rings())
+        """Return what knows which points of goals agents can mean, on the grid as it is now; `target` is to be `points_of` them."""
+        return Chooser(mesh, goals, self.grid, self._rings())
 
     def needs(self, radius: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the clearance (m) that cells have to exceed for bodies, (k,); see `Grid.need`."""
