@@ -1,10 +1,13 @@
 """Goals of several parts, and the nearest of several goals, over cells: the nearest on foot is gone to, whatever lies nearest as the crow flies."""
 
+import itertools
 import json
 
 import numpy as np
 import pytest
+import shapely
 
+from crowdsim.navigation.targets import points_of
 from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.strings import lines_of
@@ -127,3 +130,65 @@ def test_many_who_go_to_the_nearest_of_several_exits_each_take_theirs(kind):
         taken = min(exits, key=lambda name: np.hypot(*(np.clip((x, y), exits[name][:2], exits[name][2:]) - (x, y))))
         assert on_foot(entity, taken) <= min(on_foot(entity, name) for name in exits) + 1.0
         assert seconds[entity] <= (on_foot(entity, taken) + 3.0) / 1.3
+
+
+def points_inside(goals):
+    """Whether each point of goals is in its piece, by shapely; and how far the farthest place of each piece's rim is from the piece's points."""
+    points = points_of(goals)
+    rings = [goals.vertex[a:b] for a, b in itertools.pairwise(goals.vertex_start.tolist())]
+    shapes = [shapely.Polygon(ring) if len(ring) > 2 else shapely.Point(ring[0]) for ring in rings]
+    inside = [shapes[piece].buffer(1e-9).contains(shapely.Point(point)) for point, piece in zip(points.point, points.piece, strict=True)]
+    gaps = [
+        max(shapely.distance(shapely.MultiPoint(points.point[points.piece == piece]), shapely.points(shapely.get_coordinates(shape.segmentize(0.05)))))
+        for piece, shape in enumerate(shapes)
+    ]  # fmt: skip
+    return points, inside, gaps
+
+
+def test_a_goal_of_several_parts_has_points_all_along_their_rims_and_one_of_a_single_part_its_middle_alone():
+    hall = {**WALL, "geometry": {"walkable": {"box": [0, 0, 14, 4]}}, "groups": []}
+    goals = {"long": {"region": {"box": [0, 0, 9, 0.5]}}, "thin": {"region": {"box": [12, 0, 12.15, 4]}}, "point": {"point": [5, 3]}}
+    found = build_world(parse_scenario(json.dumps({**hall, "goals": {**goals, "any": {"nearest_of": list(goals)}}}), file="t")).world.goals
+    points, inside, gaps = points_inside(found)
+    names = sorted([*goals, "any"])
+    assert all(inside) and len(found.piece_polygon) == 6
+    of_goal = {name: list(range(found.goal_start[i], found.goal_start[i + 1])) for i, name in enumerate(names)}
+    for name in goals:
+        assert np.count_nonzero(np.isin(points.piece, of_goal[name])) == 1
+    sizes = {int(found.piece_source[k]): (np.count_nonzero(points.piece == k), gaps[k]) for k in of_goal["any"]}
+    long, thin, point = (sizes[names.index(name)] for name in ("long", "thin", "point"))
+    assert long[0] > 30 and long[1] < 0.5 and thin[0] == point[0] == 1, "where a piece is too thin for points inside of its rim it has its middle"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("start", [[1, 0.6], [1, 9.4], [1.2, 1], [2.4, 7]])
+def test_who_stands_beside_a_wide_exit_takes_it_though_the_middle_of_another_is_nearer(kind, start):
+    """The platform is 10 m wide: its middle is up to 5 m away from who is half a metre from its edge."""
+    goals = {"platform": {"exit": {"box": [0, 0, 0.5, 10]}}, "door": {"exit": {"box": [3, 0, 4, 0.5]}}, "any": {"nearest_of": ["platform", "door"]}}
+    scene = {**WALL, "geometry": {"walkable": {"box": [0, 0, 20, 10]}}, "goals": goals}
+    scene["groups"] = [{"name": "walker", "positions": [start], "goals": ["any"], "speed": 1.3}]
+    with run_of(scene, kind) as run:
+        verdict = run.run()
+    assert verdict.arrivals["platform"] == 1 and verdict.last_arrival_s < (start[0] - 0.5) / 1.3 + 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_places_on_a_rim_that_cells_keep_bodies_from_are_left_out(kind):
+    """The region fills a pocket behind a wall, narrower than cells need: points on its rim would be moved to cells on this side of the wall."""
+    goals = {"pocket": {"region": {"box": [8.1, 0.5, 8.6, 3]}}, "seat": {"region": {"box": [1, 1, 3, 3]}}, "any": {"nearest_of": ["pocket", "seat"]}}
+    walls = [{"box": [7.9, 0.0, 8.1, 3.4]}, {"box": [8.6, 0.0, 9.4, 3.4]}]
+    scene = {**WALL, "geometry": {"walkable": {"box": [0, 0, 14, 4]}, "obstacles": walls}, "goals": goals}
+    scene["groups"] = [{"name": "walker", "positions": [[6.5, 2]], "goals": ["any"], "speed": 1.3}]
+    with run_of(scene, kind) as run:
+        assert run.run().arrivals == {"seat": 1}
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.07, 0.09, 0.3])
+def test_places_on_a_rim_whose_cell_lies_behind_a_thin_wall_are_left_out(shift):
+    """Two rooms 5 cm apart: the other room's rim lies in cells whose centres are on this side."""
+    rooms = [[shift - 0.4, 0, 4, 4], [4.05, 0, 9, 4], [4, 2.8, 4.05, 4]]
+    goals = {"next": {"region": {"box": [4.05, 0, 6, 1.5]}}, "seat": {"region": {"box": [0, 0, 1, 1.5]}}, "any": {"nearest_of": ["next", "seat"]}}
+    scene = {**WALL, "geometry": {"walkable": [{"box": each} for each in rooms]}, "goals": goals}
+    scene["groups"] = [{"name": "walker", "positions": [[3.5, 0.7]], "goals": ["any"], "speed": 1.3}]
+    with run_of(scene, "s2-grid") as run:
+        assert run.run().arrivals == {"seat": 1}
