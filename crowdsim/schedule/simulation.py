@@ -26,6 +26,7 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
+from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
 from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.scenario.model import Scenario
@@ -201,7 +202,7 @@ class Simulation(Interventions):
         if scenario.geometry.floors:
             grounds = FloorGrounds(self.built)
         else:
-            grounds = TiledGrounds(self.built) if self.world.tiles is not None else Grounds(self.built, [area.area for area in areas if not area.available])
+            grounds = TiledGrounds(self.built) if self.world.tiles is not None else Grounds(self.built, [each.polygon for each in closed_at_the_begin(areas)])
             for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
                 grounds.foresee(closed)
 

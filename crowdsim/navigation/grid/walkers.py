@@ -133,6 +133,7 @@ class Walkers:
         team : Team
         """
         result = np.empty(len(position), dtype=np.uint8)
+        ground = ground._replace(bars=np.zeros_like(ground.bars))  # what was lost counts, not what has always been there
         team.run(find_cut, len(position), self.walks, position, ground, marked_cells(lost), result)
         return result.view(np.bool_)
 
