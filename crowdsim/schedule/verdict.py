@@ -205,8 +205,9 @@ class Ledger:
         found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.population), agents.is_stuck == 1, going_on))
         reasons = [reason_of(agents, row, int(found.cause[row])) for row in walkers.tolist()]
         deadlocked = self._deadlocked.copy()
-        # Those who came to 30 s since the system last looked.
-        late = (agents.is_stuck == 1) & (agents.stuck_cause == NOT_DIAGNOSED) & ((tick - agents.stuck_tick) * scenario.tick >= DEADLOCK_SECONDS - 1e-9)
+        # Those who came to 30 s, or whose queue has come to stand, since the system last looked.
+        late = (agents.is_stuck == 1) & np.isin(agents.stuck_cause, (NOT_DIAGNOSED, Cause.QUEUE))
+        late &= (tick - agents.stuck_tick) * scenario.tick >= DEADLOCK_SECONDS - 1e-9
         deadlocked[agents.entity[late], found.cause[late]] = True
         tally: dict[str, int] = {}
         for reason in reasons:
