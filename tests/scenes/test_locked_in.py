@@ -1,0 +1,121 @@
+"""Who is locked in for good by what happens while a scenario runs is told before it runs: who, since when, by which event, and the way out."""
+
+import json
+
+import pytest
+
+from crowdsim.scenario.build import build_world
+from crowdsim.scenario.examine import examine
+from crowdsim.scenario.load import load_scenario, parse_scenario
+from crowdsim.scenario.locked import eras_of, locked_in
+from tests.cli.command import crowdsim
+from tests.crowds import ROOT, SCENARIOS
+
+GRID = {"kind": "grid", "cell_size": 0.1, "object_padding": 0.02}
+DOOR = {"name": "door", "area": {"box": [8, 3.6, 8.2, 4.4]}}
+HATCH = {"name": "hatch", "area": {"box": [8, 0.4, 8.2, 1.6]}}
+
+
+def house(*events, areas=(DOOR,), count=80, **more):
+    """Return a room that people leave by a door, and by a hatch if it is listed."""
+    ways = [{"box": each["area"]["box"]} for each in areas]
+    return {
+        "version": 1, "name": "house", "tick": 0.1, "stop": {"after": 60},
+        "geometry": {"walkable": [{"box": [0, 0, 8, 8]}, {"box": [8.2, 0, 12, 8]}, *ways], "areas": list(areas)}, "goals": {"out": {"exit": {"box": [11, 0, 12, 8]}}},
+        "groups": [{"name": "crowd", "count": count, "region": {"box": [0, 0, 7, 8]}, "radius": 0.2, "goals": ["out"]}], "events": list(events), **more,
+    }  # fmt: skip
+
+
+def notes(document):
+    built = build_world(parse_scenario(json.dumps(document), file="house.yaml"))
+    return [(note.item, note.message, note.way_out) for note in locked_in(built)], [problem.message for problem in examine(built)[0]]
+
+
+def test_a_door_that_closes_for_good_locks_in_who_is_not_through_by_then():
+    ((item, message, way_out),), problems = notes(house({"at": 3, "close": "door"}))
+    assert item == "crowd[0] and 79 more" and problems == []
+    assert message.startswith('have no way to goal "out" any more once "door" closes at 3 s (events[0]), until the end of the run: who is not through by then is locked in, and ')
+    late = int(message.split(" and ")[-1].split()[0])
+    assert 10 <= late < 80  # at 3 s, whoever is more than some 5 m from the door
+    assert way_out.startswith("Let it open again (events: [{at: ..., open: door}])")
+
+
+def test_whoever_is_counted_as_late_is_not_through_in_the_run():
+    """The run locks in at least as many as cannot be through though nobody else were there."""
+    from tests.scenes.test_progress import scene
+
+    document = house({"at": 5, "close": "door"})
+    ((_, message, _),), _ = notes(document)
+    late = int(message.split(" and ")[-1].split()[0])
+    with scene(document) as run:
+        verdict = run.run()
+    assert verdict.not_arrived >= late > 0 and set(verdict.reasons) == {"no way to its goal that is wide enough"}
+
+
+@pytest.mark.parametrize("navigation", ["mesh", "optimal", "visibility", GRID])
+def test_doors_that_open_again_other_ways_out_and_doors_that_close_after_the_end_lock_nobody_in(navigation):
+    for document in (
+        house({"at": 5, "close": "door"}, {"at": 20, "open": "door"}, count=12), house({"at": 100, "close": "door"}, count=12), house(count=12),
+        house({"at": 5, "close": "door"}, areas=(DOOR, HATCH), count=12), house({"at": 5, "close": "door"}, {"at": 6, "open": "hatch"}, areas=(DOOR, {**HATCH, "available": False}), count=12),
+    ):  # fmt: skip
+        assert notes({**document, "navigation": navigation}) == ([], [])
+
+
+@pytest.mark.parametrize("navigation", ["mesh", GRID])
+def test_it_is_told_of_the_event_after_which_there_is_no_way_left(navigation):
+    found, _ = notes({**house({"at": 5, "close": "door"}, {"at": 9, "close": "hatch"}, {"at": 12, "open": "door"}, {"at": 15, "close": "door"}, areas=(DOOR, HATCH), count=12), "navigation": navigation})
+    ((_, message, _),) = found
+    assert 'once "door" closes at 15 s (events[3])' in message
+
+
+def test_who_waits_for_a_door_to_open_has_no_problem_and_who_waits_for_ever_has():
+    closed = {**DOOR, "available": False}
+    assert notes(house({"at": 40, "open": "door"}, areas=(closed,), count=12)) == ([], [])
+    assert notes(house({"when": {"crossed": [[1, 0], [1, 8]], "count": 3}, "open": "door"}, areas=(closed,), count=12)) == ([], [])
+    found, problems = notes(house(areas=(closed,), count=12))
+    assert found == [] and len(problems) == 1 and "the ground between is not connected" in problems[0]
+    late, problems = notes(house({"at": 99, "open": "door"}, areas=(closed,), count=12))
+    assert late == [] and len(problems) == 1
+
+
+def test_what_waits_for_agents_locks_in_if_nothing_opens_it_again():
+    met = {"when": {"crossed": [[8.1, 3.6], [8.1, 4.4]], "count": 10}, "close": "door"}
+    ((_, message, _),), _ = notes(house(met))
+    assert message.endswith('once "door" closes (events[0]), until the end of the run: who is not through by then is locked in')
+    assert notes(house(met, {"at": 40, "open": "door"})) == ([], [])
+
+
+def test_an_obstacle_that_comes_to_stand_in_the_only_door_for_good_locks_in_too():
+    cart = {"name": "cart", "shape": {"polygon": [[-0.2, -0.45], [0.2, -0.45], [0.2, 0.45], [-0.2, 0.45]]}, "path": [[5, 4], [8.1, 4]], "speed": 1.0, "stands_after": 2}
+    ((_, message, way_out),), _ = notes({**house(count=12), "obstacles": [cart]})
+    assert 'once "cart" stands in the way from 5.2 s on (obstacles)' in message and way_out.startswith('Let "cart" go on or vanish')
+    assert notes({**house(count=12), "obstacles": [{**cart, "vanishes": 30}]}) == ([], [])
+
+
+def test_later_goals_and_single_agents_are_told_of_in_their_own_words():
+    document = house({"at": 30, "close": "door"}, count=1)
+    document["goals"]["desk"] = {"point": [2, 2]}
+    document["groups"][0]["goals"] = ["desk", "out"]
+    ((item, message, _),), _ = notes(document)
+    assert item == "crowd[0]" and message.startswith('has no way to goal "out" any more once') and "it is locked in if it is not through by then" in message
+
+
+def test_of_two_events_in_one_tick_the_later_one_counts():
+    scenario = parse_scenario(json.dumps(house({"at": 5, "open": "door"}, {"at": 5, "close": "door"}, count=2)), file="house.yaml")
+    assert [era.areas for era in eras_of(scenario)] == [(True,), (True,), (False,)]
+    assert locked_in(build_world(scenario))
+
+
+def test_shipped_scenarios_lock_nobody_in():
+    for name in ("closing-door", "exit-closes", "moving-obstacle", "goal-in-closed-room"):
+        assert locked_in(build_world(load_scenario(SCENARIOS / f"{name}.yaml"))) == []
+
+
+def test_validate_and_run_print_the_note_and_go_on(tmp_path):
+    scene = ROOT / "tests" / "scenes" / "stuck" / "no-path-door-shut.yaml"
+    done = crowdsim(["validate", scene], cwd=tmp_path)
+    assert done.returncode == 0 and "note: " in done.stderr and 'once "door" closes at 2 s (events[0])' in done.stderr and "2 of 2 cannot be" in done.stderr
+    told = json.loads(crowdsim(["validate", scene, "--json"], cwd=tmp_path).stdout)
+    assert told["ok"] and any("locked in" in note["message"] for note in told["notes"])
+    done = crowdsim(["run", scene, "--no-record", "--set", "stop.after=3"], cwd=tmp_path)
+    assert done.returncode == 3 and done.stderr.count("locked in") == 1
