@@ -24,6 +24,7 @@ from crowdsim.scenario.obstacles import grounds_of_obstacles
 from crowdsim.scenario.ways import WayFinder, lengths_of
 from crowdsim.world.world import World
 
+MOST_GOALS = 16  # Of a group, up to which it is counted who cannot be through in time; agents with places of their own each cost a search.
 MOST_ERAS = 16  # Different grounds that ways are looked for on, the last ones; each costs a mesh and a search for everybody. Doors open and close on few.
 
 
@@ -122,7 +123,7 @@ class Locks:
         return has_way
 
     def notes(self) -> list[Problem]:
-        """Return a note for each group and goal whose last way is closed for good while the scenario runs."""
+        """Return a note for each group whose last way to a goal is closed for good while the scenario runs."""
         if len(self._eras) < 2:
             return []
         built, world = self._built, self._built.world
@@ -142,7 +143,7 @@ class Locks:
         return notes
 
     def _closed_for_good(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> list[Problem]:
-        """Return notes of those who have no way in the end, and had one before: by goal, group and what closed it."""
+        """Return notes of those who have no way in the end, and had one before: by group and what closed it."""
         lost = np.flatnonzero(~self._has_way(self._eras[-1], rows, position, goal))
         since = np.zeros(len(rows), dtype=np.int64)
         for number in range(len(self._eras) - 2, -1, -1):
@@ -153,20 +154,23 @@ class Locks:
             lost = lost[~has_way]
         notes = []
         group = self._built.agents.group[rows]
-        for number, wanted, whose in sorted({(int(since[row]), int(goal[row]), int(group[row])) for row in np.flatnonzero(since).tolist()}):
-            own = np.flatnonzero((since == number) & (goal == wanted) & (group == whose))
-            notes.append(self._note(self._eras[number - 1], self._eras[number], rows[own], position[own], wanted))
+        for number, whose in sorted({(int(since[row]), int(group[row])) for row in np.flatnonzero(since).tolist()}):
+            own = np.flatnonzero((since == number) & (group == whose))
+            notes.append(self._note(self._eras[number - 1], self._eras[number], rows[own], position[own], goal[own]))
         return notes
 
-    def _note(self, before: Era, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: int) -> Problem:
-        built = self._built
-        name, late = built.scenario.goals[goal].name, self._late(before, era, rows, position, goal) if era.tick >= 0 else 0
-        message = f'no way to goal "{name}" any more once {era.by}, until the end of the run: '
+    def _note(self, before: Era, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> Problem:
+        goals = np.unique(goal).tolist()
+        late = 0
+        if era.tick >= 0 and len(goals) <= MOST_GOALS:
+            late = sum(self._late(before, era, rows[goal == each], position[goal == each], each) for each in goals)
+        where = f'goal "{self._built.scenario.goals[goals[0]].name}"' if len(goals) == 1 else f"their {len(goals):,} goals"
+        message = f"no way to {where} any more once {era.by}, until the end of the run: "
         if len(rows) == 1:
             message = f"has {message}it is locked in if it is not through by then" + (", and it cannot be" if late else "")
         else:
             message = f"have {message}who is not through by then is locked in" + (f", and {late:,} of {len(rows):,} cannot be" if late else "")
-        return problem_of(built, rows.tolist(), message, era.way_out)
+        return problem_of(self._built, rows.tolist(), message, era.way_out)
 
     def _late(self, before: Era, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: int) -> int:
         """Return how many cannot get to where the goal still is in reach before the way is closed, though nobody else were there."""
@@ -185,9 +189,10 @@ class Locks:
             try:
                 polygon = polygon_at(rows, position)
                 asks = np.flatnonzero(polygon >= 0)
+                kind = scenario.navigation.name if scenario.navigation.name in ("mesh", "optimal") else "mesh"  # no other kernels than the run needs
                 status, length, _ = lengths_of(
                     there, position[asks], polygon[asks], np.zeros(len(asks), dtype=np.int32), built.agents.radius[rows[asks]],
-                    planner=MeshPlanner(there.mesh, there.goals, kind="optimal"),
+                    planner=MeshPlanner(there.mesh, there.goals, kind=kind),
                 )  # fmt: skip
             finally:
                 there.close()

@@ -100,6 +100,13 @@ def test_later_goals_and_single_agents_are_told_of_in_their_own_words():
     assert item == "crowd[0]" and message.startswith('has no way to goal "out" any more once') and "it is locked in if it is not through by then" in message
 
 
+def test_a_group_whose_agents_have_places_of_their_own_is_one_note():
+    document = house({"at": 2, "close": "door"}, count=5)
+    document["groups"][0] = {"name": "crowd", "radius": 0.2, "agents": [{"position": [1, 1 + k], "goals": [{"point": [10, 1 + k]}]} for k in range(5)]}
+    ((item, message, _),), _ = notes(document)
+    assert item == "crowd[0] and 4 more" and message.startswith("have no way to their 5 goals any more once") and message.endswith("5 of 5 cannot be")
+
+
 def test_of_two_events_in_one_tick_the_later_one_counts():
     scenario = parse_scenario(json.dumps(house({"at": 5, "open": "door"}, {"at": 5, "close": "door"}, count=2)), file="house.yaml")
     assert [era.areas for era in eras_of(scenario)] == [(True,), (True,), (False,)]
