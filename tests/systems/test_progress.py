@@ -94,7 +94,7 @@ def test_who_walks_straight_on_progresses_by_what_it_walks():
 def test_who_goes_to_and_fro_gets_nowhere():
     """Ten minutes of jostling half a metre beside a corner, on the same places forwards and back: not a millimetre."""
     there = [(0.1 * k, 0.05 * k * k) for k in range(-4, 5)]
-    remaining, behind, progress = walk((there + there[::-1]) * 300, (0.5, 0.4))
+    remaining, _, progress = walk((there + there[::-1]) * 300, (0.5, 0.4))
     once = walk(there, (0.5, 0.4))[2]
     assert progress == pytest.approx(once, abs=1e-6)
     assert remaining == pytest.approx(math.dist(there[0], (0.5, 0.4)), abs=1e-6)
