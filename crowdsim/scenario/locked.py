@@ -25,7 +25,7 @@ from crowdsim.scenario.ways import WayFinder, lengths_of
 from crowdsim.world.world import World
 
 MOST_GOALS = 16  # Of a group, up to which it is counted who cannot be through in time; agents with places of their own each cost a search.
-MOST_ERAS = 16  # Different grounds that ways are looked for on, the last ones; each costs a mesh and a search for everybody. Doors open and close on few.
+MOST_GROUNDS = 32  # Different grounds that ways are looked for on, the last ones and the first; each costs a mesh and a search for those who have no way yet.
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Era:
     areas : tuple of bool
         Which areas are available.
     obstacles : tuple of (int, int)
-        Which obstacles stand as closed ground, each with a tick in which it does.
+        Which obstacles stand as closed ground, each with the first tick in which it stands at that place.
     by : str
         What began it, for people; empty for the begin.
     way_out : str
@@ -53,9 +53,9 @@ class Era:
     way_out: str = field(default="", compare=False)
 
     @property
-    def ground(self) -> Era:
-        """The same for all that have the same closed."""
-        return Era(0, self.areas, self.obstacles)
+    def closed(self) -> frozenset[tuple[int, int]]:
+        """What is closed: each area as (its number, -1), each obstacle with its tick. Who has a way has one where less is closed, too."""
+        return frozenset([(number, -1) for number, is_open in enumerate(self.areas) if not is_open] + list(self.obstacles))
 
 
 def eras_of(scenario: Scenario) -> list[Era]:
@@ -70,7 +70,7 @@ def eras_of(scenario: Scenario) -> list[Era]:
     if scenario.obstacles:
         most = min(last, MOST_LOOKED_AT // len(scenario.obstacles))
         changes += [(tick, 1, number, not closed) for tick, number, closed in grounds_of_obstacles(scenario.obstacles, most)]
-    available, standing = [area.available for area in areas], dict[int, int]()
+    available, standing, places = [area.available for area in areas], dict[int, int](), dict[tuple[int, bytes], int]()
     found = [Era(0, tuple(available))]
     for tick, kind, number, opens in sorted(changes, key=lambda change: change[0]):  # stable: of events in one tick the later ones have the last word
         if kind == 0:
@@ -80,7 +80,9 @@ def eras_of(scenario: Scenario) -> list[Era]:
             by = f'"{name}" {"opens" if opens else "closes"} at {event.at:g} s (events[{number}])'
             way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), close it when everybody is through, or leave them another way."
         else:
-            standing = {each: since for each, since in standing.items() if each != number} | ({} if opens else {number: tick})
+            standing.pop(number, None)
+            if not opens:
+                standing[number] = places.setdefault((number, shapely.to_wkb(scenario.obstacles[number].outline(tick))), tick)
             name = scenario.obstacles[number].name
             by = f'"{name}" {"is out of the way" if opens else "stands in the way"} from {tick * scenario.tick:g} s on (obstacles)'
             way_out = f'Let "{name}" go on or vanish, or leave them another way.'
@@ -109,14 +111,16 @@ class Locks:
     """
 
     def __init__(self, built: Built) -> None:
-        self._built, self._eras = built, eras_of(built.scenario)[-MOST_ERAS:]
+        self._built, self._eras = built, eras_of(built.scenario)
         first = Era(0, tuple(area.available for area in built.scenario.geometry.areas))
         self._grounds: Grounds | FloorGrounds = FloorGrounds(built) if built.scenario.geometry.floors else Grounds(built, self._closed(first))
 
     def ever_has_way(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return (k,) bool: which agents have a way to their goals, (k,), from where they are, (k, 2) m, on one of the grounds that there will be."""
         has_way = np.zeros(len(rows), dtype=np.bool_)
-        for era in dict.fromkeys(era.ground for era in self._eras):
+        closed = {era.closed: era for era in self._eras}
+        most_open = [era for own, era in closed.items() if not any(other < own for other in closed)]
+        for era in most_open[-MOST_GROUNDS:]:
             asks = np.flatnonzero(~has_way)
             if len(asks):
                 has_way[asks] = self._has_way(era, rows[asks], position[asks], goal[asks])
@@ -144,22 +148,38 @@ class Locks:
 
     def _closed_for_good(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> list[Problem]:
         """Return notes of those who have no way in the end, and had one before: by group and what closed it."""
-        lost = np.flatnonzero(~self._has_way(self._eras[-1], rows, position, goal))
+        eras = self._eras
+        lost = np.flatnonzero(~self._has_way(eras[-1], rows, position, goal))
         since = np.zeros(len(rows), dtype=np.int64)
-        for number in range(len(self._eras) - 2, -1, -1):
+        shut, earliest = [eras[-1].closed], len(eras) - 1  # On these grounds nobody of the lost has a way, nor where more is closed; from that one on.
+        for number in range(len(eras) - 2, -1, -1):
             if not len(lost):
                 break
-            has_way = self._has_way(self._eras[number], rows[lost], position[lost], goal[lost])
-            since[lost[has_way]] = number + 1
+            if any(eras[number].closed >= closed for closed in shut):
+                earliest = number if earliest == number + 1 else earliest
+                continue
+            if len(shut) >= MOST_GROUNDS and number > 0:
+                continue
+            has_way = self._has_way(eras[number], rows[lost], position[lost], goal[lost])
+            since[lost[has_way]] = earliest
+            if number == 0 and earliest > 1:  # Not every ground was looked at: it closed at some time before.
+                by = f"{eras[earliest].by or 'all that goes by the clock'}, or something before that"
+                way_out = "Let what closed their way open again, close it when everybody is through, or leave them another way."
+                eras = eras.copy()
+                eras[earliest] = replace(eras[earliest], tick=-1, by=by, way_out=way_out)
             lost = lost[~has_way]
+            shut.append(eras[number].closed)
+            earliest = number
         notes = []
         group = self._built.agents.group[rows]
         for number, whose in sorted({(int(since[row]), int(group[row])) for row in np.flatnonzero(since).tolist()}):
             own = np.flatnonzero((since == number) & (group == whose))
-            notes.append(self._note(self._eras[number - 1], self._eras[number], rows[own], position[own], goal[own]))
+            notes.append(self._note(eras, number, rows[own], position[own], goal[own]))
         return notes
 
-    def _note(self, before: Era, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> Problem:
+    def _note(self, eras: list[Era], number: int, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> Problem:
+        """Return the note of those of one group who have had no way since an era began."""
+        before, era = eras[number - 1], eras[number]
         goals = np.unique(goal).tolist()
         late = 0
         if era.tick >= 0 and len(goals) <= MOST_GOALS:

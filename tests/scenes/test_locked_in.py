@@ -7,7 +7,7 @@ import pytest
 from crowdsim.scenario.build import build_world
 from crowdsim.scenario.examine import examine
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.scenario.locked import eras_of, locked_in
+from crowdsim.scenario.locked import Locks, eras_of, locked_in
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT, SCENARIOS
 
@@ -105,6 +105,40 @@ def test_a_group_whose_agents_have_places_of_their_own_is_one_note():
     document["groups"][0] = {"name": "crowd", "radius": 0.2, "agents": [{"position": [1, 1 + k], "goals": [{"point": [10, 1 + k]}]} for k in range(5)]}
     ((item, message, _),), _ = notes(document)
     assert item == "crowd[0] and 4 more" and message.startswith("have no way to their 5 goals any more once") and message.endswith("5 of 5 cannot be")
+
+
+def offices(rooms):
+    """Return offices along a corridor, each with a door of its own that closes for good, one a second."""
+    doors = [{"name": f"door {k}", "area": {"box": [4 * k + 1, 2, 4 * k + 2, 2.2]}} for k in range(rooms)]
+    return {
+        "version": 1, "name": "offices", "tick": 0.1, "stop": {"after": 100},
+        "geometry": {"walkable": [{"box": [0, 0, 4 * rooms, 2]}, *({"box": [4 * k, 2.2, 4 * k + 3.8, 5]} for k in range(rooms)), *({"box": each["area"]["box"]} for each in doors)], "areas": doors},
+        "goals": {"out": {"exit": {"box": [0, 0, 1, 2]}}}, "groups": [{"name": f"room {k}", "positions": [[4 * k + 3, 4]], "goals": ["out"]} for k in range(rooms)],
+        "events": [{"at": k + 1, "close": f"door {k}"} for k in range(rooms)],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("most", [3, 32])
+def test_many_doors_that_close_one_after_the_other_lock_in_everybody_behind_them(most, monkeypatch):
+    """Where there are more grounds than are looked at, nobody is left out, and it is not said which door it was."""
+    monkeypatch.setattr("crowdsim.scenario.locked.MOST_GROUNDS", most)
+    found, problems = notes(offices(6))
+    assert sorted(item for item, _, _ in found) == [f"room {k}[0]" for k in range(6)] and problems == []
+    exactly = [f'once "door {k}" closes at {k + 1} s (events[{k}])' for k in range(6)]
+    vaguely = ['once "door 3" closes at 4 s (events[3]), or something before that, until'] * 4
+    for (_, message, _), words in zip(sorted(found), exactly if most == 32 else vaguely + exactly[4:], strict=True):
+        assert words in message
+
+
+def test_what_opens_and_closes_beside_it_is_not_looked_at_again(monkeypatch):
+    """A hatch that toggles a hundred times does not hide the door that closed before, and costs two grounds."""
+    cut = []
+    monkeypatch.setattr(Locks, "_has_way", lambda self, era, *rest, own=Locks._has_way: cut.append(era.closed) or own(self, era, *rest))
+    toggled = [{"at": 6 + k, ("open", "close")[k % 2]: "cupboard"} for k in range(50)]
+    cupboard = {"name": "cupboard", "area": {"box": [2, 2, 3, 3]}}
+    document = house({"at": 5, "close": "cupboard"}, {"at": 5, "close": "door"}, *toggled, areas=(DOOR, cupboard), count=6)
+    ((_, message, _),), _ = notes(document)
+    assert 'once "door" closes at 5 s (events[1])' in message and len(cut) <= 3
 
 
 def test_of_two_events_in_one_tick_the_later_one_counts():
