@@ -169,7 +169,7 @@ class Recorded:
         return grounds
 
     def walls(self, tick: int) -> Segments:
-        """Return the walls at the end of a tick; where an exit covers one, it is open."""
+        """Return the walls at the end of a tick; where an exit covers one, or another floor begins, it is open."""
         changes = self.events[self.events["kind"].isin(("AREA_OPENED", "AREA_CLOSED", "OBSTACLE_STANDS", "OBSTACLE_MOVES", "OBSTACLE_GONE"))]
         era = int((changes["tick"] <= tick).sum())
         if era not in self._walls:
@@ -181,11 +181,16 @@ class Recorded:
         return {}
 
     def _walls_of(self, grounds: Sequence[Any]) -> Segments:
+        from crowdsim.scenario.floor import joins_of
+
         starts, ends, layers = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0, dtype=np.int32)]
+        joins = joins_of(self.scenario.geometry.floors)
         for floor, ground in enumerate(grounds):
             exits = [goal.area for goal in self.scenario.goals if goal.kind == "exit" and goal.layer in (-1, floor)]
             border = shapely.boundary(ground)
             border = shapely.difference(border, shapely.union_all(exits)) if exits else border
+            meets = [shapely.LineString(join.line) for join in joins if floor in join.floors]
+            border = shapely.difference(border, shapely.buffer(shapely.union_all(meets), _MM, cap_style="flat")) if meets else border
             for line in shapely.get_parts(shapely.line_merge(border) if border.geom_type == "MultiLineString" else border):
                 points = shapely.get_coordinates(line)
                 starts.append(points[:-1])

@@ -40,13 +40,14 @@ from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_ground, warm_kernels
-from crowdsim.schedule.wayfinding import goes_round_standers, plan_and_follow
+from crowdsim.schedule.wayfinding import goes_round_standers, guessing_groups, plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.gauge import Gauge
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.notice import Notice
@@ -175,6 +176,8 @@ class Simulation(Interventions):
             return self._plan
         if kind is Follow:
             return self._follow
+        if kind is Gauge:
+            return Gauge(world, scenario.tick, guessing_groups(scenario))
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is SlowDown:

@@ -27,6 +27,7 @@ from crowdsim.world.world import World
 
 if TYPE_CHECKING:
     from crowdsim.navigation.visibility.planner import VisibilityPlanner
+    from crowdsim.scenario.model import Scenario
 
 Planning = Plan | PlanWays | PlanByGroup
 Following = Follow | FollowWays | FollowByGroup
@@ -56,6 +57,12 @@ def plan_and_follow(built: Built, budget: Budget) -> tuple[Planning, Following]:
 def goes_round_standers(chosen: Chosen) -> bool:
     """Return whether ways lead round those who stand: on grids always, on meshes where that is asked for."""
     return chosen.is_grid or bool(chosen.values["round_standers"])
+
+
+def guessing_groups(scenario: Scenario) -> NDArray[np.bool_]:
+    """Return (groups,) bool: whose agents walk on guesses while they wait for their paths."""
+    chosen = [scenario.navigation_of(group) for group in scenario.groups]
+    return np.array([not each.is_grid and each.parameters(WaitParameters).while_waiting == "guess" for each in chosen], dtype=np.bool_)
 
 
 def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> tuple[Plan | PlanWays, Follow | FollowWays]:

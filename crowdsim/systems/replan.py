@@ -11,6 +11,7 @@ from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.systems.progress import forget_path
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -64,7 +65,7 @@ class Replan(System):
         "entity", "group", "activity", "goal", "path_status", "path_tick", "is_driven", "is_yielding", "held_ticks", "position", "next_corner",
         "radius", "surface", "layer", "blocker", "velocity", "desired_speed", "counted_position", "moved_tick", "replan_wish", "replans",
     )
-    writes = ("path_status", "counted_position", "moved_tick", "replan_wish", "asks_again", "replans")
+    writes = ("path_status", "counted_position", "moved_tick", "replan_wish", "asks_again", "replans", "remaining")
     counts = ("replan_triggers", "replan_cuts", *_COUNTED.values())
 
     def __init__(
@@ -177,6 +178,7 @@ class Replan(System):
         counted = np.flatnonzero(granted | sent)
         if not len(counted):
             return
+        forget_path(agents, sent)
         causes = agents.replan_wish[counted]
         for cause, name in _COUNTED.items():
             tick.counts[name] = self.count_of(causes == cause)

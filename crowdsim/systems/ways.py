@@ -19,6 +19,7 @@ from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.navigation.targets import points_of
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
+from crowdsim.systems.progress import NOTED, TAKEN, forget_path, take_length, take_path
 from crowdsim.systems.replan import wish_to_replan
 from crowdsim.systems.slices import Budget, SearchTask, search
 from crowdsim.threads import Team
@@ -83,8 +84,8 @@ class PlanWays(System):
         Of the searches as a task, one for each planner of a world.
     """
 
-    reads = ("entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "path_tick", "asks_again", "is_yielding")
-    writes = ("activity", "path_status", "path_tick", "goal_piece")
+    reads = ("entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "path_tick", "asks_again", "is_yielding", *TAKEN)
+    writes = ("activity", "path_status", "path_tick", "goal_piece", *TAKEN)
     counts = SearchTask.counts
 
     def __init__(
@@ -123,6 +124,7 @@ class PlanWays(System):
         """Take the goals of agents that are sent elsewhere; they walk on until they have another way."""
         agents = self.world.agents
         rows = rows[self.of_groups(self.groups)[rows]]
+        forget_path(agents, rows)
         agents.corridor_length[rows] = 0
         agents.goal_piece[rows] = -1
 
@@ -206,11 +208,13 @@ class PlanWays(System):
         agents.path_tick[rows] = tick.number
         leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)
         beyond = np.where(leads_there[:, None], answers.target, np.nan)
-        self.ways.walkers.walks.requested[rows] = answers.target
+        walkers = self.ways.walkers
+        walkers.walks.requested[rows] = answers.target
         agents.goal_piece[rows] = self._choices().piece_at(agents.goal[rows], answers.target)
         waypoint, start = self._past_walls(rows, answers)
-        self.ways.walkers.take(rows, start, waypoint, agents.position, beyond)
+        walkers.take(rows, start, waypoint, agents.position, beyond)
         has_way = np.diff(answers.start) > 0
+        take_path(agents, rows[has_way], walkers.ahead(rows[has_way], agents.position, tick.team))
         length = np.column_stack([answers.length, np.zeros(len(rows))])
         events.note(tick.number, EventKind.PATH_FOUND, answers.entity[has_way], length[has_way], answers.status[has_way])
         self._give_up(tick, rows[~has_way], answers.status[~has_way])
@@ -252,8 +256,8 @@ class FollowWays(System):
         Whom it leads; everybody by default.
     """
 
-    reads = ("entity", "group", "activity", "path_status", "position", "desired_speed", "is_driven")
-    writes = ("activity", "preferred_velocity", "next_corner")
+    reads = ("entity", "group", "activity", "path_status", "position", "desired_speed", "is_driven", *NOTED)
+    writes = ("activity", "preferred_velocity", "next_corner", *NOTED)
     counts = ("guessing",)
 
     def __init__(self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None) -> None:
@@ -263,12 +267,17 @@ class FollowWays(System):
     def process(self, tick: Tick) -> None:
         """Lead those who walk; who is as near to its goal as can be stands there."""
         agents, walkers = self.world.agents, self.ways.walkers
+        before = walkers.walks.current.copy()
         velocity, arrived = walkers.follow(agents.position, agents.desired_speed, tick.length, tick.team)
+        passed = arrived | (walkers.walks.current != before)
         free = (agents.is_driven == 0) & self.of_groups(self.groups)
         walking = free & (agents.activity == AgentState.WALKING)
         agents.preferred_velocity[walking] = velocity[walking]
         agents.preferred_velocity[free & ~walking] = 0.0
         aim = walkers.aim()
+        # A waypoint is passed at some distance, and whoever kept its way to another target, or was led by a program, was not set on one.
+        measured = np.flatnonzero(walking & np.isin(agents.path_status, WALKS) & (passed | np.isnan(agents.remaining)))
+        take_length(agents, measured, walkers.ahead(measured, agents.position, tick.team))
         # A walk ends near its target, arriving may take a little more: into the region, or nearer than `arrive_within`.
         near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_way(agents.path_status))
         rest = (aim[near] - agents.position[near]) / tick.length

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells
+from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells, measure_ways
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.threads import Team
@@ -160,6 +160,20 @@ class Walkers:
         result = walks.target.copy()
         result[on] = walks.waypoint[walks.start[on] + walks.current[on]]
         return result
+
+    def ahead(self, rows: NDArray[np.int64], position: NDArray[np.float64], team: Team) -> NDArray[np.float64]:
+        """Return (k,) float64, m: how long the ways of agents still are, over their waypoints to where they want to stand.
+
+        Parameters
+        ----------
+        rows : (k,) int64
+        position : (n, 2) float64, m
+            Where all agents are.
+        team : Team
+        """
+        length = np.empty(len(rows))
+        team.run(measure_ways, len(rows), rows, self.walks, position, length)
+        return length
 
     def follow(
         self, position: NDArray[np.float64], speed: NDArray[np.float64], tick: float, team: Team
