@@ -95,6 +95,8 @@ class Header:
         False if a clock decided anything (the wall-clock budget).
     first_tick : int
         The tick before which this recording knows nothing: above 0 where the run goes on from a checkpoint of another (`crowdsim fork`).
+    stuck_by : str
+        What being stuck means in it: ``progress`` along the path; or, in recordings that do not say, net ``displacement``, see docs/deadlocks.md.
     run_id : str
         Distinguishes two runs of one scenario; a run that goes on after a stop keeps it.
     started : str
@@ -119,6 +121,7 @@ class Header:
     exact: bool = False
     reproducible: bool = True
     first_tick: int = 0
+    stuck_by: str = "displacement"
     run_id: str = field(default_factory=new_run_id)
     started: str = field(default_factory=_now)
     versions: Mapping[str, str] = field(default_factory=software_versions)

@@ -111,7 +111,7 @@ def holds_all_of(one: Recording, other: Recording) -> bool:
     from crowdsim.recording.salvage import counts_until  # which needs the compiler
 
     last, mine, theirs = other.commit.last_tick, one.header, other.header
-    same = all(getattr(mine, name) == getattr(theirs, name) for name in ("scenario", "seed", "tick_s", "ticks_per_frame", "exact", "first_tick"))
+    same = all(getattr(mine, name) == getattr(theirs, name) for name in ("scenario", "seed", "tick_s", "ticks_per_frame", "exact", "first_tick", "stuck_by"))
     if not same or one.layout != other.layout or not one.layout.digests or one.commit.last_tick < last:
         return False
     until = counts_until(one, last)
