@@ -132,8 +132,3 @@ def _run(out: Path, run_id: str, found: list[Found]) -> Stopped:
     # Of two that reach equally far, the finished one, then the one that has its name.
     files = sorted(found, key=lambda each: (each.commit is not None, each.last_tick, each.state is RunState.FINISHED, out_of(each.path) is None), reverse=True)
     return Stopped(out, run_id, tuple(files), tuple(sorted(checkpoints, key=lambda pair: pair[1].tick)), tuple(damaged))
-
-
-def steps_text(name: Path) -> str:
-    """Return what can be done with what is left of runs of a name, a line for each command; empty if nothing is left."""
-    return "\n".join(f"{what}: {how}" for run in runs_of(name) for what, how in run.steps())
