@@ -21,12 +21,12 @@ def is_measured(path: Path) -> bool:
     """Return whether a file holds measured people: text by its ending, HDF5 if it has trajectories and is no recording of ours."""
     if path.suffix.lower() in TEXT_ENDINGS:
         return True
-    import h5py
+    from crowdsim.recording.gate import opened
 
     try:
-        with h5py.File(path, "r") as file:
+        with opened(path, of_others=True) as file:
             return "trajectory" in file and "commit" not in file
-    except OSError:  # missing, cut off or no HDF5: the reader of recordings says which
+    except (OSError, RecordingError):  # missing, cut off or no HDF5: the reader of recordings says which
         return False
 
 
