@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import inspect
 import os
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ import llvmlite
 import numba
 from numba.core import caching
 
-from crowdsim.cache_folder import cache_directory
+from crowdsim.cache_folder import cache_directory, keep, read_kept
 from crowdsim.sources import edited_since_start, source_key
 
 _compile_listeners: list[Callable[[str], None]] = []
@@ -61,6 +62,9 @@ class _KernelLocator(caching._CacheLocator):
     def get_cache_path(self) -> str:
         return str(_folder(self._key))
 
+    def ensure_cache_path(self) -> None:
+        """Do nothing: `keep` makes the folder, for this user alone."""
+
     def get_source_stamp(self) -> str:
         return self._key
 
@@ -84,14 +88,14 @@ class _OverloadFiles(caching.IndexDataCacheFile):
 
     def save(self, key: Any, data: Any) -> None:
         """Write the compiled code for a key."""
-        self._save_data(self._name(key), (key, data))
+        keep(Path(self._data_path(self._name(key))), self._dump((key, data)))
 
     def load(self, key: Any) -> Any:
         """Return the compiled code for a key, or None."""
-        try:
-            kept, data = self._load_data(self._name(key))
-        except FileNotFoundError:
+        found = read_kept(Path(self._data_path(self._name(key))))
+        if found is None:
             return None
+        kept, data = pickle.loads(found)  # nobody but this user and root can have written it
         return data if kept == key else None
 
 

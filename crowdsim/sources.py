@@ -18,7 +18,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-from crowdsim.cache_folder import cache_directory
+from crowdsim.cache_folder import cache_directory, keep, read_kept
 
 _Import = tuple[int, str, list[str]]  # dots before the module's name, that name, and the names taken from it (none: ``import module``)
 
@@ -87,14 +87,11 @@ def _imported(path: Path, modified: int, size: int) -> tuple[Path, ...]:
 def _imports(content: bytes) -> list[_Import]:
     """Return the imports of a module with this content. To parse all files takes a third of a second, so they are kept on disk, by content."""
     file = cache_directory() / "imports" / f"{hashlib.blake2b(content, digest_size=16).hexdigest()}.json"
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        return [(int(level), str(module), [str(name) for name in names]) for level, module, names in json.loads(file.read_bytes())]
+    with contextlib.suppress(ValueError, TypeError):
+        return [(int(level), str(module), [str(name) for name in names]) for level, module, names in json.loads(read_kept(file) or b"")]
     imports = _parsed_imports(content)
-    scratch = file.with_suffix(f".{os.getpid()}.tmp")
     with contextlib.suppress(OSError):  # a full or read-only disk: they are parsed again next time
-        file.parent.mkdir(parents=True, exist_ok=True)
-        scratch.write_text(json.dumps(imports))
-        scratch.replace(file)
+        keep(file, json.dumps(imports).encode())
     return imports
 
 

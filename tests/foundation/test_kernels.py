@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import re
-import stat
 import subprocess
 import sys
 import time
@@ -320,30 +319,6 @@ def test_the_cache_lies_where_the_environment_says(tmp_path, monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_folder.cache_directory() == tmp_path / "home" / ".cache" / "crowdsim"
-
-
-def test_a_cache_that_others_can_write_is_not_used(tmp_path, monkeypatch):
-    """Its files are run as code."""
-    blocked = tmp_path / "no home"
-    blocked.write_text("")
-    monkeypatch.delenv("CROWDSIM_CACHE_DIR", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(blocked))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    shared = tmp_path / f"crowdsim-{os.getuid()}"
-    assert cache_folder.cache_directory() == shared
-    assert stat.S_IMODE(shared.stat().st_mode) == 0o700
-    shared.chmod(0o777)
-    cache_folder._private_directory.cache_clear()
-    private = cache_folder.cache_directory()
-    assert private.parent == tmp_path and private != shared
-    assert stat.S_IMODE(private.stat().st_mode) == 0o700
-    assert cache_folder.cache_directory() == private
-    cache_folder._private_directory.cache_clear()
-    shared.rmdir()
-    shared.symlink_to(private)
-    assert cache_folder.cache_directory() not in (shared, private)
-    cache_folder._private_directory.cache_clear()
 
 
 def test_a_file_from_the_future_is_no_edit(package):
