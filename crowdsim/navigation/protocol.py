@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.saved import Arrays, Saved
 from crowdsim.threads import Team
 
 ANSWER_WORK = 10  # What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes some 2 us, and measuring the way
@@ -58,6 +58,10 @@ class Planner(Protocol):
     def waiting(self) -> int:
         """Requests that have not been answered."""
 
+    @property
+    def entities(self) -> list[int]:
+        """Whose requests have not been answered."""
+
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
 
@@ -95,5 +99,11 @@ class Planner(Protocol):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the planner as named arrays."""
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave to a planner on the same mesh and goals."""
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave to a planner on the same mesh and goals.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """

@@ -33,6 +33,7 @@ from crowdsim.navigation.grid.search import (
     new_generation,
 )
 from crowdsim.navigation.sharing import SharedTrees
+from crowdsim.saved import FARTHEST_M, Saved
 
 CLEARANCE_STEP_M = 0.1  # Bodies whose clearances lie within the same step share a tree; smaller gives closer distances for wide ones, and more trees.
 MEMORY_BYTES = 256 << 20  # Of all trees, 8 bytes for each cell; one at least.
@@ -132,6 +133,10 @@ class CellTrees(SharedTrees):
     def clearance_class(need: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return for each clearance (m) the number of whole steps in it."""
         return np.floor(np.asarray(need, dtype=np.float64) / CLEARANCE_STEP_M)
+
+    def _check(self, saved: Saved, wanted: NDArray[np.float64]) -> None:
+        saved.require(wanted.shape[1] == 3, "wanted", "are not places with steps of clearances")
+        saved.require((np.abs(wanted) <= FARTHEST_M) & (wanted >= (-FARTHEST_M, -FARTHEST_M, 0.0)), "wanted", "there is no such place, or class of clearances")
 
     def _begin(self, row: int, wanted: tuple[float, ...], detail: float) -> None:
         x, y, steps = wanted
