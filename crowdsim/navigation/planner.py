@@ -46,7 +46,7 @@ class CostParameters:
 
 # What a saved request may hold beside what depends on the ground, see `bounds_of`.
 _BOUNDS: dict[str, tuple[Any, Any]] = {
-    "entity": (1, MOST), "x": (-FARTHEST_M, FARTHEST_M), "y": (-FARTHEST_M, FARTHEST_M), "width": (0.0, 2.0 * WIDEST_M), "key": (0, MOST),
+    "entity": (0, MOST), "x": (-FARTHEST_M, FARTHEST_M), "y": (-FARTHEST_M, FARTHEST_M), "width": (0.0, 2.0 * WIDEST_M), "key": (0, MOST),
     "tick": (0, MOST_TICKS), "shares": (0, 1), "price": (0.0, FARTHEST_M),
 }  # fmt: skip
 
@@ -229,7 +229,7 @@ class MeshPlanner:
         """
         saved = Saved.of(state)
         asked = saved.whole("counters", 0, MOST)
-        known = saved.records("known_", _KNOWN, {"key": (0, MOST), "entity": (1, MOST), "width": (0.0, 2.0 * WIDEST_M), "count": (0, MOST)})
+        known = saved.records("known_", _KNOWN, {"key": (0, MOST), "entity": (0, MOST), "width": (0.0, 2.0 * WIDEST_M), "count": (0, MOST)})
         saved.require(ascends(known["key"]), "known_key", "keys have to ascend")
         self._desk.restore(saved.below("desk_"), bounds_of(self.mesh, self.goals, asked))
         self._searches.restore(saved.below("slots_"), self._own, self._desk)

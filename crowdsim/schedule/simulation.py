@@ -133,6 +133,8 @@ class Simulation(Interventions):
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
             if self.recorder is not None:
                 self.recorder.writer.discard()
+            self.team.close()
+            self.world.close()
             raise
 
     def _begin(self, start: Start | None) -> None:

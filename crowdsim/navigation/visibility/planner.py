@@ -346,7 +346,7 @@ class VisibilityPlanner:
         asked, is_grown = saved.whole("counters", 0, MOST), self._trees.is_grown
         far = (-FARTHEST_M, FARTHEST_M)
         bounds: dict[str, tuple[Any, Any]] = {
-            "order": (0, asked - 1), "entity": (1, MOST), "goal": (0, len(self.terrain.goals.goal_start) - 2), "x": far, "y": far,
+            "order": (0, asked - 1), "entity": (0, MOST), "goal": (0, len(self.terrain.goals.goal_start) - 2), "x": far, "y": far,
             "polygon": (0, self.terrain.mesh.polygon_count - 1), "radius": (0.0, WIDEST_M), "tick": (0, MOST_TICKS), "tree": (NO_TREE, self._trees.count - 1),
         }  # fmt: skip
         queue = saved.records("queue_", _REQUEST, bounds)
