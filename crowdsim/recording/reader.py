@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import Reason
 from crowdsim.errors import RecordingError
+from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
 from crowdsim.recording.files import partials_of
+from crowdsim.recording.gate import Damage, first_line
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, Header, Layout, OtherVersion, from_json
 from crowdsim.recording.plan import plan_datasets
 from crowdsim.recording.schema import (
@@ -45,10 +47,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _T = TypeVar("_T")
-_FILTERS = {h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE}
-_DEFLATE_RATIO = 1032  # No deflate stream grows by more when it is unpacked (258 bytes from a quarter of a byte).
-_MAXIMUM_CHUNK_BYTES = 2**28  # Ours have 1 MB. Larger lets one chunk of a hostile file fill the memory.
-_CHUNK_CACHE_BYTES = 2**23  # Holds some chunks of the trajectory, so that reading frame by frame unpacks each only once.
 _MAXIMUM_VERDICT_BYTES = 2**24
 _ATTEMPTS = 20  # A file that is being written can change under a read; the next attempt sees the new state. Fewer gives up on slow disks.
 _PAUSE_S = 0.02
@@ -177,7 +175,9 @@ class Recording:
         """
         wanted = self._columns(columns)
         spans = self._spans(frames)
-        self._require_memory(sum(stop - start for start, stop in spans), wanted)
+        rows = sum(stop - start for start, stop in spans)
+        widths = sum(column.width for column in self.layout.columns if column.name in wanted)
+        self._require_memory(rows * (40 + 8 * widths), f"a table of {rows:,} rows")
         parts = [self.rows(start, stop, wanted) for start, stop in spans] or [self.rows(0, 0, wanted)]
         arrays = parts[0] if len(parts) == 1 else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         units = dict(TRAJECTORY_UNITS) | {field: column.unit for column in self.layout.columns for field in column.field_names()}
@@ -291,7 +291,7 @@ class Recording:
             try:
                 if self._file is None:
                     self._snapshot = Snapshot(self.path)
-                    self._file = h5py.File(self._snapshot, "r", rdcc_nbytes=_CHUNK_CACHE_BYTES)
+                    self._file = h5py.File(self._snapshot, "r", rdcc_nbytes=gate.CHUNK_CACHE_BYTES)
                 return read()
             except RecordingError:
                 raise
@@ -300,7 +300,7 @@ class Recording:
                 size = self._snapshot.size if self._snapshot is not None else 0
                 self.close()
                 if not was_open or attempt + 1 == _ATTEMPTS or (attempt and not self._is_growing(size)):
-                    raise RecordingError(f"{self.path}: is damaged or no recording ({_first_line(error)})") from error
+                    raise RecordingError(f"{self.path}: is damaged or no recording ({first_line(error)})") from error
                 time.sleep(_PAUSE_S)
         raise AssertionError("unreachable")
 
@@ -345,45 +345,28 @@ class Recording:
         return self._checked[name]
 
     def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...], rows: int) -> Any:
-        """Return the dataset `name` if it is stored in this file, of this type and shape, and has as many rows as were committed.
+        """Return the dataset `name` if it comes through the gate, is of this type and shape, and has as many rows as were committed.
 
         Raises
         ------
-        ValueError
+        Damage
             With what is wrong.
         """
-        group = self._file
-        *folders, leaf = name.split("/")
-        for part in (*folders, leaf):
-            link = group.get(part, getlink=True)
-            if not isinstance(link, h5py.HardLink):
-                raise ValueError(f"{name} is {'missing' if link is None else 'a link to somewhere else'}")
-            group = group[part]
-        dataset = group
-        if not isinstance(dataset, h5py.Dataset):
-            raise ValueError(f"{name} is no dataset")
-        if dataset.dtype != dtype:
-            raise ValueError(f"{name} has type {str(dataset.dtype)[:80]}, but {dtype} was expected")
-        if dataset.shape[1:] != width or len(dataset.shape) != 1 + len(width):
-            raise ValueError(f"{name} has shape {dataset.shape}")
-        plan = dataset.id.get_create_plist()
-        if plan.get_layout() != h5py.h5d.CHUNKED:
-            raise ValueError(f"{name} is not stored in chunks of this file")
-        if any(plan.get_filter(number)[0] not in _FILTERS for number in range(plan.get_nfilters())):
-            raise ValueError(f"{name} has a filter that recordings do not use")
-        chunk_bytes = int(np.prod(dataset.chunks, dtype=object)) * dtype.itemsize
-        if chunk_bytes > _MAXIMUM_CHUNK_BYTES:
-            raise ValueError(f"{name} has chunks of {chunk_bytes} bytes")
-        if not 0 <= rows <= dataset.shape[0]:
-            raise ValueError(f"{name} has {dataset.shape[0]} rows, but {rows} were committed")
-        claimed = dataset.shape[0] * int(np.prod(width, dtype=object)) * dtype.itemsize
-        if claimed > _DEFLATE_RATIO * dataset.id.get_storage_size() + chunk_bytes:
-            raise ValueError(f"{name} claims {claimed} bytes, more than can be packed into the file")
-        return dataset
+        found = gate.dataset(self._file, name)
+        if found.dtype != dtype:
+            raise Damage(f"{name} has type {str(found.dtype)[:80]}, but {dtype} was expected")
+        if found.shape[1:] != width or len(found.shape) != 1 + len(width):
+            raise Damage(f"{name} has shape {found.shape}")
+        if found.chunks is None:
+            raise Damage(f"{name} is not stored in chunks")
+        if not 0 <= rows <= found.shape[0]:
+            raise Damage(f"{name} has {found.shape[0]} rows, but {rows} were committed")
+        return found
 
     def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
         if not 0 <= start <= stop <= self._committed_rows(name):
             raise IndexError(f"{name}: rows {start} to {stop} are not among the {self._committed_rows(name)} committed")
+        self._require_memory((stop - start) * self._plan[name].row_bytes, f"{stop - start:,} rows of {name}")
         return np.asarray(self._attempt(lambda: self._dataset(name)[start:stop]))
 
     def _per_tick(self, name: str, columns: Sequence[str], unit: str) -> pd.DataFrame:
@@ -412,14 +395,11 @@ class Recording:
             return [(int(starts[chosen.start]), int(starts[chosen.stop]))]
         return [(int(starts[frame]), int(starts[frame + 1])) for frame in chosen]
 
-    def _require_memory(self, rows: int, columns: Sequence[str]) -> None:
-        needed = rows * (40 + sum(8 * column.width for column in self.layout.columns if column.name in columns))
-        present = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        if needed > 0.6 * present:
-            raise RecordingError(
-                f"{self.path}: {rows:,} rows would need {needed / 1e9:.1f} GB of the {present / 1e9:.1f} GB of memory. "
-                "Choose frames=slice(...) or fewer columns."
-            )
+    def _require_memory(self, wanted: int, what: str) -> None:
+        try:
+            gate.require_memory(wanted, what)
+        except Damage as large:
+            raise RecordingError(f"{self.path}: {large}. Choose frames=slice(...) or fewer columns.") from None
 
     def _frame(self, arrays: Mapping[str, NDArray[Any]], units: Mapping[str, str]) -> pd.DataFrame:
         import pandas as pd
@@ -435,8 +415,3 @@ def _other_version(path: Path, version: int) -> str:
     if version > FORMAT_VERSION:
         return f"{path}: was written by a newer crowdsim, in version {version:,} of the format; this one knows version {FORMAT_VERSION}. Read it with that one."
     return f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. Bring it up to date: crowdsim migrate {path}"
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return text[0][:200] if text else type(error).__name__
