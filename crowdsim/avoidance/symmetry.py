@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.saved import Arrays, Saved, ascends
+from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -399,7 +399,7 @@ class SymmetryBreaker:
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved = Saved.of(state)
-        entity = saved.take("entity", "i8", low=1)
+        entity = saved.take("entity", "i8", low=1, high=MOST)
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
         self._memory = _Memory(*(saved.take(name, "i4", (len(entity),), low=0) for name in _Memory._fields))
         self._entity, self._next = entity, _fresh(len(entity))

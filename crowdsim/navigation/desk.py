@@ -109,6 +109,11 @@ class Desk:
         return list(self._row_of)
 
     @property
+    def requests(self) -> NDArray[Any]:
+        """The open requests."""
+        return self._records[self._open_rows()]
+
+    @property
     def is_active(self) -> NDArray[np.bool_]:
         """Which slots are in the middle of a request, shape (slots,)."""
         return self._is_active == 1

@@ -19,7 +19,7 @@ from crowdsim.navigation.aim import AimParameters
 from crowdsim.navigation.desk import GOAL_BITS, REQUEST, Desk, Ended, pieces
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
+from crowdsim.navigation.protocol import ANSWER_WORK, Answers, starts_of, work_of
 from crowdsim.navigation.search import MOST_PRICED
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.slot_searches import SEARCHES, MiddleSearches
@@ -109,9 +109,9 @@ class MeshPlanner:
         return self._desk.waiting
 
     @property
-    def entities(self) -> list[int]:
-        """Whose requests have not been answered."""
-        return self._desk.entities
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered."""
+        return starts_of(self._desk.requests)
 
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""

@@ -48,6 +48,17 @@ class Answers:
         return work_of(len(self.entity), len(self.cells))
 
 
+START = np.dtype([("entity", "i8"), ("x", "f8"), ("y", "f8"), ("polygon", "i4")])  # who asked from where (m)
+
+
+def starts_of(requests: NDArray[Any]) -> NDArray[Any]:
+    """Return what of requests is in `START`."""
+    found = np.zeros(len(requests), dtype=START)
+    for name in START.names or ():
+        found[name] = requests[name]
+    return found
+
+
 class Planner(Protocol):
     """Answers requests for ways with corridors on the mesh, under a budget of expansions (SYSTEMS T1).
 
@@ -59,8 +70,8 @@ class Planner(Protocol):
         """Requests that have not been answered."""
 
     @property
-    def entities(self) -> list[int]:
-        """Whose requests have not been answered."""
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered: records of the type `START`."""
 
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""

@@ -169,7 +169,7 @@ class SharedTrees(ABC):
         count = len(wanted)
         if count:
             self._check(saved, wanted)
-        first, others = saved.take("first", "i8", (count,), low=0), saved.take("others", "i8", (count,), low=0, high=MOST)
+        first, others = saved.take("first", "i8", (count,), low=0, high=MOST), saved.take("others", "i8", (count,), low=0, high=MOST)
         detail = saved.take("detail", "f8", (count,), low=0.0, high=WIDEST_M)
         tree = saved.take("tree", "i8", (count,), low=NO_TREE, high=self._most - 1)
         saved.require(len(np.unique(wanted, axis=0)) == count, "wanted", "has the same twice")

@@ -406,14 +406,12 @@ class TiledMesh:
             If something in it cannot be.
         """
         saved, count = Saved.of(state), self.tile_count
-        place = np.array([self.size, *self.first, *self.shape])
-        saved.require(saved.take("place", "f8", (6,))[:5] == place, "place", "these are the tiles of another ground")
+        place = [self.size, *self.first, *self.shape]  # of another ground, these would be others
+        saved.take("place", "f8", (6,), low=[*place, 0.0], high=[*place, _FAR])
+        own = [*self._cells.origin, self._cells.size, *self._cells.shape]
+        saved.take("cells", "f8", (5,), low=own, high=own)
         salt = saved.take("salt", "i8", (count,), low=handles.FIRST_SALT, high=handles.LAST_SALT)
         is_there = saved.take("is_there", "u1", (count,), high=1).astype(np.bool_)
-        x, y, size, columns, rows = saved.take("cells", "f8", (5,)).tolist()
-        cells = Cells(np.array([x, y]), size, np.array([columns, rows], dtype=np.int64))
-        own = [*self._cells.origin, self._cells.size, *self._cells.shape]
-        saved.require(np.array([x, y, size, columns, rows]) == own, "cells", "these are the cells of another ground")
         others = unpack_tiles(saved, count)
         content = dict(self._built) | others
         known = sorted(content)
@@ -423,7 +421,7 @@ class TiledMesh:
         for tile, each in others.items():
             saved.require(self._is_inside(tile, each), "tiles", f"has tile {tile} elsewhere")
         saved.require(_are_apart([content[tile] for tile in known if is_there[tile]]) if others else True, "tiles", "has two polygons on one side of an edge")
-        self._cells, self._content, self.salt, self.is_there = cells, content, salt, is_there
+        self._content, self.salt, self.is_there = content, salt, is_there
         self._kept_flags = dict(zip(known, np.split(flags, np.cumsum(sizes)[:-1]), strict=True))
         self._kept_areas = dict(zip(known, np.split(areas, np.cumsum(sizes)[:-1]), strict=True))
         self._join()

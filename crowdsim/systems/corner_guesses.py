@@ -17,7 +17,7 @@ from crowdsim.navigation.visibility.graph import MOST_PORTALS
 from crowdsim.navigation.visibility.guess import TO_GOAL, UNDECIDED, guess_over_corners, join_over_corners
 from crowdsim.navigation.visibility.search import Scratch, Terrain
 from crowdsim.navigation.visibility.sight import NOWHERE
-from crowdsim.saved import FARTHEST_M, Arrays, Saved, ascends
+from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
 from crowdsim.systems.base import Tick
 from crowdsim.world.columns import has_way
 from crowdsim.world.world import World
@@ -159,7 +159,7 @@ class CornerGuesses:
         """Take back what `state()` gave."""
         saved, polygons = Saved.of(state), self._terrain.mesh.polygon_count
         corners = len(self._terrain.graph.corners.position)
-        entity = saved.take("guess_entity", "i8", low=1)
+        entity = saved.take("guess_entity", "i8", low=1, high=MOST)
         count = len(entity)
         saved.require(ascends(entity), "guess_entity", "entity ids have to ascend")
         target = saved.take("guess_target", "i8", (count,), low=TO_GOAL, high=2 * corners - 1)
@@ -171,6 +171,13 @@ class CornerGuesses:
         begin = saved.take("guess_begin", "f8", (count, 3), low=[-FARTHEST_M, -FARTHEST_M, 0.0], high=[FARTHEST_M, FARTHEST_M, float(polygons - 1)])
         saved.require(begin[:, 2] == np.floor(begin[:, 2]), "guess_begin", "the last number is that of a polygon")
         self._entity, self._target, self._at, self._visits, self._begin, self._visited = entity, target, at, visits, begin, visited
+
+    def check(self, saved: Saved, starts: NDArray[Any]) -> None:
+        """Look whether guesses begin where the searches of their agents do; `starts` as `Planner.starts` has them."""
+        place = np.searchsorted(self._entity, starts["entity"])
+        known = np.isin(starts["entity"], self._entity)
+        begin = np.column_stack([starts["x"], starts["y"], starts["polygon"]])[known]
+        saved.require(bool(np.array_equal(self._begin[place[known]], begin)), "guess_begin", "is not where the searches of their agents begin")
 
 
 def _places(known: NDArray[np.int64], place: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:

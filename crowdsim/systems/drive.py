@@ -10,7 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.navigation.mesh import locate_many
-from crowdsim.saved import Arrays, Saved
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.obstacle_state import arrays_of, obstacle_from
 from crowdsim.scenario.obstacles import Obstacle
@@ -185,7 +185,7 @@ class Drive(System):
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved = Saved.of(state)
-        entity = saved.take("entity", "i8", low=0)
+        entity = saved.take("entity", "i8", low=0, high=MOST)
         sent = saved.below("sent/")
         self.obstacles, self._sent = list(self._given), {number for number in range(len(entity)) if f"{number}/name" in sent}
         for place in sorted(self._sent):  # those that a program put in follow those of the scenario

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.priority import PriorityParameters, count_waiting, make_room, who_gives_way
-from crowdsim.saved import Arrays, Saved
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.notice import ticks_of
 from crowdsim.world.columns import AgentState
@@ -67,4 +67,4 @@ class GiveWay(System):
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self._last = Saved.of(state).take("last", "i8", low=1)
+        self._last = Saved.of(state).take("last", "i8", low=1, high=MOST)

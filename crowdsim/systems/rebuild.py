@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, SavedError
+from crowdsim.scenario.limits import MAX_FLOORS
 from crowdsim.systems.building import Building
 from crowdsim.systems.ground import Closed
 from crowdsim.systems.slices import Budget
@@ -136,7 +137,7 @@ def unpacked(saved: Saved) -> tuple[Closed, ...]:
     """Return what `packed` was given."""
     data = saved.take("bytes", "u1").tobytes()
     sizes = saved.take("sizes", "i8", (None, 2), low=0, high=len(data))
-    layers = saved.take("layers", "i8", (len(sizes),), low=-1).tolist()
+    layers = saved.take("layers", "i8", (len(sizes),), low=-1, high=MAX_FLOORS).tolist()
     ends = np.cumsum(sizes.T.reshape(-1)).tolist()
     saved.require((ends[-1] if ends else 0) == len(data), "sizes", f"do not add up to the {len(data)} bytes that there are")
     parts = [data[first:last] for first, last in zip([0, *ends[:-1]], ends, strict=True)] if ends else []

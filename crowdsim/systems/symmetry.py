@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.symmetry import UNTOUCHED, SymmetryBreaker
-from crowdsim.saved import Arrays, Saved
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base import System, Tick
 from crowdsim.tunable import param
 from crowdsim.world.columns import AgentState
@@ -88,5 +88,5 @@ class BreakSymmetry(System):
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved = Saved.of(state)
-        self._last, self._held = saved.take("last", "i8", low=1), saved.take("held", "i8", low=1)
+        self._last, self._held = saved.take("last", "i8", low=1, high=MOST), saved.take("held", "i8", low=1, high=MOST)
         self._breaker.restore(saved.below("breaker/"))

@@ -10,7 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.navigation.sides import crosses_line
-from crowdsim.saved import FARTHEST_M, Arrays, Saved, ascends
+from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
 from crowdsim.scenario.model import Event
 from crowdsim.world.world import World
 
@@ -85,10 +85,10 @@ class Triggers:
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved = Saved.of(state)
-        entity = saved.take("entity", "i8", low=1)
+        entity = saved.take("entity", "i8", low=1, high=MOST)
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
         place = saved.take("place", "f8", (len(entity), 2), low=-FARTHEST_M, high=FARTHEST_M)
-        done = saved.take("done", "i8", low=1)
+        done = saved.take("done", "i8", low=1, high=MOST)
         lengths = saved.parts("done_lengths", len(self._waits), len(done))
         parts = np.split(done, np.cumsum(lengths)[:-1]) if len(lengths) else []
         self._entity, self._place = entity, place

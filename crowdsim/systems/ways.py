@@ -62,7 +62,7 @@ class Ways:
     def restore(self, state: Arrays | Saved, within: tuple[float, float, float, float]) -> None:
         """Take back what `state()` gave; waypoints are `within` least x and y, greatest x and y (m)."""
         saved = Saved.of(state)
-        entity = saved.take("entity", "i8", low=1)
+        entity = saved.take("entity", "i8", low=1, high=MOST)
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
         self.walkers.restore(saved, within)
         saved.require(len(self.walkers.walks.total) == len(entity), "entity", "has not as many agents as there are walks")

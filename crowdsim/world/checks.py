@@ -5,6 +5,8 @@ Kernels index the mesh with what agents keep of it, and follow corridors from po
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from crowdsim.measures.deadlock_causes import NOT_DIAGNOSED, Cause
 from crowdsim.navigation import handles
 from crowdsim.navigation.carry import places_in
 from crowdsim.navigation.hold import GOAL_HELD, NOTHING_HELD
+from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.posts import VERTEX
 from crowdsim.saved import Saved
 from crowdsim.world.columns import AgentState
@@ -65,29 +68,29 @@ def _check_places(world: World, saved: Saved) -> NDArray[np.int64]:
     saved.require(~has_ground | (agents.layer == mesh.polygon_layer[polygon]), "layer", "its polygon is on another floor")
     stands = np.flatnonzero(has_ground & (agents.activity != AgentState.OBSTACLE))
     is_there = np.ones((len(agents), 2), dtype=np.bool_)
-    is_there[stands] = (_outside(world, stands, polygon[stands]) <= OFF_GROUND_M)[:, None]
+    is_there[stands] = is_inside(mesh, agents.position[stands], polygon[stands])[:, None]
     saved.require(is_there, "position", "that is not in the polygon that the agent stands on")
     return polygon
 
 
-def _outside(world: World, rows: NDArray[np.int64], polygon: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how far (m) agents are at most outside of an edge of their polygons, shape (k,)."""
-    mesh = world.mesh
+def is_inside(mesh: NavMesh, position: NDArray[np.float64], polygon: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which places, (k, 2) m, are in the polygons that they are said to be in, (k,), up to `OFF_GROUND_M`."""
     first = mesh.polygon_start[polygon].astype(np.int64)
     sides = mesh.polygon_start[polygon + 1] - first
-    edge, who = places_in(first, sides), np.repeat(np.arange(len(rows)), sides)
+    edge, who = places_in(first, sides), np.repeat(np.arange(len(position)), sides)
     a, b = mesh.vertex[mesh.edge_vertex[edge], :2], mesh.vertex[mesh.edge_end[edge], :2]
-    along, to = b - a, world.agents.position[rows][who] - a
+    along, to = b - a, position[who] - a
     length = np.hypot(along[:, 0], along[:, 1])
-    off = (along[:, 1] * to[:, 0] - along[:, 0] * to[:, 1]) / np.where(length > 0.0, length, 1.0)
-    farthest: NDArray[np.float64] = np.full(len(rows), -np.inf)
-    np.maximum.at(farthest, who, off)
-    return farthest
+    farthest: NDArray[np.float64] = np.full(len(position), -np.inf)
+    np.maximum.at(farthest, who, (along[:, 1] * to[:, 0] - along[:, 0] * to[:, 1]) / np.where(length > 0.0, length, 1.0))
+    found: NDArray[np.bool_] = farthest <= OFF_GROUND_M
+    return found
 
 
 def _check_corridors(world: World, saved: Saved, polygon: NDArray[np.int64]) -> None:
     """Look at the ways of agents: portals that are joined, from the polygon that the agent is in to that of its piece of the goal."""
     agents, mesh, goals, cells = world.agents, world.mesh, world.goals, world.corridors.cells
+    saved.require(agents.corridor_start < len(cells), "corridor_start", f"the store has {len(cells)} cells")
     saved.require(agents.corridor_length <= agents.corridor_capacity, "corridor_length", "the agent has no room for so many portals")
     pieces = len(goals.piece_polygon)
     saved.require(agents.goal_piece < pieces, "goal_piece", f"goals have {pieces} pieces")

@@ -376,6 +376,7 @@ class World:
                 saved.require(right, name, "this agent came into the world with another")
         for name, value in (("activity", int(AgentState.OBSTACLE)), ("group", NO_GROUP), ("itinerary", NO_ITINERARY), ("maximum_speed", np.inf)):
             saved.require(is_agent == (getattr(agents, name) != value), name, f"{value} is that of discs of obstacles, and of no agent")
+        saved.require(agents.activity != AgentState.ARRIVED, "activity", "those who have arrived have left at the end of the tick")
         lengths = np.array([len(each.goals) for each in self.itineraries], dtype=np.int64)
         saved.require((agents.stage <= np.append(lengths, 0)[agents.itinerary]) | ~is_agent, "stage", "the agent has no such goal on its list")
         saved.require(agents.blocker <= highest, "blocker", "there has been no such entity")

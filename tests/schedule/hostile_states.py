@@ -264,23 +264,28 @@ def outcome(checkpoint: Checkpoint, scenario: Scenario, folder: Path) -> str:
     return "ran"
 
 
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Try some numbers, one after the other."""
     first, count, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     faulthandler.enable()
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     for name in sorted(SCENES)[: max(1, count)]:
         prepared(name)
-    print("ready")
+    say("ready")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for number in range(first, first + count):
         name, checkpoint, scenario, what = changed(number)
-        print("try", number, name, "|", what)
+        say(f"try {number} {name} | {what}")
         try:
-            print("done", outcome(checkpoint, scenario, folder))
+            say(f"done {outcome(checkpoint, scenario, folder)}")
         except BaseException:
-            print("done fault", traceback.format_exc().replace("\n", "\\n"))
-    print("memory", (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+            say("done fault " + traceback.format_exc().replace("\n", "\\n"))
+    say(f"memory {(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024}")
 
 
 if __name__ == "__main__":

@@ -398,7 +398,7 @@ class GridPlanner:
         saved, far = Saved.of(state), (-FARTHEST_M, FARTHEST_M)
         asked, version = saved.take("counters", "i8", (2,), low=0, high=MOST).tolist()
         low, high = [-FARTHEST_M, -FARTHEST_M, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M]
-        pool, stander = saved.take("pool", "f8", (None, 3), low=low, high=high), saved.take("stander", "i8", low=1)
+        pool, stander = saved.take("pool", "f8", (None, 3), low=low, high=high), saved.take("stander", "i8", low=1, high=MOST)
         stander_disc = saved.take("stander_disc", "f8", (len(stander), 3), low=low, high=high)
         self._slots = self._trees.slots = self._idle_slots()
         self._trees.restore(saved.below("trees_"))

@@ -18,7 +18,7 @@ from crowdsim.navigation.desk import REQUEST, Desk, Ended, Work
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.planner import FOR_TEAMS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, bounds_of, sorted_answers
-from crowdsim.navigation.protocol import ANSWER_WORK, Answers, Planner, work_of
+from crowdsim.navigation.protocol import ANSWER_WORK, Answers, Planner, starts_of, work_of
 from crowdsim.navigation.search import EXPANSIONS, FOUND, FOUND_THROUGH_AGENTS, MOST_PRICED, PENDING, STATUS, corridor_size, set_prices
 from crowdsim.navigation.slot_searches import MiddleSearches, price_slots
 from crowdsim.navigation.standers.barriers import draw_barriers
@@ -140,9 +140,10 @@ class StanderPlanner:
         return self.planner.waiting + self._desk.waiting
 
     @property
-    def entities(self) -> list[int]:
-        """Whose requests have not been answered."""
-        return list(self._requests)
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered; those that the planner or the desk has, twice."""
+        own = np.array([request for request, _ in self._requests.values()], dtype=REQUEST)
+        return np.concatenate([starts_of(own), self.planner.starts, starts_of(self._desk.requests)])
 
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
@@ -320,7 +321,7 @@ class StanderPlanner:
         asked = saved.whole("counters", 0, MOST)
         bounds = bounds_of(mesh, self.goals, asked)
         low, high = [-FARTHEST_M, -FARTHEST_M, 0.0, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M, float(mesh.polygon_count - 1)]
-        stander = saved.take("stander", "i8", low=1)
+        stander = saved.take("stander", "i8", low=1, high=MOST)
         disc, near = saved.take("disc", "f8", (len(stander), 4), low=low, high=high), saved.take("near", "f8", (None, 4), low=low, high=high)
         for name, each in (("disc", disc), ("near", near)):
             saved.require(each[:, 3] == np.floor(each[:, 3]), name, "the last number is that of a polygon")
@@ -337,7 +338,7 @@ class StanderPlanner:
         self._desk.restore(saved.below("desk_"), bounds)
         here = set(requests["entity"][at_desk].tolist())
         saved.require(len(set(requests["entity"].tolist())) == count, "request_entity", "names somebody twice")
-        others = {*self.planner.entities} == set(requests["entity"][~at_desk].tolist())
+        others = {*self.planner.starts["entity"].tolist()} == set(requests["entity"][~at_desk].tolist())
         saved.require(others and here == set(self._desk.entities), "at_desk", "is not that of the requests that there are")
         self._requests, self._ways = {}, {}
         for row, (each, way_of) in enumerate(zip(requests["entity"].tolist(), _split(way, lengths), strict=True)):

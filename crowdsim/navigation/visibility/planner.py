@@ -16,7 +16,7 @@ from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.aim import AimParameters
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import Flood, NavMesh
-from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
+from crowdsim.navigation.protocol import ANSWER_WORK, Answers, starts_of, work_of
 from crowdsim.navigation.sharing import NO_TREE, ShareParameters
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, GraphSize, VisibilityGraph, build_graph
@@ -194,9 +194,9 @@ class VisibilityPlanner:
         return len(self._queue) + int(np.count_nonzero(self._is_active))
 
     @property
-    def entities(self) -> list[int]:
-        """Whose requests have not been answered."""
-        return [*self._held["entity"][self._is_active == 1].tolist(), *self._queue["entity"].tolist()]
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered."""
+        return starts_of(np.concatenate([self._held[self._is_active == 1], self._queue]))
 
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
