@@ -155,7 +155,8 @@ def _cache() -> dict[str, Any]:
         problem = f"{folder}: the cache of compiled kernels cannot be written ({error.strerror}), so every run compiles for minutes. Set CROWDSIM_CACHE_DIR."
     files, size = _weigh(used)
     other_files, other_size = _weigh(others)
-    counts = {"kernels": files, "bytes": size, "unused_kernels": other_files, "unused_bytes": other_size}
+    carried, _ = _weigh(_carried_folders())
+    counts = {"carried_kernels": carried, "kernels": files, "bytes": size, "unused_kernels": other_files, "unused_bytes": other_size}
     return {"folder": str(folder), **counts, "refused": refused_folders(), "problem": problem}
 
 
@@ -169,6 +170,15 @@ def _kernel_folders() -> tuple[list[Path], list[Path]]:
     ours = {kernel_folder(file).name for file in package.rglob("*.py")}
     there = sorted(path.parent for path in {each.parent / "_" for each in cache_directory().glob("*/*.nb[ci]")})
     return [path for path in there if path.name in ours], [path for path in there if path.name not in ours]
+
+
+def _carried_folders() -> list[Path]:
+    """Return the folders of compiled kernels that came with the package and that runs can use."""
+    import crowdsim
+    from crowdsim.kernels import carried_folders, key_of
+
+    package, carried = Path(crowdsim.__file__).parent, carried_folders()
+    return [carried[key] for key in {key_of(file) for file in package.rglob("*.py")} & carried.keys()] if carried else []
 
 
 def _weigh(folders: list[Path]) -> tuple[int, int]:
@@ -188,7 +198,8 @@ def _prune() -> int:
 
 def _as_text(facts: dict[str, Any]) -> str:
     cache, hdf5 = facts["cache"], facts["hdf5"]
-    kernels = f"{cache['kernels']} kernels, {cache['bytes'] / _MEGABYTE:.0f} MB" if cache["kernels"] else "empty: the first run compiles for a minute or two"
+    empty = "empty" if cache["carried_kernels"] else "empty: the first run compiles for less than a minute"
+    kernels = f"{cache['kernels']} kernels, {cache['bytes'] / _MEGABYTE:.0f} MB" if cache["kernels"] else empty
     rows = [
         ("crowdsim", f"{facts['crowdsim']}, Python {facts['python']}, {facts['system']}"),
         ("processor", f"{facts['processor']}, {facts['cores']} cores, of which a run uses {facts['threads']} (--threads)"),
@@ -196,6 +207,8 @@ def _as_text(facts: dict[str, Any]) -> str:
         ("HDF5", f"{hdf5['version']}, {'writes and reads' if not hdf5['problem'] else 'fails'}, {'with' if hdf5['compresses'] else 'WITHOUT'} compression"),
         ("cache", f"{cache['folder']}: {kernels}"),
     ]
+    if cache["carried_kernels"]:
+        rows.append(("", f"{cache['carried_kernels']} kernels came compiled with the package, and need not be"))
     if "freed_bytes" in cache:
         rows.append(("pruned", f"{cache['freed_bytes'] / _MEGABYTE:.0f} MB of kernels"))
     elif cache["unused_kernels"]:
