@@ -98,7 +98,7 @@ def main() -> None:
         kinds = [[name, column.dtype.str] for name, column in columns.items()]
         out.write(json.dumps({"rows": len(columns["id"]), "columns": kinds, "fps": archive.fps, "ground": archive.ground}).encode() + b"\n")
         for column in columns.values():
-            out.write(np.ascontiguousarray(column).view(np.uint8))
+            out.write(np.ascontiguousarray(column).view(np.uint8).data)
 
 
 def _read(path: Path) -> Archive:
