@@ -17,7 +17,7 @@ from crowdsim.navigation.hold import GOAL_HELD, NOTHING_HELD
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.posts import VERTEX
 from crowdsim.saved import Saved
-from crowdsim.world.columns import AgentState
+from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 
 OFF_GROUND_M = 0.01  # How far beside its polygon somebody can be: rounding where a mesh is cut anew. Walls hold bodies up to 1 cm in it.
@@ -94,11 +94,6 @@ def _check_corridors(world: World, saved: Saved, polygon: NDArray[np.int64]) -> 
     saved.require(agents.corridor_length <= agents.corridor_capacity, "corridor_length", "the agent has no room for so many portals")
     pieces = len(goals.piece_polygon)
     saved.require(agents.goal_piece < pieces, "goal_piece", f"goals have {pieces} pieces")
-    has_piece = (agents.goal_piece >= 0) & (agents.goal >= 0)
-    piece, goal = agents.goal_piece[has_piece], agents.goal[has_piece]
-    is_right = np.ones(len(agents), dtype=np.bool_)
-    is_right[has_piece] = (piece >= goals.goal_start[goal]) & (piece < goals.goal_start[goal + 1])
-    saved.require(is_right, "goal_piece", "that is no piece of the agent's goal")
 
     rows = np.flatnonzero(agents.corridor_length > 0)
     length = agents.corridor_length[rows].astype(np.int64)
@@ -118,8 +113,8 @@ def _check_corridors(world: World, saved: Saved, polygon: NDArray[np.int64]) -> 
     has_ground = world.has_ground()[rows]
     _require_of(saved, rows, ~has_ground | (leaves[last] == polygon[rows]), len(agents), "its way begins in another polygon than that which it is in")
     piece = agents.goal_piece[rows]
-    ends = enters[last - length + 1]
-    _require_of(saved, rows, (piece < 0) | (ends == goals.piece_polygon[piece] if pieces else True), len(agents), "its way does not end at its goal")
+    ends, may_end = enters[last - length + 1], (piece < 0) | (agents.path_status[rows] == PathStatus.PENDING)  # who waits keeps the way back
+    _require_of(saved, rows, may_end | (ends == goals.piece_polygon[piece] if pieces else True), len(agents), "its way does not end at its goal")
 
 
 def _require_of(saved: Saved, rows: NDArray[np.int64], is_right: NDArray[np.bool_], count: int, what: str) -> None:

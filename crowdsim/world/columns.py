@@ -171,8 +171,6 @@ AGENT_COLUMNS = (
 )
 
 
-
-
 class AgentColumns:
     """Structure of arrays with dense rows in ascending entity id; grows by doubling.
 

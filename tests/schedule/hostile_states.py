@@ -56,9 +56,14 @@ WALKING = [
     {"name": "right", "count": 9, "region": LEFT, "goals": ["out"]},
     {"name": "left", "count": 7, "region": {"box": [14, 0.5, 15.7, 9.5]}, "goals": ["in"]},
 ]
+NARROW = {"obstacles": [{"box": [7.5, 0, 8.5, 4.5]}, {"box": [7.5, 5.4, 8.5, 10]}]}
+FACE_TO_FACE = [
+    {"name": "right", "count": 6, "region": {"box": [4, 3, 7, 7]}, "goals": ["out"]},
+    {"name": "left", "count": 6, "region": {"box": [9, 3, 12, 7]}, "goals": ["in"]},
+]
 DOOR = {"areas": [{"name": "door", "area": {"box": [8, 6, 9, 10]}}, {"name": "gate", "area": {"box": [8, 0, 9, 4]}, "available": False}]}
 CLOSES = [
-    {"at": 0.3, "close": "door"}, {"at": 0.8, "open": "gate"}, {"when": {"crossed": [[6, 0], [6, 10]], "count": 3}, "open": "door"},
+    {"at": 0.3, "close": "door"}, {"at": 0.8, "open": "gate"}, {"when": {"crossed": [[3, 0], [3, 10]], "count": 3}, "open": "door"},
     {"when": {"met": ["left", "right"], "within": 1.0}, "close": "gate"},
 ]  # fmt: skip
 CART = [
@@ -92,6 +97,13 @@ def steer(run: Simulation) -> None:
     run.set_goal([5, 6], "in")
 
 
+def send(run: Simulation) -> None:
+    """Send everybody elsewhere."""
+    for entity in run.world.agents.entity.tolist():
+        run.set_goal([entity], ["in", "out", "seat"][entity % 3])
+    run.step()
+
+
 def put_in(run: Simulation) -> None:
     """Put in an obstacle, and send another one elsewhere."""
     run.put_obstacle("box", {"polygon": [[-0.4, -0.4], [0.4, -0.4], [0.4, 0.4], [-0.4, 0.4]]}, (13, 5))
@@ -121,22 +133,25 @@ def _file(name: str, *sets: str) -> Callable[[], Scenario]:
 SCENES = {
     "mesh": Scene(lambda: hall(work=5), 4),
     "steered": Scene(lambda: hall(), 8, steer),
-    "previous ways": Scene(lambda: hall({"kind": "mesh", "while_waiting": "previous"}, 10, bodies={"replanning": True, "nudging": True}), 25),
+    "previous ways": Scene(lambda: hall({"kind": "optimal", "while_waiting": "previous"}, 10, bodies={"replanning": True, "nudging": True}), 30, send),
+    "leaving": Scene(lambda: hall(work=20, groups=[*WALKING, {"name": "near", "positions": [[14.9, 5], [15, 5.6]], "goals": ["out"]}]), 12),
     "optimal": Scene(lambda: hall("optimal", 6), 5),
     "visibility": Scene(lambda: hall("visibility", 2), 6),
     "unseen": Scene(lambda: hall({"kind": "visibility", "unseen_from": [[8, 8]], "shun": [[6, 5]], "share_searches": False}, 4), 4),
     "grid": Scene(lambda: hall("grid", 25), 6),
     "grid alone": Scene(lambda: hall({"kind": "grid", "share_searches": False}, 60), 5),
+    "walking on a grid": Scene(lambda: hall("grid", 100), 10),
     "s2-grid": Scene(lambda: hall("s2-grid", 25, groups=[*WALKING, STANDING]), 8),
     "standers": Scene(
         lambda: hall({"kind": "mesh", "round_standers": True}, 5, groups=[*WALKING, STANDING], bodies={"nudging": True, "replanning": True}), 6
     ),
     "optimal round standers": Scene(lambda: hall({"kind": "optimal", "round_standers": True}, 7, groups=[*WALKING, STANDING]), 7),
-    "visibility round standers": Scene(lambda: hall({"kind": "visibility", "round_standers": True}, 7, groups=[*WALKING, STANDING]), 9),
+    "visibility round standers": Scene(lambda: hall({"kind": "visibility", "round_standers": True}, 15, groups=[*WALKING, STANDING]), 9),
     "doors": Scene(lambda: hall(work=8, geometry=DOOR, events=CLOSES), 12),
     "doors on a grid": Scene(lambda: hall("grid", 40, geometry=DOOR, events=CLOSES), 12),
     "tiles": Scene(lambda: hall({"kind": "mesh", "tile_size": 4}, 8, geometry=DOOR, events=CLOSES), 10, take_tiles),
     "optimal on tiles": Scene(lambda: hall({"kind": "optimal", "tile_size": 4}, 8), 6, take_tiles),
+    "doors and what moves": Scene(lambda: hall(work=9, obstacles=CART, geometry=DOOR, events=CLOSES), 12),
     "what moves": Scene(lambda: hall(work=9, obstacles=CART), 8, put_in),
     "what moves on a grid": Scene(lambda: hall("grid", 30, obstacles=CART), 8, put_in),
     "floors": Scene(lambda: FLOORS, 6),
@@ -144,6 +159,7 @@ SCENES = {
     "terrain": Scene(lambda: hall(work=5, geometry={"terrain": [{"name": "grass", "speed": 0.5, "area": {"box": [6, 0, 10, 10]}}]}), 5),
     "local grids": Scene(lambda: hall(groups=[*WALKING, STANDING], bodies={"local_grid": True, "replanning": True}), 20),
     "priority": Scene(lambda: hall(bodies={"priority": "waiting", "nudging": True}, speed_density="weidmann"), 20),
+    "narrow": Scene(lambda: hall(work=200, geometry=NARROW, groups=FACE_TO_FACE, bodies={"priority": "waiting"}), 30),
     "models": Scene(lambda: hall(groups=OF_MODELS), 12),
     "planners": Scene(lambda: hall("mesh", 15, groups=OF_PLANNERS), 4),
     "milliseconds": Scene(lambda: hall("optimal", 0) | {"budget": {"milliseconds": 2.0, "slice": 5}}, 4),
