@@ -149,7 +149,24 @@ AGENT_COLUMNS = (
     Column("guessed", "int32", "", "polygons that the agent was in while it guessed its way, newest first; -1 is none", width=8, fill=-1, within=INDEX),
     Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry", within=(0.0, 1.0)),
     Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks", within=FLAG),
-    Column("trail", "float64", "m", "positions of the last ten seconds, one a second, as x, y pairs in a ring", width=20, within=PLACE, special="nan"),
+    Column("remaining", "float64", "m", "length of the path ahead, along the surface; nan is not known", fill=np.nan, within=PLACE, special="nan"),
+    Column("behind", "float64", "m", "by how much that is longer than the least so far", within=PLACE),
+    Column("progress", "float64", "m", "by how much the least remaining length has fallen so far, by walking", within=PLACE),
+    Column(
+        "progress_trail", "float64", "m", "progress in the last ten seconds, one a second, in a ring; nan while it did not want on", width=10, fill=np.nan,
+        within=PLACE, special="nan",
+    ),
+    Column("progress_place", "float64", "m", "where the progress was noted last", width=2, within=PLACE),
+    Column(
+        "progress_way", "float64", "", "direction along its path there, as long as a metre in plan is along the surface; 0 is not known", width=2, within=PLACE
+    ),
+    Column(
+        "nearest_remaining", "float64", "m", "remaining length when it had come nearer than ever, or began a new path; nan is not known", fill=np.nan,
+        within=PLACE, special="nan",
+    ),
+    Column("setbacks", "uint8", "", "how often its least remaining length has begun again since, by what it did itself"),
+    Column("last_gain", "float64", "m", "progress less behind, when it was looked at last", within=PLACE),
+    Column("regaining", "uint8", "", "looks, one a second, for which it has got on at half the speed that it prefers"),
     Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside", within=FLAG),
     Column("held_ticks", "int32", "tick", "for how long somebody who stands has held it up", within=COUNT),
     Column("waited_ticks", "int32", "tick", "for how long others have let it get on by little, less what it has got on since", within=COUNT),
@@ -165,9 +182,12 @@ AGENT_COLUMNS = (
     Column("local_way", "uint8", "", "what the local grid says of the line to the corner: 0 not asked, 1 agrees, 2 leads round, 3 no way", within=(None, 3)),
     Column("priced_portal", "int32", "", "half-edges of portals where its local grid found no way; -1 is none, and comes last", width=4, fill=-1, within=INDEX),
     Column("priced_until", "int64", "tick", "until when it remembers each", width=4, within=TICK),
-    Column("is_stuck", "uint8", "", "1 while it got on by less than 0.2 m in the last 10 s, and has a goal and does not wait by design", within=FLAG),
+    Column(
+        "is_stuck", "uint8", "", "1 while its least remaining length has fallen by less than 0.2 m in 10 s, and it has a goal and does not wait by design",
+        within=FLAG,
+    ),
     Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1, within=TICK),
-    Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), once that has lasted for 30 s; 255 before", fill=255),
+    Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), after 30 s; 255 before, 254 if a queue was none at the last look", fill=255),
 )
 
 

@@ -87,7 +87,7 @@ WITHOUT_RANGE = (
     "systems/BreakSymmetry/breaker/blocked", "systems/BreakSymmetry/breaker/turning", "systems/BreakSymmetry/breaker/events",  # counts of ticks
 )  # fmt: skip
 COUNTS = (  # that can be as large as their type holds
-    "stage", "neighbour_count", "samples", "strays", "held_ticks", "waited_ticks", "nudges", "replans",
+    "stage", "neighbour_count", "samples", "strays", "held_ticks", "waited_ticks", "nudges", "replans", "setbacks", "regaining",
 )  # fmt: skip
 
 
@@ -210,10 +210,10 @@ def test_whoever_keeps_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch: 
     assert [name for name, size in most.items() if not size] == [], HOW_SCENE
 
 
-# What means something: a place that was not kept, an end that never comes, a corner that is not known, no cause yet, no orders.
+# What means something: a place that was not kept, an end that never comes, a corner that is not known, no cause yet, no orders, a length that is not known.
 MAY_BE = (
     "agents/trail with nan", "ways/requested with nan", "numbers with nan", f"agents/corner_post with {NOTHING_HELD}", f"stuck_cause with {NOT_DIAGNOSED}",
-    "Gates/tiles_ordered missing",
+    "Gates/tiles_ordered missing", "agents/remaining with nan", "agents/nearest_remaining with nan", "agents/progress_trail with nan",
 )  # fmt: skip
 
 
