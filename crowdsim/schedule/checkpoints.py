@@ -12,6 +12,7 @@ import crowdsim.avoidance
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.checkpoint import Checkpoint, checkpoint_names, write_checkpoint
 from crowdsim.recording.header import software_versions
+from crowdsim.saved import SavedError
 from crowdsim.sources import source_key
 
 if TYPE_CHECKING:
@@ -90,10 +91,16 @@ def take_up(simulation: Simulation, start: Start) -> None:
     if start.are_models_new:
         state = {name: array for name, array in state.items() if not name.startswith(_OF_MODELS)}
         state |= {name: array for name, array in simulation.state().items() if name.startswith(_OF_MODELS)}
+    is_same_tick = "world/tick" in state and state["world/tick"].tolist() == [checkpoint.tick]
     try:
+        if not is_same_tick or checkpoint.tick_s != simulation.scenario.tick:
+            raise SavedError(f"world/tick is not {checkpoint.tick} of {checkpoint.tick_s:g} s")
         simulation.restore(state)
-    except (KeyError, ValueError, IndexError, TypeError) as error:
-        raise RecordingError(f"{where}: its state does not belong to this scenario ({type(error).__name__}: {error}).") from error
+    except (SavedError, CrowdsimError) as error:
+        raise RecordingError(
+            f"{where}: its state after tick {checkpoint.tick} does not belong to this scenario, or somebody has changed it: {error}. "
+            "Go on from another checkpoint of the run, if there is one, or run the scenario anew."
+        ) from error
 
 
 def require_same_shape(before: Scenario, after: Scenario, where: str) -> bool:

@@ -25,6 +25,7 @@ from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
+from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
@@ -62,6 +63,7 @@ from crowdsim.systems.triggers import Triggers
 from crowdsim.systems.turn import Turn
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team
+from crowdsim.world.checks import check_agents
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 
@@ -141,6 +143,8 @@ class Simulation(Interventions):
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
             if self.recorder is not None:
                 self.recorder.writer.discard()
+            self.team.close()
+            self.world.close()
             raise
 
     def _begin(self, start: Start | None) -> None:
@@ -482,19 +486,25 @@ class Simulation(Interventions):
         parts.append(("tasks", self.budget.tasks.state()))
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` of a simulation of the same scenario gave."""
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` of a simulation of the same scenario gave.
 
-        def part(prefix: str) -> dict[str, NDArray[Any]]:
-            return {name[len(prefix) + 1 :]: array for name, array in state.items() if name.startswith(prefix + "/")}
-
-        self.world.restore(part("world"))
+        Raises
+        ------
+        SavedError
+            If something in it cannot be: every array is looked at, since kernels do not.
+        """
+        saved = Saved.of(state)
+        self.world.restore(saved.below("world/"))
         if self.world.tiles is not None:
             self._take_mesh()
-        self.ledger.restore(part("ledger"))
+        self.ledger.restore(saved.below("ledger/"))
         for system in self.systems:
-            system.restore(part(f"systems/{type(system).__name__}"))
-        self.budget.tasks.restore(part("tasks"))
+            system.restore(saved.below(f"systems/{type(system).__name__}/"))
+            if system is self._gates:  # the ground is there
+                check_agents(self.world, saved.below("world/agents/"), self.built.mesh_build.parameters.widest_body)
+        self.budget.tasks.restore(saved.below("tasks/"))
+        saved.finish()
 
 
 def _let_go(recorder: Recorder, owner: int) -> None:
