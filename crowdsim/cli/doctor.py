@@ -184,11 +184,9 @@ def _hdf5_problem() -> str:
     import h5py
     import numpy as np
 
-    from crowdsim.recording.scratch import scratch_folder
-
     try:
-        with scratch_folder() as folder:
-            path, numbers = folder / "try.h5", np.arange(1000.0)
+        with tempfile.TemporaryDirectory() as folder:
+            path, numbers = Path(folder) / "try.h5", np.arange(1000.0)
             with h5py.File(path, "w", libver="latest") as file:
                 file.create_dataset("numbers", data=numbers, compression="gzip")
             with h5py.File(path, "r") as file:
