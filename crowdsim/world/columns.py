@@ -160,7 +160,7 @@ AGENT_COLUMNS = (
     Column("priced_until", "int64", "tick", "until when it remembers each", width=4),
     Column("is_stuck", "uint8", "", "1 while its least remaining length has fallen by less than 0.2 m in 10 s, and it has a goal and does not wait by design"),
     Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1),
-    Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), after 30 s; 255 before, 254 if a queue was none at the last look", fill=255),
+    Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), after 30 s; 255 before, 253 and 254 while it is looked at again", fill=255),
 )
 
 
