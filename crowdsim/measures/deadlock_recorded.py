@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
+from crowdsim.scenario.areas import closed_areas
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class Recorded:
         is_open = [area.available for area in geometry.areas]
         for kind, area in past.loc[past["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]].itertuples(index=False):
             is_open[int(area)] = kind == "AREA_OPENED"
-        shut: list[tuple[int, Any]] = [(-1, area.area) for area, there in zip(geometry.areas, is_open, strict=True) if not there]
+        shut: list[tuple[int, Any]] = [(-1, each.polygon) for each in closed_areas(geometry.areas, is_open)]
         obstacles: Sequence[Any] = self.scenario.obstacles if self._obstacles_are_known else ()
         shut += [(obstacle.layer, obstacle.outline(tick)) for obstacle in obstacles if obstacle.is_closed(tick)]
         grounds = []
