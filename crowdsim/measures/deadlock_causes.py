@@ -57,7 +57,9 @@ _WORDS = {
 }  # fmt: skip
 _QUEUE = int(Cause.QUEUE)
 NOT_DIAGNOSED = 255  # in columns that hold a cause
-NO_QUEUE_ONCE = 254  # Likewise: was in a queue, and when it was looked at last it was something else. Jostling makes rings of a moment.
+NO_QUEUE_ONCE = 254  # Likewise: to be looked at again, and when it was last it was in no queue.
+LOOK_AGAIN = 253  # Likewise: to be looked at again, since what was found may have been a ring of a moment, as jostling makes them.
+MOMENTARY = (Cause.UNKNOWN, Cause.HEAD_ON, Cause.ARCH, Cause.INFEASIBLE)
 NOBODY, WALL = 0, -1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.measures.deadlock_causes import NO_QUEUE_ONCE, NOT_DIAGNOSED, Cause, diagnose
+from crowdsim.measures.deadlock_causes import LOOK_AGAIN, MOMENTARY, NO_QUEUE_ONCE, NOT_DIAGNOSED, Cause, diagnose
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.deadlock_stuck import (
     DEADLOCK_SECONDS,
@@ -25,7 +25,7 @@ from crowdsim.systems.base import System, Tick
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-QUEUE_LOOKS = 10  # Whoever was in a queue is looked at again after so many looks, and is deadlocked if it was none twice: those before it may be held by then.
+AGAIN_LOOKS = 5  # Whoever was in a queue, or in what may last but a moment, is looked at again every so many looks, and is deadlocked if in no queue twice.
 STUCK_A_LOOK = 100  # A diagnosis waits a look longer for so many more who are stuck: it costs the more, and a jam that grows would be diagnosed in every look.
 
 
@@ -118,12 +118,14 @@ class Watch(System):
         agents = self.world.agents
         long = stuck & ((tick.number - agents.stuck_tick) * tick.length >= DEADLOCK_SECONDS - 1e-9)
         due = long & (agents.stuck_cause == NOT_DIAGNOSED)
-        waits = long & np.isin(agents.stuck_cause, (Cause.QUEUE, NO_QUEUE_ONCE)) & (tick.number // self.every % QUEUE_LOOKS == 0)
+        later = tick.number // self.every % AGAIN_LOOKS
+        waits = long & np.isin(agents.stuck_cause, (Cause.QUEUE, LOOK_AGAIN, NO_QUEUE_ONCE)) & (later == 0)
         if not np.any(due | waits):
             return
         found = diagnose(present_moment(self.world, tick.number, tick.length, self.goals, self.people, stuck, self.going_on()))
-        is_queue = found.cause == Cause.QUEUE
-        due |= waits & ~is_queue & (agents.stuck_cause == NO_QUEUE_ONCE)
-        agents.stuck_cause[waits] = np.where(is_queue, np.uint8(Cause.QUEUE), np.uint8(NO_QUEUE_ONCE))[waits]
-        agents.stuck_cause[due] = found.cause[due]
-        self.world.events.note(tick.number, EventKind.DEADLOCKED, agents.entity[due], agents.position[due], found.cause[due])
+        is_queue, may_pass = found.cause == Cause.QUEUE, np.isin(found.cause, MOMENTARY)
+        told = (due & ~may_pass) | (waits & np.where(is_queue, agents.stuck_cause != Cause.QUEUE, agents.stuck_cause == NO_QUEUE_ONCE))
+        agents.stuck_cause[due] = LOOK_AGAIN if later > AGAIN_LOOKS // 2 else NO_QUEUE_ONCE  # so that two looks are three seconds apart
+        agents.stuck_cause[waits] = NO_QUEUE_ONCE
+        agents.stuck_cause[told | (waits & is_queue)] = found.cause[told | (waits & is_queue)]
+        self.world.events.note(tick.number, EventKind.DEADLOCKED, agents.entity[told], agents.position[told], found.cause[told])

@@ -187,7 +187,7 @@ AGENT_COLUMNS = (
         within=FLAG,
     ),
     Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1, within=TICK),
-    Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), after 30 s; 255 before, 254 if a queue was none at the last look", fill=255),
+    Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), after 30 s; 255 before, 253 and 254 while it is looked at again", fill=255),
 )
 
 

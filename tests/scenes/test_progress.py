@@ -228,6 +228,13 @@ def test_people_who_guess_their_way_for_long_get_on_as_long_as_they_come_nearer(
     assert verdict.longest_wait_s > 15.0 and verdict.deadlocked == {} and verdict.arrived > 20
 
 
+def test_rings_of_a_moment_in_a_crowd_that_gets_on_are_no_deadlock():
+    """Two of 130 people are stuck for more than 30 s on the stair, and go against each other when they are looked at first; all arrive."""
+    with Simulation(load_scenario(SCENARIOS / "two-storeys.yaml")) as run:
+        verdict = run.run()
+    assert verdict.not_arrived == 0 and verdict.deadlocked == {}
+
+
 def test_progress_is_the_same_on_any_threads_and_goes_on_from_a_saved_state():
     document = door_taken(8, after=40)
     with scene(document) as one, scene(document, threads=3) as three, scene(document) as other:
