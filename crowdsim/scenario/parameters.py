@@ -116,24 +116,24 @@ def _speed_density() -> Mapping[str, Owner]:
     return {"none": _imported("crowdsim.avoidance.density_speed", "NoLaw"), "weidmann": _imported("crowdsim.avoidance.density_speed", "Weidmann")}
 
 
-def _for_all() -> tuple[type, ...]:
-    """Return what groups cannot have of their own: there is one mesh, and one crowd in front of a door."""
-    return _imported("crowdsim.navigation.build", "MeshParameters"), _imported("crowdsim.navigation.spread", "SpreadParameters")
+def _mesh() -> Owner:
+    owner: Owner = _imported("crowdsim.navigation.build", "MeshParameters")
+    return owner
 
 
 def _navigation() -> Mapping[str, Owner]:
-    mesh = _for_all()
+    mesh: Any = _mesh()
     waiting = _imported("crowdsim.navigation.guess", "WaitParameters")
     standers, targets = _imported("crowdsim.navigation.standers.parameters", "StanderParameters"), _imported("crowdsim.navigation.targets", "TargetParameters")
-    in_slots = (*mesh, _imported("crowdsim.navigation.sharing", "ShareParameters"), waiting, standers, targets)
+    in_slots = (mesh, _imported("crowdsim.navigation.sharing", "ShareParameters"), waiting, standers, targets)
 
     def grid(ways: str) -> Owner:
-        return (*mesh, *(_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk")))
+        return (mesh, *(_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk")))
 
     return {
         **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
         "mesh": (*in_slots, _imported("crowdsim.navigation.planner", "CostParameters"), _imported("crowdsim.navigation.aim", "AimParameters")),
-        "visibility": (*mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting, standers, targets),
+        "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting, standers, targets),
         "grid": grid("Way"),
         "s2-grid": grid("DocumentWay"),
     }
@@ -156,7 +156,7 @@ def _symmetry() -> Mapping[str, Owner]:
 SECTIONS = (
     Section("avoidance", "model", "orca", _avoidance),
     Section("speed_density", "law", "none", _speed_density),
-    Section("navigation", "kind", "mesh", _navigation, _for_all),
+    Section("navigation", "kind", "mesh", _navigation, _mesh),
     Section("bodies", "", "bodies", _bodies),
     Section("symmetry", "", "symmetry", _symmetry),
     Section("budget", "", "budget", lambda: {"budget": BudgetParameters}),
@@ -233,7 +233,7 @@ def resolve_section(section: Section, node: Node | None, problems: Problems, *, 
         values |= {key: value for key, value in base.values.items() if base.name == name or key in shared}
         for key in sorted(shared & set(given)):
             del given[key]
-            problems.add((*path, key), f"{key} is the same for all groups: there is one mesh, and one crowd in front of a door", f"Set {section.name}.{key} of the scenario.", key=True)
+            problems.add((*path, key), f"{key} is of the mesh, and there is one mesh for all groups", f"Set {section.name}.{key} of the scenario.", key=True)
     return Chosen(name, _checked(section, name, tunables_of(owners[name]), values, given, problems, path))
 
 

@@ -21,7 +21,6 @@ from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.bodies.turn import TurnParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.grid.parameters import WayParameters
-from crowdsim.navigation.spread import SpreadParameters
 from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
@@ -56,7 +55,6 @@ from crowdsim.systems.record import Record
 from crowdsim.systems.replan import Replan
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
-from crowdsim.systems.spread import Spread
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
 from crowdsim.systems.triggers import Triggers
 from crowdsim.systems.turn import Turn
@@ -65,7 +63,6 @@ from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 
-HEEDS_NOBODY = "none"  # The avoidance model whose agents walk through each other.
 PROGRESS_SECONDS = 0.2  # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
 
 
@@ -179,9 +176,6 @@ class Simulation(Interventions):
             return self._follow
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
-        if kind is Spread:
-            heeds = np.array([scenario.model_of(group).name != HEEDS_NOBODY for group in scenario.groups], dtype=np.bool_)
-            return Spread(world, scenario.navigation.parameters(SpreadParameters), heeds)
         if kind is SlowDown:
             return SlowDown(world, speed_law(scenario))
         if kind is BreakSymmetry:

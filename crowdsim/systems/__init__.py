@@ -22,7 +22,6 @@ from crowdsim.systems.replan import Replan
 from crowdsim.systems.retire import Retire
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
-from crowdsim.systems.spread import Spread
 from crowdsim.systems.symmetry import BreakSymmetry
 from crowdsim.systems.turn import Turn
 from crowdsim.systems.walk import Walk
@@ -37,7 +36,6 @@ TICK_ORDER: tuple[type[System], ...] = (
     Replan,  # who has a way and needs a new one
     Plan,  # search for paths, within the budget
     Follow,  # preferred velocities: to the next corner, or a guess
-    Spread,  # in front of openings the crowd takes their width
     GoRound,  # a local way round those who stand, where that is asked for
     SlowDown,  # in a crowd, where a law of speed and density is asked for
     Nudge,  # who stands in the way steps aside
