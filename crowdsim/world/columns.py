@@ -43,6 +43,14 @@ def has_way(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return (status == PathStatus.FOUND) | (status == PathStatus.FOUND_THROUGH_AGENTS)
 
 
+class Stepping(IntEnum):
+    """Where an agent goes that stands, without a path."""
+
+    NOWHERE = 0
+    ASIDE = 1  # out of the way of somebody
+    IN = 2  # to its place in the region that it has come to
+
+
 class ReplanCause(IntEnum):
     """Why an agent that had a way asks for a new one."""
 
@@ -137,9 +145,9 @@ AGENT_COLUMNS = (
     Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside"),
     Column("held_ticks", "int32", "tick", "for how long somebody who stands has held it up"),
     Column("waited_ticks", "int32", "tick", "for how long others have let it get on by little, less what it has got on since"),
-    Column("is_yielding", "uint8", "", "1 while an agent that stands steps aside"),
+    Column("is_yielding", "uint8", "", "Stepping: 1 while an agent that stands steps aside, 2 while it goes to its place in a region"),
     Column("yield_target", "float64", "m", "where that step ends", width=2),
-    Column("yield_tick", "int64", "tick", "when it began; -1 is never", fill=-1),
+    Column("yield_tick", "int64", "tick", "when that step began, or, to a place in a region, ends at the latest; -1 is never", fill=-1),
     Column("nudges", "int32", "", "how often it was asked aside"),
     Column("counted_position", "float64", "m", "where it last counted as having moved", width=2),
     Column("moved_tick", "int64", "tick", "when that was; far before the first tick if never", fill=-(1 << 40)),
