@@ -158,7 +158,7 @@ class Places:
     def _choose(self, tick: Tick, row: int, lattice: Lattice, free: NDArray[np.bool_], waited_for: int, coming: Any) -> int:
         """Return a free place for an agent, -1 if it gets to none straight.
 
-        As many of the nearest are looked at as agents are still waited for, and the one that lies farthest from those who are on the way, there or out of it, is taken.
+        As many of the nearest are looked at as agents are still waited for; the one farthest from those who walk there, or through, is taken.
         """
         agents = self.world.agents
         places = np.flatnonzero(free)
