@@ -138,7 +138,7 @@ AGENT_COLUMNS = (
     Column("itinerary", "int32", "", "index of the agent's list of goals"),
     Column("goal_piece", "int32", "", "piece of the goal at the end of the corridor; -1 is none", fill=-1),
     Column("strays", "int32", "", "portals that pushes have added to the corridor since it was found"),
-    Column("guessed", "int32", "", "polygons that the agent was in while it guessed its way, newest first; -1 is none", width=8, fill=-1),
+    Column("guessed", "int32", "", "on a guess: the polygon in which the agent chose its portal, and the one behind it; -1 is none", width=2, fill=-1),
     Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry"),
     Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks"),
     Column("trail", "float64", "m", "positions of the last ten seconds, one a second, as x, y pairs in a ring", width=20),
