@@ -29,7 +29,8 @@ class Arrive(System):
 
     reads = ("entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "itinerary", "is_yielding", "is_driven")
     writes = (
-        "activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece", "is_yielding", "yield_target", "yield_tick",
+        "activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece", "remaining", "is_yielding", "yield_target",
+        "yield_tick",
     )  # fmt: skip
     counts = ("arrivals",)
 
@@ -60,6 +61,7 @@ class Arrive(System):
             agents.corridor_length[row] = 0
             agents.goal_piece[row] = -1
             agents.path_status[row] = PathStatus.NONE
+            agents.remaining[row] = np.nan
             if stage < len(itinerary.goals):
                 agents.goal[row] = itinerary.goals[stage]
                 if not np.isnan(itinerary.speeds[stage]):
