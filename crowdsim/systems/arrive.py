@@ -27,7 +27,7 @@ class Arrive(System):
         For those who stay.
     """
 
-    reads = ("entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "itinerary", "is_yielding", "is_driven")
+    reads = ("entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer", "itinerary", "is_yielding", "is_driven")
     writes = (
         "activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece", "remaining", "is_yielding", "yield_target",
         "yield_tick",

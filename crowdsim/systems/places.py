@@ -20,7 +20,8 @@ LOOSEST_M = 1.2  # Farthest apart that places are: people who wait where there i
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = 0.75**0.5  # Distance of the rows of a triangular lattice, of that of its points.
 NO_PLACE = -1
-AT_ONCE = 32  # Places that are tried together for whether an agent gets there straight.
+AT_ONCE = 4  # Places that are tried together for whether an agent gets there straight.
+LEAST_SPEED = 0.05  # That is the least, in m/s: who is slower does not keep a run from its end.
 SLOWEST = 0.5  # Share of its speed that an agent is expected to make on the way to its place.
 
 
@@ -47,6 +48,7 @@ class Lattice:
     """The places of a region: a triangular lattice, shifted by a draw of the scenario's seed."""
 
     point: NDArray[np.float64]
+    layers: NDArray[np.int32]
     tree: Any
 
 
@@ -97,19 +99,25 @@ class Places:
         tight = 2.0 * widest + self.parameters.place_gap
         spacing = self._spacing(region, int(np.count_nonzero(stays)), widest, tight)
         coming = shapely.STRtree(shapely.points(agents.position[comes | self._walk_through(self._lattice(region, spacing, widest))]))
+        free: dict[float, NDArray[np.bool_]] = {}
         for i, row in enumerate(rows.tolist()):
             for apart in dict.fromkeys((spacing, tight)):  # walls may leave too few within reach, or some stand beside their places
                 lattice = self._lattice(region, apart, widest)
-                place = self._choose(tick, row, lattice, self._free(lattice, rows[i:], widest), waited_for - i, coming)
+                if apart not in free:
+                    free[apart] = self._free(lattice, rows[i:], widest)
+                place = self._choose(tick, row, lattice, free[apart], waited_for - i, coming)
                 if place >= 0:
                     self._send(tick, row, lattice.point[place])
+                    free = {apart: free[apart]}  # of the other lattice more than one place may be taken
+                    free[apart][place] = False
                     break
 
     def _send(self, tick: Tick, row: int, place: NDArray[np.float64]) -> None:
         """Let an agent go to a place, for a while."""
         agents = self.world.agents
         rest = place - agents.position[row]
-        needed = float(np.hypot(rest[0], rest[1])) / (SLOWEST * float(agents.desired_speed[row])) + self.parameters.place_patience
+        pace = max(LEAST_SPEED, SLOWEST * float(agents.desired_speed[row]))
+        needed = float(np.hypot(rest[0], rest[1])) / pace + self.parameters.place_patience
         agents.is_yielding[row], agents.yield_target[row] = Stepping.IN, place
         agents.yield_tick[row] = tick.number + int(np.ceil(needed / tick.length))
 
@@ -148,7 +156,7 @@ class Places:
     def _free(self, lattice: Lattice, rows: NDArray[np.int64], radius: float) -> NDArray[np.bool_]:
         """Return which places are free, (places,) bool: bodies that stand, or are about to, leave room there for one of this radius; `rows` do not count."""
         agents = self.world.agents
-        stands = ~np.isin(agents.activity, (AgentState.WALKING, AgentState.ARRIVED))
+        stands = ~np.isin(agents.activity, (AgentState.WALKING, AgentState.ARRIVED)) & np.isin(agents.layer, lattice.layers)
         stands[rows] = False
         there = np.where((agents.is_yielding != 0)[:, None], agents.yield_target, agents.position)[stands]
         free = np.ones(len(lattice.point), dtype=np.bool_)
@@ -166,7 +174,7 @@ class Places:
         near = np.lexsort((places, away))[:waited_for]
         out_of_the_way = np.zeros(len(places))
         if len(coming):
-            out_of_the_way[near] = coming.query_nearest(shapely.points(lattice.point[places[near]]), return_distance=True, all_matches=False)[1]
+            out_of_the_way[near] = coming.query_nearest(lattice.tree.geometries[places[near]], return_distance=True, all_matches=False)[1]
         order = places[np.lexsort((places, away, -out_of_the_way))]
         for first in range(0, len(order), AT_ONCE):
             at_once = order[first : first + AT_ONCE]
@@ -208,7 +216,7 @@ class Places:
         blocked = np.empty(len(point), dtype=np.uint8)
         find_blocked_lines(0, len(point), np.arange(len(point)), world.mesh, polygon, point, point, np.full(len(point), radius), blocked)
         point = point[blocked == 0]
-        return Lattice(point, shapely.STRtree(shapely.points(point)))
+        return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), shapely.STRtree(shapely.points(point)))
 
     def _clear(self, tick: Tick, rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which agents of `rows` get straight to which point, (k,) bool: no wall is in the way."""

@@ -79,6 +79,11 @@ def test_an_agent_alone_stops_as_soon_as_it_has_room_to_itself():
     assert np.all(arrived) and position[0, 0] < SQUARE[0] + 1.2
 
 
+def test_in_a_strip_too_thin_for_places_those_who_come_arrive():
+    position, _, arrived, _ = run_out(square(6, box=(11.0, 0.5, 11.02, 7.5)), ["stop.after=20"])
+    assert np.all(arrived) and np.all(np.abs(position[:, 0] - 11.0) < 0.1)
+
+
 def test_who_is_told_to_stand_does_not_go_on_to_its_place():
     with simulation(square(30)) as run:
         while not np.any(run.world.agents.is_yielding):
