@@ -242,21 +242,26 @@ def _steer_rows(
 
 
 @lean_kernel
-def guess_many(start, stop, mesh, goals, goal, polygon, came_from, wants, position, radius, speed, out_velocity, out_corner):
+def guess_many(start, stop, mesh, goals, cells, block, ahead, goal, polygon, guessed, wants, position, radius, speed, out_velocity, out_corner):
     """Set the preferred velocities of the bodies of rows start..stop - 1 whose path is not there yet (S0 section 3.1).
 
-    The guess is the portal whose unit direction has the greatest dot product with the direction to the goal. A portal that the body came through, or
-    does not fit through, does not count; with none left it stays. Ties go to the lower half-edge.
+    The guess is the portal whose unit direction has the greatest dot product with the direction to the goal, chosen once in each polygon. A portal to a
+    polygon that the trail passes, or that the body does not fit through, does not count; with none left it stays. Ties go to the lower half-edge.
 
     Parameters
     ----------
     start, stop : int
     mesh : NavMesh
     goals : GoalPieces
+    cells : (m,) int32
+        Corridor store.
+    block : (n,) int64
+    ahead : (n,) int32
+        The trails: ``cells[block:block + ahead]`` are the portals of the way back to where the search began.
     goal : (n,) int32
     polygon : (n,) int64
-    came_from : (n, k) int64
-        The polygons that the body visited while guessing, -1 where none; they are ignored.
+    guessed : (n, 2) int32
+        In and out: the polygon in which the body chose, and the one that it chose to go to; -1 is none.
     wants : (n,) uint8
     position : (n, 2) float64, m
     radius, speed : (n,) float64
@@ -276,25 +281,36 @@ def guess_many(start, stop, mesh, goals, goal, polygon, came_from, wants, positi
             d = np.hypot(goals.pole[piece, 0] - x, goals.pole[piece, 1] - y)
             if d < least:
                 least, gx, gy = d, goals.pole[piece, 0] - x, goals.pole[piece, 1] - y
-        best = -np.inf
         here = polygon[row]
+        chosen = np.int64(guessed[row, 1]) if guessed[row, 0] == here else np.int64(-1)
+        best, to = -np.inf, np.int64(-1)
         for edge in range(mesh.polygon_start[here], mesh.polygon_start[here + 1]):
             twin = mesh.edge_twin[edge]
             if twin < 0 or mesh.edge_width[edge] < 2.0 * radius[row]:
                 continue
-            visited = False
-            for k in range(came_from.shape[1]):
-                if came_from[row, k] == mesh.edge_polygon[twin]:
-                    visited = True
-                    break
-            if visited:
+            beyond = np.int64(mesh.edge_polygon[twin])
+            if chosen >= 0 and beyond != chosen:
+                continue
+            if chosen < 0 and _was_passed(mesh, cells, block[row], ahead[row], beyond):
                 continue
             dx, dy = mesh.portal_point[edge, 0] - x, mesh.portal_point[edge, 1] - y
             length = np.hypot(dx, dy)
-            if length <= 0.0:
-                continue
+            if length <= 0.0:  # on the portal: straight over it
+                a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+                dx, dy = mesh.vertex[b, 1] - mesh.vertex[a, 1], mesh.vertex[a, 0] - mesh.vertex[b, 0]
+                length = np.hypot(dx, dy)
             score = (dx * gx + dy * gy) / length
             if score > best:
-                best = score
+                best, to = score, beyond
                 out_velocity[row, 0], out_velocity[row, 1] = speed[row] * dx / length, speed[row] * dy / length
                 out_corner[row, 0], out_corner[row, 1] = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
+        guessed[row, 0], guessed[row, 1] = here, to
+
+
+@inlined_kernel
+def _was_passed(mesh, cells, block, ahead, polygon):
+    """Return whether a trail of so many portals passes a polygon before it comes to where it is now."""
+    for place in range(block, block + ahead):
+        if mesh.edge_polygon[mesh.edge_twin[cells[place]]] == polygon:
+            return True
+    return False

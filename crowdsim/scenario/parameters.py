@@ -145,7 +145,7 @@ def _bodies() -> Mapping[str, Owner]:
         ("priority", "Priority"),
     )  # fmt: skip
     found = tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)
-    return {"bodies": (*found, _imported("crowdsim.avoidance.local_grids", "LocalGridParameters"))}
+    return {"bodies": (*found, _imported("crowdsim.systems.places", "PlaceParameters"), _imported("crowdsim.avoidance.local_grids", "LocalGridParameters"))}
 
 
 def _symmetry() -> Mapping[str, Owner]:

@@ -251,7 +251,7 @@ class GroupShape(Bodies):
         default=None, description="Storey or connection on which the agents start; needed where the geometry has several, unless height is given."
     )
     height: Metres | None = HEIGHT
-    leave_on_arrival: bool = Field(default=True, description="Agents leave the world at their last goal; false: they stay there and stand.")
+    leave_on_arrival: bool = Field(default=True, description="Agents leave the world at their last goal; false: they stay, in a region at places of their own.")
     avoidance: Any = Field(
         default=None, description="How these agents avoid others, in place of the scenario's avoidance; what is left out is as there if the model is the same."
     )

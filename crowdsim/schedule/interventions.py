@@ -22,7 +22,7 @@ from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.replan import wish_to_replan
 from crowdsim.systems.ways import PlanWays
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, Stepping
 from crowdsim.world.world import World
 
 
@@ -84,6 +84,7 @@ class Interventions:
         agents.path_status[rows] = PathStatus.NONE
         agents.guessed[rows] = -1
         if goal is None:
+            agents.is_yielding[rows] = Stepping.NOWHERE
             agents.corridor_length[rows], agents.goal_piece[rows] = 0, -1
         self._plan.forget(agents.entity[rows])
         self.ledger.note_steering(agents.entity[rows], are_sent=True)

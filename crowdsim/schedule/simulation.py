@@ -53,6 +53,7 @@ from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.notice import Notice
 from crowdsim.systems.nudge import Nudge
+from crowdsim.systems.places import PlaceParameters, Places
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.systems.replan import Replan
@@ -64,7 +65,7 @@ from crowdsim.systems.turn import Turn
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team
 from crowdsim.world.checks import check_agents
-from crowdsim.world.columns import AgentState
+from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
 
 PROGRESS_SECONDS = 0.2  # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
@@ -205,7 +206,7 @@ class Simulation(Interventions):
         if kind is Record:
             return Record(world, self.recorder)
         if kind is Arrive:
-            return Arrive(world, self._plan.forget)
+            return Arrive(world, self._plan.forget, Places(world, scenario.bodies.parameters(PlaceParameters), scenario.seed))
         return kind(world)
 
     def _make_gates(self) -> Gates:
@@ -391,7 +392,8 @@ class Simulation(Interventions):
         """Return why the run is over now; an empty string if it goes on."""
         stop, agents = self.scenario.stop, self.world.agents
         busy = (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
-        if stop.when_all_arrived and not np.any(busy) and not (np.any(agents.goal >= 0) and (self._gates.expects or self._drive.expects)):
+        moves_in = np.any(agents.is_yielding == Stepping.IN)
+        if stop.when_all_arrived and not np.any(busy) and not moves_in and not (np.any(agents.goal >= 0) and (self._gates.expects or self._drive.expects)):
             return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"

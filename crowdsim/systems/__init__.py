@@ -40,7 +40,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Gauge,  # how much everybody has got on along its path
     GoRound,  # a local way round those who stand, where that is asked for
     SlowDown,  # in a crowd, where a law of speed and density is asked for
-    Nudge,  # who stands in the way steps aside
+    Nudge,  # who stands in the way steps aside, and who has come to a region moves in
     GiveWay,  # who has waited longer goes first, where that is asked for
     BreakSymmetry,  # whom a symmetry holds is turned a little
     Avoid,  # safe velocities

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.goals import arrived_many
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.places import Places
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -22,15 +23,20 @@ class Arrive(System):
     world : World
     forget : callable
         Called with the entities of those who arrived before the answer to their request for a way did: nobody waits for it any more.
+    places : Places
+        For those who stay.
     """
 
-    reads = ("entity", "activity", "goal", "stage", "position", "surface", "path_status")
-    writes = ("activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece", "remaining")
+    reads = ("entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer", "itinerary", "is_yielding", "is_driven")
+    writes = (
+        "activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece", "remaining", "is_yielding", "yield_target",
+        "yield_tick",
+    )  # fmt: skip
     counts = ("arrivals",)
 
-    def __init__(self, world: World, forget: Callable[[NDArray[np.int64]], None]) -> None:
+    def __init__(self, world: World, forget: Callable[[NDArray[np.int64]], None], places: Places) -> None:
         super().__init__(world)
-        self._forget = forget
+        self._forget, self._places = forget, places
 
     def process(self, tick: Tick) -> None:
         """Test everyone who walks; structure changes (leaving the world) wait for Retire."""
@@ -66,5 +72,7 @@ class Arrive(System):
             agents.activity[row] = AgentState.ARRIVED if itinerary.leaves else AgentState.STANDING
         tick.counts["arrivals"] = self.count_of(final)
         on, last = there[~final], there[final]
+        stays = final & (agents.activity[there] == AgentState.STANDING) & (agents.is_driven[there] == 0)
+        self._places.take(tick, there[stays], reached[stays])
         world.events.note(tick.number, EventKind.GOAL_REACHED, agents.entity[on], agents.position[on], reached[~final])
         world.events.note(tick.number, EventKind.ARRIVAL, agents.entity[last], agents.position[last], reached[final])

@@ -56,7 +56,7 @@ class Avoid(System):
         """Show the models the crowd, keep what each chose for its own."""
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
-        active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding == 1)).view(np.uint8)
+        active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding != 0)).view(np.uint8)
         is_obstacle = agents.activity == AgentState.OBSTACLE
         active[is_obstacle] = KEEPS_ITS_WAY
         # On slopes in the direction that each likes to go; Integrate keeps the limit in the direction that it goes.

@@ -91,10 +91,7 @@ class Follow(System):
     def _guess(self, tick: Tick, guesses: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
         """Set the preferred velocities of those whose path is not there yet."""
         world, agents = self.world, self.world.agents
-        moved_on = guesses & (agents.guessed[:, 0] != polygon)
-        agents.guessed[moved_on, 1:] = agents.guessed[moved_on, :-1]
-        agents.guessed[moved_on, 0] = polygon[moved_on]
         tick.team.run(
-            guess_many, len(agents), world.mesh, world.goals, agents.goal, polygon, agents.guessed, guesses.view(np.uint8), agents.position, agents.radius,
-            agents.desired_speed, agents.preferred_velocity, agents.next_corner,
+            guess_many, len(agents), world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, agents.goal, polygon,
+            agents.guessed, guesses.view(np.uint8), agents.position, agents.radius, agents.desired_speed, agents.preferred_velocity, agents.next_corner,
         )

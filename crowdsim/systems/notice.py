@@ -19,7 +19,7 @@ def standing(agents: AgentColumns) -> NDArray[np.bool_]:
 
 def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:
     """Return (n,) bool: who walks, or steps aside."""
-    return (agents.activity == AgentState.WALKING) | (agents.is_yielding == 1)
+    return (agents.activity == AgentState.WALKING) | (agents.is_yielding != 0)
 
 
 def ticks_of(seconds: float, tick_length: float) -> int:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from crowdsim.bodies.nudge import NudgeParameters, choose_aside, find_touching, rows_of_entities
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.notice import on_their_way, standing, ticks_of
-from crowdsim.world.columns import AgentState
+from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -40,21 +40,23 @@ class Nudge(System):
         self.parameters = parameters
         self.held_ticks = max(1, ticks_of(held_time, tick_length))
         self.patience = ticks_of(parameters.nudge_patience, tick_length)
+        self._does = parameters.nudging
 
     @property
     def is_idle(self) -> bool:
-        """Whether the scenario does not ask for it."""
-        return not self.parameters.nudging
+        """Whether the scenario does not ask for it, and nobody has come to a region to stay."""
+        return not self._does
 
     def process(self, tick: Tick) -> None:
         """End the steps that are done, begin new ones, lead all."""
         agents = self.world.agents
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
-        if not self.parameters.nudging or not len(agents):
+        self._does = self.parameters.nudging or bool(np.any(agents.is_yielding))
+        if not self._does or not len(agents):
             return
         self._end(tick)
         stands = standing(agents) & (agents.is_immovable == 0)
-        if np.any(stands):
+        if self.parameters.nudging and np.any(stands):
             self._ask(tick, stands)
         self._lead(tick)
 
@@ -63,9 +65,9 @@ class Nudge(System):
         agents = self.world.agents
         rest = agents.yield_target - agents.position
         is_there = np.hypot(rest[:, 0], rest[:, 1]) <= self.parameters.nudge_reached
-        may = (agents.is_yielding == 1) & (agents.activity != AgentState.WALKING) & (agents.is_driven == 0)
-        goes_on = may & ~is_there & (tick.number - agents.yield_tick < self.patience)
-        agents.is_yielding[:] = goes_on
+        may = (agents.is_yielding != Stepping.NOWHERE) & (agents.activity != AgentState.WALKING) & (agents.is_driven == 0)
+        last = agents.yield_tick + np.where(agents.is_yielding == Stepping.ASIDE, self.patience, 0)
+        agents.is_yielding[~(may & ~is_there & (tick.number < last))] = Stepping.NOWHERE
 
     def _ask(self, tick: Tick, stands: NDArray[np.bool_]) -> None:
         """Ask aside whom somebody touches, else whom somebody has been held up by for long enough: the nearest asks, of those equally near the first."""
@@ -82,7 +84,7 @@ class Nudge(System):
         if len(refused):
             target[refused], goes[refused] = self._places(tick, asked[refused], self._own_way(by[refused]))
         rows = asked[goes]
-        agents.is_yielding[rows], agents.yield_target[rows], agents.yield_tick[rows] = 1, target[goes], tick.number
+        agents.is_yielding[rows], agents.yield_target[rows], agents.yield_tick[rows] = Stepping.ASIDE, target[goes], tick.number
         agents.nudges[rows] += 1
         tick.counts["nudges_on_contact"] = self.count_of(touches[rows])
         tick.counts["nudges_held_up"] = self.count_of(~touches[rows])
@@ -138,9 +140,9 @@ class Nudge(System):
         return np.where(none[:, None], np.array([1.0, 0.0]), wish / np.where(none, 1.0, length)[:, None])
 
     def _lead(self, tick: Tick) -> None:
-        """Set the preferred velocities of those who step aside: straight to the place, and no farther."""
+        """Set the preferred velocities of those who step aside or in: straight to the place, and no farther."""
         agents = self.world.agents
-        rows = np.flatnonzero(agents.is_yielding == 1)
+        rows = np.flatnonzero(agents.is_yielding)
         tick.counts["yielding"] = float(len(rows))
         if not len(rows):
             return

@@ -45,6 +45,14 @@ def has_way(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return (status == PathStatus.FOUND) | (status == PathStatus.FOUND_THROUGH_AGENTS)
 
 
+class Stepping(IntEnum):
+    """Where an agent goes that stands, without a path."""
+
+    NOWHERE = 0
+    ASIDE = 1  # out of the way of somebody
+    IN = 2  # to its place in the region that it has come to
+
+
 class ReplanCause(IntEnum):
     """Why an agent that had a way asks for a new one."""
 
@@ -146,7 +154,7 @@ AGENT_COLUMNS = (
     Column("itinerary", "int32", "", "index of the agent's list of goals", within=INDEX, of="itineraries"),
     Column("goal_piece", "int32", "", "piece of the goal at the end of the corridor; -1 is none", fill=-1, within=INDEX),
     Column("strays", "int32", "", "portals that pushes have added to the corridor since it was found", within=COUNT),
-    Column("guessed", "int32", "", "polygons that the agent was in while it guessed its way, newest first; -1 is none", width=8, fill=-1, within=INDEX),
+    Column("guessed", "int32", "", "on a guess: the polygon in which the agent chose a portal, and that behind it; -1 is none", width=2, fill=-1, within=INDEX),
     Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry", within=(0.0, 1.0)),
     Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks", within=FLAG),
     Column("remaining", "float64", "m", "length of the path ahead, along the surface; nan is not known", fill=np.nan, within=PLACE, special="nan"),
@@ -170,9 +178,9 @@ AGENT_COLUMNS = (
     Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside", within=FLAG),
     Column("held_ticks", "int32", "tick", "for how long somebody who stands has held it up", within=COUNT),
     Column("waited_ticks", "int32", "tick", "for how long others have let it get on by little, less what it has got on since", within=COUNT),
-    Column("is_yielding", "uint8", "", "1 while an agent that stands steps aside", within=FLAG),
+    Column("is_yielding", "uint8", "", "Stepping: 1 while an agent that stands steps aside, 2 while it goes to its place", within=(None, max(Stepping))),
     Column("yield_target", "float64", "m", "where that step ends", width=2, within=PLACE),
-    Column("yield_tick", "int64", "tick", "when it began; -1 is never", fill=-1, within=TICK),
+    Column("yield_tick", "int64", "tick", "when that began, or, to a place in a region, ends at the latest; -1 is never", fill=-1, within=TICK),
     Column("nudges", "int32", "", "how often it was asked aside", within=COUNT),
     Column("counted_position", "float64", "m", "where it last counted as having moved", width=2, within=PLACE),
     Column("moved_tick", "int64", "tick", "when that was; far before the first tick if never", fill=-(1 << 40), within=TICK),

@@ -32,6 +32,7 @@ class Stream(IntEnum):
     PREMOVEMENT = 4
     SYMMETRY = 5
     CHOICE = 6
+    PLACE = 7
 
 
 def agent_key(group: str, index: int, explicit_id: int | None = None) -> int:

@@ -13,13 +13,13 @@ def next_corner(mesh, portals, start, goal):
     return shortest_in_corridor(mesh, portals, start, goal)[1][1]
 
 
-def guess(mesh, poles, polygon, start, width, came_from):
+def guess(mesh, poles, polygon, start, width, passed):
     """The portal's point whose direction is most that of the nearest pole of the goal; None if none is left."""
     pole = min(poles, key=lambda p: math.dist(p, start))
     best, found = -math.inf, None
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         twin = mesh.edge_twin[edge]
-        if twin < 0 or mesh.edge_width[edge] < width or mesh.edge_polygon[twin] in came_from:
+        if twin < 0 or mesh.edge_width[edge] < width or mesh.edge_polygon[twin] in passed:
             continue
         point = mesh.portal_point[edge].tolist()
         towards = [p - s for p, s in zip(point, start)]

@@ -1,0 +1,237 @@
+"""Places in regions for agents that stay: those who arrive move in, so that those behind them find the rim free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.bodies.nudge import find_blocked_lines
+from crowdsim.systems.base import Tick
+from crowdsim.tunable import param
+from crowdsim.world.columns import AgentState, Stepping
+from crowdsim.world.random import Stream, agent_key, draw_uniform
+from crowdsim.world.world import World
+
+LOOSEST_M = 1.2  # Farthest apart that places are: people who wait where there is room stand at arm's length.
+CLOSER = 0.9  # Share by which they are moved together until there are enough.
+ROW = 0.75**0.5  # Distance of the rows of a triangular lattice, of that of its points.
+NO_PLACE = -1
+AT_ONCE = 4  # Places that are tried together for whether an agent gets there straight.
+LEAST_SPEED = 0.05  # That is the least, in m/s: who is slower does not keep a run from its end.
+SLOWEST = 0.5  # Share of its speed that an agent is expected to make on the way to its place.
+
+
+@dataclass(frozen=True)
+class PlaceParameters:
+    """Whether agents move into the region that they stay in."""
+
+    moving_in: bool = param(
+        True, "", source="ours",
+        why="agents that stay at a region (leave_on_arrival: false) go on to places of their own in it; off, they stand where they came in, and shut the rim",
+    )  # fmt: skip
+    place_gap: float = param(
+        0.1, "m", low=0.0, high=10.0, source="ours",
+        why="least gap between the widest bodies at two places; smaller has room for more, larger for fewer who stand more at ease",
+    )  # fmt: skip
+    place_patience: float = param(
+        5.0, "s", above=0.0, high=1e6, source="ours",
+        why="an agent that takes so much longer than twice the time of its way to its place stands where it is; smaller gives up sooner in a crowd",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The places of a region: a triangular lattice, shifted by a draw of the scenario's seed."""
+
+    point: NDArray[np.float64]
+    layers: NDArray[np.int32]
+    tree: Any
+
+
+class Places:
+    """Gives agents that stay in a region a place of their own.
+
+    Parameters
+    ----------
+    world : World
+    parameters : PlaceParameters
+    seed : int
+
+    Notes
+    -----
+    Nothing is kept between ticks but what follows from the goals and the seed: a place is free where nobody stands or is about to stand.
+    """
+
+    def __init__(self, world: World, parameters: PlaceParameters, seed: int) -> None:
+        self.world, self.parameters, self.seed = world, parameters, seed
+        self._goals: object = None
+        self._lattices: dict[tuple[int, float, float], Lattice] = {}
+        self._leads: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+
+    def take(self, tick: Tick, rows: NDArray[np.int64], regions: NDArray[np.int32]) -> None:
+        """Let agents that have arrived, and stay, move to places in the regions that they have come to.
+
+        Parameters
+        ----------
+        tick : Tick
+        rows : (k,) int64
+        regions : (k,) int32
+            Index of the goal of each.
+        """
+        if not self.parameters.moving_in:
+            return
+        is_region = self.world.goals.reach == 0.0
+        for region in np.unique(regions).tolist():
+            if is_region[region]:
+                self._take_in(tick, rows[regions == region], region)
+
+    def _take_in(self, tick: Tick, rows: NDArray[np.int64], region: int) -> None:
+        """Give agents that have come to one region their places."""
+        agents = self.world.agents
+        comes, stays = self._visitors(region)
+        stays[rows] = True
+        widest = float(agents.radius[stays].max())
+        waited_for = int(np.count_nonzero(stays & (agents.goal >= 0))) + len(rows)
+        tight = 2.0 * widest + self.parameters.place_gap
+        spacing = self._spacing(region, int(np.count_nonzero(stays)), widest, tight)
+        coming = shapely.STRtree(shapely.points(agents.position[comes | self._walk_through(self._lattice(region, spacing, widest))]))
+        free: dict[float, NDArray[np.bool_]] = {}
+        for i, row in enumerate(rows.tolist()):
+            for apart in dict.fromkeys((spacing, tight)):  # walls may leave too few within reach, or some stand beside their places
+                lattice = self._lattice(region, apart, widest)
+                if apart not in free:
+                    free[apart] = self._free(lattice, rows[i:], widest)
+                place = self._choose(tick, row, lattice, free[apart], waited_for - i, coming)
+                if place >= 0:
+                    self._send(tick, row, lattice.point[place])
+                    free = {apart: free[apart]}  # of the other lattice more than one place may be taken
+                    free[apart][place] = False
+                    break
+
+    def _send(self, tick: Tick, row: int, place: NDArray[np.float64]) -> None:
+        """Let an agent go to a place, for a while."""
+        agents = self.world.agents
+        rest = place - agents.position[row]
+        pace = max(LEAST_SPEED, SLOWEST * float(agents.desired_speed[row]))
+        needed = float(np.hypot(rest[0], rest[1])) / pace + self.parameters.place_patience
+        agents.is_yielding[row], agents.yield_target[row] = Stepping.IN, place
+        agents.yield_tick[row] = tick.number + int(np.ceil(needed / tick.length))
+
+    def _visitors(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return (n,) bool: who is on the way to a region, or will be once its time has come; and whose last goal that is or was, to stay."""
+        agents = self.world.agents
+        leads, ends = self._leading_to(region)
+        comes = (agents.goal >= 0) & np.isin(agents.activity, (AgentState.WALKING, AgentState.WAITING))
+        comes[comes] = leads[agents.goal[comes]]
+        stays = agents.itinerary >= 0
+        stays[stays] = ends[agents.itinerary[stays]]
+        return comes, stays
+
+    def _leading_to(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which goals are a region or may be, (goals,) bool, and which lists of goals end there for agents that stay, (itineraries,) bool."""
+        if self._goals is not self.world.goals:
+            self._goals = self.world.goals
+            self._lattices.clear()
+            self._leads.clear()
+        if region not in self._leads:
+            goals, start = self.world.goals, self.world.goals.goal_start
+            leads = np.array([region in goals.piece_source[start[goal] : start[goal + 1]] for goal in range(len(start) - 1)])
+            ends = [bool(each.goals) and not each.leaves and bool(leads[each.goals[-1]]) for each in self.world.itineraries]
+            self._leads[region] = leads, np.array(ends, dtype=np.bool_)
+        return self._leads[region]
+
+    def _walk_through(self, lattice: Lattice) -> NDArray[np.bool_]:
+        """Return who walks among the places, or next to them, to wherever, (n,) bool: they are not to be shut in."""
+        agents = self.world.agents
+        walks: NDArray[np.bool_] = agents.activity == AgentState.WALKING
+        if not len(lattice.point):
+            return walks & False
+        low, high = lattice.point.min(axis=0) - LOOSEST_M, lattice.point.max(axis=0) + LOOSEST_M
+        return walks & np.all((agents.position >= low) & (agents.position <= high), axis=1)
+
+    def _free(self, lattice: Lattice, rows: NDArray[np.int64], radius: float) -> NDArray[np.bool_]:
+        """Return which places are free, (places,) bool: bodies that stand, or are about to, leave room there for one of this radius; `rows` do not count."""
+        agents = self.world.agents
+        stands = ~np.isin(agents.activity, (AgentState.WALKING, AgentState.ARRIVED)) & np.isin(agents.layer, lattice.layers)
+        stands[rows] = False
+        there = np.where((agents.is_yielding != 0)[:, None], agents.yield_target, agents.position)[stands]
+        free = np.ones(len(lattice.point), dtype=np.bool_)
+        free[lattice.tree.query(shapely.points(there), predicate="dwithin", distance=agents.radius[stands] + radius)[1]] = False
+        return free
+
+    def _choose(self, tick: Tick, row: int, lattice: Lattice, free: NDArray[np.bool_], waited_for: int, coming: Any) -> int:
+        """Return a free place for an agent, -1 if it gets to none straight.
+
+        As many of the nearest are looked at as agents are still waited for; the one farthest from those who walk there, or through, is taken.
+        """
+        agents = self.world.agents
+        places = np.flatnonzero(free)
+        away = np.hypot(*(lattice.point[places] - agents.position[row]).T)
+        near = np.lexsort((places, away))[:waited_for]
+        out_of_the_way = np.zeros(len(places))
+        if len(coming):
+            out_of_the_way[near] = coming.query_nearest(lattice.tree.geometries[places[near]], return_distance=True, all_matches=False)[1]
+        order = places[np.lexsort((places, away, -out_of_the_way))]
+        for first in range(0, len(order), AT_ONCE):
+            at_once = order[first : first + AT_ONCE]
+            clear = self._clear(tick, np.full(len(at_once), row), lattice.point[at_once])
+            if np.any(clear):
+                return int(at_once[np.argmax(clear)])
+        return NO_PLACE
+
+    def _spacing(self, region: int, people: int, radius: float, tight: float) -> float:
+        """Return how far apart the places of a region are for so many (m): as far as there is room for, but no farther than people want it."""
+        spacing = max(tight, LOOSEST_M)
+        while spacing > tight and len(self._lattice(region, spacing, radius).point) < people:
+            spacing = max(tight, CLOSER * spacing)
+        return spacing
+
+    def _lattice(self, region: int, spacing: float, radius: float) -> Lattice:
+        """Return the places of a region, so far apart; they are laid out once."""
+        known = (region, spacing, radius)
+        if known not in self._lattices:
+            self._lattices[known] = self._lay_out(region, spacing, radius)
+        return self._lattices[known]
+
+    def _lay_out(self, region: int, spacing: float, radius: float) -> Lattice:
+        """Return the places of a region, so far apart, at which a body of this radius is clear of walls."""
+        world, goals = self.world, self.world.goals
+        key = np.array([agent_key(world.goal_names[region], 0)], dtype=np.uint64)
+        shift = [float(draw_uniform(self.seed, Stream.PLACE, key, 0.0, 1.0, index)[0]) for index in range(2)]
+        found, under = [np.zeros((0, 2))], [np.zeros(0, dtype=np.int64)]
+        for piece in range(goals.goal_start[region], goals.goal_start[region + 1]):
+            corner = goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]]
+            points = _lattice_points(corner.min(axis=0), corner.max(axis=0), spacing, shift)
+            side = np.roll(corner, -1, axis=0) - corner
+            inside = np.ones(len(points), dtype=np.bool_)
+            for a, d in zip(corner, side, strict=True):
+                inside &= d[0] * (points[:, 1] - a[1]) - d[1] * (points[:, 0] - a[0]) > 0.0
+            found.append(points[inside])
+            under.append(np.full(int(np.count_nonzero(inside)), goals.piece_polygon[piece], dtype=np.int64))
+        point, polygon = np.concatenate(found), np.concatenate(under)
+        blocked = np.empty(len(point), dtype=np.uint8)
+        find_blocked_lines(0, len(point), np.arange(len(point)), world.mesh, polygon, point, point, np.full(len(point), radius), blocked)
+        point = point[blocked == 0]
+        return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), shapely.STRtree(shapely.points(point)))
+
+    def _clear(self, tick: Tick, rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which agents of `rows` get straight to which point, (k,) bool: no wall is in the way."""
+        agents, world = self.world.agents, self.world
+        blocked = np.empty(len(rows), dtype=np.uint8)
+        tick.team.run(
+            find_blocked_lines, len(rows), np.arange(len(rows)), world.mesh, world.polygons()[rows], agents.position[rows], point, agents.radius[rows], blocked
+        )
+        return blocked == 0
+
+
+def _lattice_points(low: NDArray[np.float64], high: NDArray[np.float64], spacing: float, shift: list[float]) -> NDArray[np.float64]:
+    """Return the points of a triangular lattice in a box, (k, 2), m, row by row; `shift` is in parts of its spacing."""
+    row = np.arange(np.floor(low[1] / (ROW * spacing) - shift[1]), np.ceil(high[1] / (ROW * spacing) - shift[1]) + 1)
+    column = np.arange(np.floor(low[0] / spacing - shift[0]) - 1, np.ceil(high[0] / spacing - shift[0]) + 1)
+    x = (column[None, :] + shift[0] + 0.5 * (row % 2)[:, None]) * spacing
+    y = np.broadcast_to(((row + shift[1]) * ROW * spacing)[:, None], x.shape)
+    return np.column_stack([x.ravel(), y.ravel()])

@@ -1,0 +1,98 @@
+"""Agents that stay in a region move in to places of their own, so that those behind them find its rim free."""
+
+import numpy as np
+import pytest
+
+from tests.crowds import assert_same_on_threads_and_from_saved_states, simulation
+
+SQUARE = (11.0, 2.0, 17.0, 6.0)
+
+
+def square(count, *, regions=((0.5, 0.5, 9, 7.5),), box=SQUARE, walkable=((0, 0), (20, 0), (20, 8), (0, 8)), obstacles=(), more=(), **settings):
+    """Return a hall of 20 x 8 m with a region in which groups stay, each from a box of its own."""
+    groups = [{"name": f"from{i}", "count": count, "region": {"box": list(each)}, "goals": "square", "leave_on_arrival": False} for i, each in enumerate(regions)]
+    return {
+        "version": 1, "name": "square", "seed": 1, "stop": {"after": 60, "when": "all_arrived"},
+        "geometry": {"walkable": [list(each) for each in walkable], "obstacles": list(obstacles)},
+        "goals": {"square": {"region": {"box": list(box)}}, "back": {"exit": {"box": [0, 3, 0.3, 5]}}}, "groups": [*groups, *more], **settings,
+    }  # fmt: skip
+
+
+def run_out(document, sets=()):
+    """Run a scene; return where everybody is at the end, the radii, who has arrived, and how long it took."""
+    with simulation(document, sets=list(sets)) as run:
+        run.run()
+        agents = run.world.agents
+        return agents.position.copy(), agents.radius.copy(), agents.goal < 0, run.tick * run.scenario.tick
+
+
+def inside(position, box=SQUARE, margin=0.0):
+    """Return which positions lie in a box, or no farther outside than a margin."""
+    return np.all((position >= np.array(box[:2]) - margin) & (position <= np.array(box[2:]) + margin), axis=1)
+
+
+@pytest.mark.parametrize("sets", [[], ["avoidance.model=clearpath"], ["navigation.kind=visibility"], ["navigation.kind=grid"]], ids=str)
+def test_all_arrive_for_whom_there_is_room(sets):
+    position, _, arrived, took = run_out(square(40), sets)
+    assert np.all(arrived) and np.all(inside(position, margin=0.1)) and took < 20.0
+    middle = (SQUARE[0] + 1.5, SQUARE[1] + 1.0, SQUARE[2] - 1.5, SQUARE[3] - 1.0)
+    assert np.count_nonzero(inside(position, middle)) >= 5  # a quarter of the ground
+
+
+def test_those_who_stay_where_they_came_in_shut_the_rim():
+    _, _, arrived, took = run_out(square(40), ["bodies.moving_in=false", "stop.after=30"])
+    assert np.count_nonzero(arrived) < 30 and took > 29.0
+
+
+def test_from_both_sides_all_have_places_without_overlaps():
+    position, radius, arrived, _ = run_out(square(20, regions=((0.5, 0.5, 5, 7.5), (15, 0.5, 19.5, 7.5)), box=(7, 2, 13, 6)))
+    apart = np.hypot(*(position[:, None] - position[None]).T) - radius[:, None] - radius[None]
+    np.fill_diagonal(apart, np.inf)
+    assert np.all(arrived) and apart.min() > -1e-3
+
+
+def test_a_region_that_many_visit_on_their_way_does_not_jam_while_others_stay():
+    visitors = {"name": "visitors", "count": 20, "region": {"box": [0.5, 0.5, 9, 7.5]}, "goals": ["square", "back"]}
+    with simulation(square(40, more=(visitors,))) as run:
+        run.run()
+        agents = run.world.agents
+        assert len(agents) == 40 and np.all(agents.goal < 0)  # all visitors have left again
+
+
+def test_the_seed_decides_the_places():
+    first, again, other = (run_out(square(5, seed=seed))[0] for seed in (3, 3, 4))
+    assert np.array_equal(first, again)
+    spacing = 1.2
+    for place in first:
+        assert np.min(np.abs(np.hypot(*(first - place).T) - spacing)) < 0.2  # neighbours on one lattice
+    assert not np.any(np.hypot(*(first[:, None] - other[None]).T) < 1e-3)
+
+
+def test_nobody_is_sent_to_a_place_behind_a_wall():
+    wall = [[14, 0.5], [14.2, 0.5], [14.2, 7.5], [14, 7.5]]
+    position, _, arrived, took = run_out(square(25, obstacles=[wall]))
+    assert np.all(arrived) and np.all(position[:, 0] < 14.0) and took < 40.0
+
+
+def test_an_agent_alone_stops_as_soon_as_it_has_room_to_itself():
+    position, _, arrived, _ = run_out(square(1))
+    assert np.all(arrived) and position[0, 0] < SQUARE[0] + 1.2
+
+
+def test_in_a_strip_too_thin_for_places_those_who_come_arrive():
+    position, _, arrived, _ = run_out(square(6, box=(11.0, 0.5, 11.02, 7.5)), ["stop.after=20"])
+    assert np.all(arrived) and np.all(np.abs(position[:, 0] - 11.0) < 0.1)
+
+
+def test_who_is_told_to_stand_does_not_go_on_to_its_place():
+    with simulation(square(30)) as run:
+        while not np.any(run.world.agents.is_yielding):
+            run.step()
+        row = int(np.argmax(run.world.agents.is_yielding))
+        run.set_goal(int(run.world.agents.entity[row]), None)
+        run.step()
+        assert run.world.agents.is_yielding[row] == 0 and not np.any(run.world.agents.preferred_velocity[row])
+
+
+def test_places_are_the_same_with_any_threads_and_from_saved_states():
+    assert_same_on_threads_and_from_saved_states(square(12, regions=((7, 2, 11, 6),)), 80, (20, 41))
