@@ -456,8 +456,8 @@ class GridPlanner:
         self._slots = self._trees.slots = self._idle_slots()
         self._trees.restore(saved.below("trees_"))
         bounds: dict[str, tuple[Any, Any]] = {
-            "order": (0, asked - 1), "entity": (0, MOST), "tick": (0, MOST_TICKS), "need": (0.0, WIDEST_M), "x": far, "y": far, "to": (0, self._lists.count - 1),
-            "first": (0, len(pool)), "last": (0, len(pool)), "tree": (NO_TREE, self._trees.count - 1),
+            "order": (0, asked - 1), "entity": (0, MOST), "tick": (0, MOST_TICKS), "need": (0.0, WIDEST_M), "x": far, "y": far,
+            "to": (0, self._lists.count - 1), "first": (0, len(pool)), "last": (0, len(pool)), "tree": (NO_TREE, self._trees.count - 1),
         }  # fmt: skip
         queue = saved.records("queue_", _REQUEST, bounds)
         active = saved.take("active", "i8", low=0, high=self._count - 1)
