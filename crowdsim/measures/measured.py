@@ -36,7 +36,7 @@ def is_measured(path: Path) -> bool:
             begin = file.read(9)
         if begin[:8] == SIGNATURE and begin[8] < 2:  # the layout of other programs; nothing but a process of its own looks into it
             return True
-        with opened(path) as archive:
+        with opened(path, of_others=True) as archive:
             return "trajectory" in archive and "commit" not in archive
     except (OSError, RecordingError):  # missing, cut off or no HDF5: the reader of recordings says which
         return False

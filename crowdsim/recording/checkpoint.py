@@ -20,7 +20,6 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.digest import digest
 from crowdsim.recording.files import new_file
 from crowdsim.saved import MOST_TICKS
 
@@ -84,6 +83,8 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
     TypeError
         If an array of the state holds objects.
     """
+    from crowdsim.recording.digest import digest  # which needs the compiler
+
     about = {key: getattr(checkpoint, key) for key in (*_TEXTS, "tick", "tick_s")}
     about |= {"versions": dict(checkpoint.versions), "plugins": dict(checkpoint.plugins)}
     arrays = {name: np.ascontiguousarray(checkpoint.state[name]) for name in sorted(checkpoint.state)}
@@ -121,6 +122,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     RecordingError
         If there is none, or it is damaged, or of another version of the format.
     """
+    from crowdsim.recording.digest import digest
+
     path = Path(path)
     try:
         if not path.is_file():

@@ -62,6 +62,11 @@ class Start(NamedTuple):
     are_models_new: bool = False
 
     @property
+    def run_id(self) -> str:
+        """Of the run that goes on; empty where a new one begins with what the checkpoint holds."""
+        return self.recording.header.run_id if self.recording is not None else ""
+
+    @property
     def first_tick(self) -> int:
         """The tick with which the new recording begins."""
         return self.recording.header.first_tick if self.recording is not None else self.checkpoint.tick
@@ -130,6 +135,8 @@ class Rotation:
 
     def __init__(self, out: Path, run_id: str, every_ticks: int) -> None:
         self._names, self._every, self._next = checkpoint_names(out, run_id), every_ticks, 0
+        if self._names[0].exists():  # of a run that goes on: the older one goes first
+            self._next = int(not self._names[1].exists() or self._names[0].stat().st_mtime_ns > self._names[1].stat().st_mtime_ns)
 
     def is_due(self, tick: int) -> bool:
         """Return whether a checkpoint is to be taken after a tick."""

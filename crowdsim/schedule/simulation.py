@@ -86,6 +86,8 @@ class Simulation(Interventions):
         Where to record; without it nothing is recorded.
     force : bool
         Whether a finished recording of that name is replaced.
+    goes_on : bool
+        Whether a recording of that name is replaced if it is an earlier part of the same run.
     warm : bool
         Have all kernels compiled or loaded before the first tick.
     granted : mapping of int to int, optional
@@ -106,7 +108,7 @@ class Simulation(Interventions):
 
     def __init__(
         self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True,
-        granted: Mapping[int, int] | None = None, start: Start | None = None,
+        goes_on: bool = False, granted: Mapping[int, int] | None = None, start: Start | None = None,
     ) -> None:  # fmt: skip
         self.team = Team(threads)
         self.scenario = scenario = as_scenario(scenario)
@@ -129,9 +131,13 @@ class Simulation(Interventions):
         self.counts: dict[str, float] = {}  # what was counted in the last tick, by name
         self._is_stepping = False
         self._verdict: Verdict | None = None  # the last word, once the run is finished
+        self._stopped = ""  # why it did not come to its end
         try:
             if out is not None:
-                self.recorder = Recorder(self.built, Path(out), names, counts, threads=self.team.threads, force=force, first_tick=self._first_tick)
+                self.recorder = Recorder(
+                    self.built, Path(out), names, counts, threads=self.team.threads, force=force, goes_on=goes_on, first_tick=self._first_tick,
+                    run_id=start.run_id if start is not None else "",
+                )  # fmt: skip
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())
             self._begin(start)
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
@@ -415,7 +421,7 @@ class Simulation(Interventions):
         return self._verdict
 
     def _end(self, verdict: Verdict, stopped: str) -> None:
-        self._verdict = verdict
+        self._verdict, self._stopped = verdict, stopped
         self.team.close()
         if self.recorder is not None:
             self.recorder.close(verdict.as_dict(), stopped)
@@ -423,21 +429,31 @@ class Simulation(Interventions):
     @property
     def kept(self) -> Kept | None:
         """Where the finished recording is; None while there is none."""
-        return self.recorder.kept if self.recorder is not None else None
+        return self.recorder.writer.kept if self.recorder is not None else None
 
     def close(self) -> None:
         """Free what the simulation holds; a recording that was not finished is finished as interrupted."""
         try:
-            if self._verdict is None:
+            self.team.close()
+            if self.recorder is not None and self.recorder.writer.is_over:  # whoever stepped was told why
+                self._verdict = self._verdict or self.verdict("not over")
+            elif self._verdict is None:
                 self._end(self.verdict("not over"), "closed before its end")
+            elif self.recorder is not None:  # Ctrl-C while it was finished
+                self.recorder.close(self._verdict.as_dict(), self._stopped)
         finally:
             self.world.close()
 
     def __enter__(self) -> Simulation:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            self.close()
+        except CrowdsimError as second:
+            if error is None:
+                raise
+            error.add_note(str(second))  # what happened first is what is told first
 
     def on(self, kind: EventKind | str | None, callback: Callable[[Any], Any]) -> Callable[[], None]:
         """Call `callback(event)` after each tick for each event of a kind, in the order of the events.
