@@ -140,7 +140,7 @@ SCENES = {
     "unseen": Scene(lambda: hall({"kind": "visibility", "unseen_from": [[8, 8]], "shun": [[6, 5]], "share_searches": False}, 4), 4),
     "grid": Scene(lambda: hall("grid", 25), 6),
     "grid alone": Scene(lambda: hall({"kind": "grid", "share_searches": False}, 60), 5),
-    "walking on a grid": Scene(lambda: hall("grid", 100), 10),
+    "walking on a grid": Scene(lambda: hall("grid", 100), 19),
     "s2-grid": Scene(lambda: hall("s2-grid", 25, groups=[*WALKING, STANDING]), 8),
     "standers": Scene(
         lambda: hall({"kind": "mesh", "round_standers": True}, 5, groups=[*WALKING, STANDING], bodies={"nudging": True, "replanning": True}), 6
