@@ -5,8 +5,9 @@
     python -m benchmarks.crowd_checks breaker --scenes "imo-8, 50" --models orca clearpath --seeds 3
     python -m benchmarks.crowd_checks overlaps --runs overlaps.jsonl --table      the table of what is kept there so far; nothing is run
 
-Each run is a line of the file `--runs`; what is in it already is not run again, so that a measurement can be broken off and gone on with. Overlaps are those of all
-pairs of discs in every tick (`record.rate` is one over the tick), on the positions that the recording keeps, where the two stand less than a metre above one another.
+Each run is a line of the file `--runs`; what is in it already is not run again, so that a measurement can be broken off and gone on with. Overlaps
+are those of all pairs of discs in every tick (`record.rate` is one over the tick), on the positions that the recording keeps, where the two stand less
+than a metre above one another.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -39,8 +41,8 @@ Scene = tuple[str, list[str]]  # a file below scenarios/, and what is set in it
 def door_between_rooms(width: float, *, people: int) -> list[str]:
     """Return what makes of imo-8 two rooms with a door in a wall of 0.2 m, and as many people on each side."""
     return [
-        f"geometry.walkable.1.box=[10, {5 - width / 2}, 10.2, {5 + width / 2}]", "geometry.walkable.2.box=[10.2, 0, 20.2, 10]", "goals.east.exit.box=[19.2, 0, 20.2, 10]",
-        "groups.westbound.region.box=[10.2, 0, 20.2, 10]", f"groups.eastbound.count={people}", f"groups.westbound.count={people}",
+        f"geometry.walkable.1.box=[10, {5 - width / 2}, 10.2, {5 + width / 2}]", "geometry.walkable.2.box=[10.2, 0, 20.2, 10]",
+        "goals.east.exit.box=[19.2, 0, 20.2, 10]", "groups.westbound.region.box=[10.2, 0, 20.2, 10]", f"groups.eastbound.count={people}", f"groups.westbound.count={people}",
     ]  # fmt: skip
 
 
@@ -92,7 +94,7 @@ def deepest_overlap(recording: Path) -> tuple[float, float]:
         radius_of = np.zeros(int(file["roster"]["entity"].max(initial=0)) + 1)
         radius_of[file["roster"]["entity"]] = file["roster"]["radius"]
         fps, starts = float(file["trajectory"].attrs["fps"]), [*file["frames/start"][:].tolist(), len(file["trajectory"])]
-        for frame, (start, stop) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        for frame, (start, stop) in enumerate(pairwise(starts)):
             rows = file["trajectory"][start:stop]
             radius, place = radius_of[rows["id"]], np.stack([rows["x"], rows["y"]], axis=1)
             if stop - start < 2:
@@ -178,12 +180,13 @@ def main() -> None:
     done = {key_of(run) for run in kept_runs(file)}
     if not arguments.table:
         file.parent.mkdir(exist_ok=True)
-        with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn"), max_tasks_per_child=20) as pool, file.open("a", encoding="utf-8") as kept:
+        with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn"), max_tasks_per_child=20) as pool, file.open("a") as kept:
             for future in as_completed([pool.submit(run_once, *each) for each in wanted if (*each[:4], each[5]) not in done]):
                 kept.write(json.dumps(future.result()) + "\n")
                 kept.flush()
     keys = {(*each[:4], each[5]) for each in wanted}
-    runs = sorted((run for run in kept_runs(file) if key_of(run) in keys), key=lambda run: (scenes.index(run["scene"]), arguments.models.index(run["model"]), run["seed"]))
+    runs = [run for run in kept_runs(file) if key_of(run) in keys]
+    runs.sort(key=lambda run: (scenes.index(run["scene"]), arguments.models.index(run["model"]), run["seed"]))
     if compares:
         heads = ("scene", "model", "seeds", "last, s: without", "with the breaker", "jams without", "with", "later, %", f"at most {100 * MOST_LATER:.0f} %")
         print_table(heads, breaker_rows(runs))

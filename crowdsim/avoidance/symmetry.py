@@ -8,7 +8,7 @@ Nor can they stop a retreat by themselves. Of two who meet, each gives way by ha
 as good as any other, and somebody who once stepped back before an oncoming file keeps on going back at the pace of that file, for as long as it lasts.
 People come to a stand. Here whoever goes back before somebody who comes the other way and gets on shows, to all and to itself, that it goes back more slowly
 than it does (`hold_ground`); half by half the other one makes the rest of the room, and the retreat fades. Any velocities may be shown, as long as all see the
-same (van den Berg et al. 2011, section 5.2). Before somebody who does not get on either nobody holds its ground: if neither of two crowds makes room, both
+same (van den Berg et al. 2011, section 5.2). Before somebody who does not get on either nobody holds its ground: where neither of two crowds makes room, both
 stand for good.
 """
 
@@ -18,11 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import os
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels import inlined_kernel, kernel
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -45,8 +44,6 @@ class _Memory(NamedTuple):
     ----------
     blocked : (n,) int32, ticks
         How long it has wanted to move and hardly moved.
-    holder : (n,) int64
-        Entity that has held it up since, also while a wall binds it; 0 is nobody.
     stalled : (n,) int32, ticks
         For how many ticks more than not it has got on by less than half of what it wants, up to twice the time that counts.
     turning : (n,) int32, ticks
@@ -56,13 +53,9 @@ class _Memory(NamedTuple):
     """
 
     blocked: NDArray[np.int32]
-    holder: NDArray[np.int64]
     stalled: NDArray[np.int32]
     turning: NDArray[np.int32]
     events: NDArray[np.int32]
-
-
-_KINDS = {"blocked": np.int32, "holder": np.int64, "stalled": np.int32, "turning": np.int32, "events": np.int32}
 
 
 class Touched(NamedTuple):
@@ -89,7 +82,7 @@ def _row_of(entity, wanted, row):
 
 
 @kernel
-def follow_progress(start, stop, velocity, preferred_velocity, active, blocker, turning, slow, longest, old, new):
+def follow_progress(start, stop, velocity, preferred_velocity, active, blocker, slow, longest, old, new):
     """Count for how many ticks agents have been held up by others, and for how many they have not got on.
 
     Parameters
@@ -105,29 +98,25 @@ def follow_progress(start, stop, velocity, preferred_velocity, active, blocker, 
         Share of the preferred speed, along the preferred direction, below which an agent hardly moves.
     longest : int, ticks
         What `stalled` grows to at most.
-    old, new : (n,) int32, int64, int32, three times: blocked, holder and stalled
-        Memory before and after.
+    old, new : (n,) int32, twice: blocked and stalled
+        Memory before and after: `blocked` grows by one or starts again at 0, `stalled` grows or falls by one.
 
     Notes
     -----
-    Whom a wall binds is held up by whoever held it up before: of two who meet between walls, each is bound by them in the end. Twin:
-    `tests/reference/symmetry.py`.
+    Twin: `tests/reference/symmetry.py`.
     """
     for row in range(start, stop):
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         wish = wx * wx + wy * wy
         along = velocity[row, 0] * wx + velocity[row, 1] * wy
         wants = active[row] != 0 and wish > 0.0
-        holder = blocker[row] if blocker[row] >= 0 else old[1][row] if turning[row] == 0 else 0
-        held = wants and holder > 0 and along < slow * wish
-        new[0][row] = old[0][row] + 1 if held else 0
-        new[1][row] = holder if held else 0
-        stalled = old[2][row] + 1 if along < GETS_ON * wish else old[2][row] - 1
-        new[2][row] = min(max(stalled, 0), longest) if wants else 0
+        new[0][row] = old[0][row] + 1 if wants and blocker[row] > 0 and along < slow * wish else 0
+        stalled = old[1][row] + 1 if along < GETS_ON * wish else old[1][row] - 1
+        new[1][row] = min(max(stalled, 0), longest) if wants else 0
 
 
 @kernel
-def turn_away(start, stop, entity, position, preferred_velocity, active, blocker, draws, numbers, blocked, holder, old, new, out, touched):
+def turn_away(start, stop, entity, position, preferred_velocity, active, blocker, draws, numbers, blocked, old, new, out, touched):
     """Turn the preferred velocities of agents that an exact symmetry or a ring of each other holds.
 
     Parameters
@@ -146,8 +135,7 @@ def turn_away(start, stop, entity, position, preferred_velocity, active, blocker
         Least and greatest tangent of half the turn out of an exact course, and out of a ring; ticks that agents of a ring must have been blocked;
         ticks that a turn out of a ring lasts.
     blocked : (n,) int32, ticks
-    holder : (n,) int64
-        As `follow_progress` wrote them.
+        As `follow_progress` wrote it.
     old, new : (n,) int32, twice: turning and events
         Memory before and after.
     out : (n, 2) float64, m/s
@@ -160,7 +148,7 @@ def turn_away(start, stop, entity, position, preferred_velocity, active, blocker
     The speed is kept; the direction is turned without trigonometry. A positive tangent is a turn to the right. With `numbers` of both signs
     the sides are drawn. Twin: `tests/reference/symmetry.py`.
     """
-    least_exact, greatest_exact, least_ring, greatest_ring, patience, lasts, winner = numbers
+    least_exact, greatest_exact, least_ring, greatest_ring, patience, lasts = numbers
     for row in range(start, stop):
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         out[row, 0], out[row, 1], touched[row] = wx, wy, UNTOUCHED
@@ -169,21 +157,19 @@ def turn_away(start, stop, entity, position, preferred_velocity, active, blocker
             if turning > 0:
                 turning -= 1
                 touched[row] = MUTUAL
-            elif _gives_way(entity, holder, blocked, patience, draws, old[1], row, winner):
-                touched[row], turning = MUTUAL, np.int32(lasts) - 1
-                events += 1
             elif blocker[row] > 0:
                 other = _row_of(entity, blocker[row], row)
-                if other >= 0 and _is_exact(position, preferred_velocity, row, other):
+                if other >= 0 and blocked[row] >= patience and _in_ring(entity, blocker, blocked, patience, row, other):
+                    touched[row], turning = MUTUAL, np.int32(lasts) - 1
+                    events += 1
+                elif other >= 0 and _is_exact(position, preferred_velocity, row, other):
                     touched[row] = EXACT
                     events += 1
             if touched[row] != UNTOUCHED:
                 draw = draws[row] + events * _GOLDEN
                 draw -= np.floor(draw)
                 low, high = (least_exact, greatest_exact) if touched[row] == EXACT else (least_ring, greatest_ring)
-                if touched[row] == MUTUAL:
-                    draw = (draw - winner) / (1.0 - winner)
-                half = low + (high - low) * draw if draw >= 0.0 else 0.0  # tangent of half the angle: what is built of it has unit length without a root
+                half = low + (high - low) * draw  # tangent of half the angle: what is built of it has unit length without a root
                 cosine, sine = (1.0 - half * half) / (1.0 + half * half), 2.0 * half / (1.0 + half * half)
                 out[row, 0], out[row, 1] = wx * cosine + wy * sine, wy * cosine - wx * sine
         else:
@@ -204,24 +190,14 @@ def _is_exact(position, preferred_velocity, row, other):
 
 
 @inlined_kernel
-def _draw(draws, events, row):
-    """Return the draw of an agent for its next turn, in 0..1."""
-    draw = draws[row] + (events[row] + 1) * _GOLDEN
-    return draw - np.floor(draw)
-
-
-@inlined_kernel
-def _gives_way(entity, holder, blocked, patience, draws, events, row, winner):
-    """Tell whether an agent is in a ring of agents that hold each other up, all of them blocked long enough, and has not the greatest draw of them."""
-    other, own, is_greatest = row, _draw(draws, events, row), True
-    for _ in range(LONGEST_RING + 1):
-        if blocked[other] < patience:  # whoever is blocked is held up by somebody
+def _in_ring(entity, blocker, blocked, patience, row, other):
+    """Tell whether following blockers from `other` on, all of them blocked long enough, leads back to `row`."""
+    for _ in range(LONGEST_RING):
+        if other == row:
+            return True
+        if other < 0 or blocked[other] < patience or blocker[other] <= 0:
             return False
-        other = _row_of(entity, holder[other], other)
-        if other < 0 or other == row:
-            return other == row
-        theirs = _draw(draws, events, other)
-        is_greatest = is_greatest and (own > theirs or (own == theirs and row < other))
+        other = _row_of(entity, blocker[other], other)
     return False
 
 
@@ -234,7 +210,7 @@ def _is_opposed(preferred_velocity, row, other):
 
 
 @kernel
-def hold_ground(start, stop, entity, velocity, preferred_velocity, active, blocker, stalled, touched, numbers, out, holds):
+def hold_ground(start, stop, entity, velocity, preferred_velocity, active, blocker, stalled, numbers, out, holds):
     """Take part of the retreat out of the velocities of agents that go back before somebody who comes the other way and gets on.
 
     Parameters
@@ -250,10 +226,8 @@ def hold_ground(start, stop, entity, velocity, preferred_velocity, active, block
         Of the last tick.
     stalled : (n,) int32, ticks
         As `follow_progress` wrote it.
-    touched : (n,) uint8
-        As `turn_away` wrote it: whoever was turned may go back.
     numbers : (2,) float64
-        Share of the retreat that stays; ticks for which somebody has not got on at most before whom ground is held.
+        Share of the retreat that stays; ticks from which on somebody who has been stalled for them is one before whom nobody holds its ground.
     out : (n, 2) float64, m/s
         Receives the velocities to be shown; must not alias `velocity`. Those of agents that hold no ground stay bit for bit.
     holds : (n,) uint8
@@ -328,8 +302,8 @@ class SymmetryBreaker:
         )  # fmt: skip
         retreat_patience: float = param(
             0.5, "s", low=0.0, high=60.0, source="ours",
-            why="for how long that other one may have got on by less than half of what it wants, more than it has got on; longer jams crowds that meet in a "
-            "narrow place, since neither makes room",
+            why="for how much longer than not that other one may have got on by less than half of what it wants; longer jams crowds that meet in a narrow "
+            "place, since neither makes room",
         )  # fmt: skip
 
     def __init__(self, parameters: Parameters | None = None) -> None:
@@ -378,12 +352,13 @@ class SymmetryBreaker:
         n = len(entity)
         self._follow(entity)
         own, memory, following = self.parameters, self._memory, self._next
-        before, after = memory[:3], following[:3]
-        team.run(follow_progress, n, velocity, preferred_velocity, active, blocker, (memory.turning if os.environ.get('RESET','1')=='1' else memory.turning*0), own.slow, self._longest(tick_length), before, after)
-        numbers = np.array([*self._tangents(), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length), float(os.environ.get('WINNER','1'))])
+        longest = int(2.0 * self._retreat_patience(tick_length))
+        before, after = (memory.blocked, memory.stalled), (following.blocked, following.stalled)
+        team.run(follow_progress, n, velocity, preferred_velocity, active, blocker, own.slow, longest, before, after)
+        numbers = np.array([*self._tangents(), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)])
         old, new = (memory.turning, memory.events), (following.turning, following.events)
         team.run(
-            turn_away, n, entity, position, preferred_velocity, active, blocker, draws, numbers, following.blocked, following.holder, old, new, out, touched
+            turn_away, n, entity, position, preferred_velocity, active, blocker, draws, numbers, following.blocked, old, new, out, touched
         )
         self._memory, self._next = following, memory
         return Touched(int(np.count_nonzero(touched == EXACT)), int(np.count_nonzero(touched == MUTUAL)))
@@ -395,14 +370,13 @@ class SymmetryBreaker:
         preferred_velocity: NDArray[np.float64],
         active: NDArray[np.uint8],
         blocker: NDArray[np.int64],
-        touched: NDArray[np.uint8],
         tick_length: float,
         team: Team,
         out: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
         """Write the velocities that agents show: of a retreat before those who come the other way, only what has not faded in one tick; see `hold_ground`.
 
-        It looks at what `adjust` found in this tick.
+        How they get on is what `adjust` found in this tick.
 
         Returns
         -------
@@ -411,16 +385,14 @@ class SymmetryBreaker:
         """
         holds = np.empty(len(entity), dtype=np.uint8)
         lasts = self.parameters.retreat_time
-        numbers = np.array([lasts / (lasts + tick_length), np.ceil(self.parameters.retreat_patience / tick_length)])
         self._follow(entity)
-        team.run(
-            hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, self._memory.stalled, touched, numbers, out, holds
-        )
+        numbers = np.array([lasts / (lasts + tick_length), self._retreat_patience(tick_length)])
+        team.run(hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, self._memory.stalled, numbers, out, holds)
         return holds.view(np.bool_)
 
-    def _longest(self, tick_length: float) -> int:
-        """Return what `stalled` grows to at most, in ticks: whoever gets on again is taken for one who does after as long as it takes to be taken for one who does not."""
-        return int(2.0 * np.ceil(self.parameters.retreat_patience / tick_length))
+    def _retreat_patience(self, tick_length: float) -> float:
+        """Return how many ticks somebody must be stalled to be one who does not get on; the count goes to twice that, so that the way back takes as long."""
+        return float(np.ceil(self.parameters.retreat_patience / tick_length))
 
     def _tangents(self) -> tuple[float, float, float, float]:
         """Return the ranges of tangents for an exact course and for a ring."""
@@ -450,9 +422,9 @@ class SymmetryBreaker:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave."""
         self._entity = np.array(state["entity"], dtype=np.int64)
-        self._memory = _Memory(*(np.array(state[name], dtype=kind) for name, kind in _KINDS.items()))
+        self._memory = _Memory(*(np.array(state[name], dtype=np.int32) for name in _Memory._fields))
         self._next = _fresh(len(self._entity))
 
 
 def _fresh(count: int) -> _Memory:
-    return _Memory(*(np.zeros(count, dtype=kind) for kind in _KINDS.values()))
+    return _Memory(*(np.zeros(count, dtype=np.int32) for _ in _Memory._fields))

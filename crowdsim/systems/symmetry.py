@@ -1,5 +1,5 @@
 """BreakSymmetry: exact symmetries, and rings of agents that hold each other fast, are broken by a seeded turn, and nobody is pushed far back by those who
-come towards him; both are counted and recorded."""
+come towards him and get on; both are counted and recorded."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BreakSymmetry(System):
         tick.counts["symmetry_exact"], tick.counts["symmetry_rings"] = float(turned.exact), float(turned.mutual)
         self._last = self._note(tick, EventKind.SYMMETRY_BROKEN, touched != UNTOUCHED, self._last)
         holds = self._breaker.stand(
-            agents.entity, agents.velocity.copy(), wanted, active, agents.blocker, touched, tick.length, tick.team, agents.velocity,
+            agents.entity, agents.velocity.copy(), wanted, active, agents.blocker, tick.length, tick.team, agents.velocity,
         )  # fmt: skip
         tick.counts["ground_held"] = self.count_of(holds)
         self._held = self._note(tick, EventKind.GROUND_HELD, holds, self._held)
