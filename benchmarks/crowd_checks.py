@@ -42,7 +42,8 @@ def door_between_rooms(width: float, *, people: int) -> list[str]:
     """Return what makes of imo-8 two rooms with a door in a wall of 0.2 m, and as many people on each side."""
     return [
         f"geometry.walkable.1.box=[10, {5 - width / 2}, 10.2, {5 + width / 2}]", "geometry.walkable.2.box=[10.2, 0, 20.2, 10]",
-        "goals.east.exit.box=[19.2, 0, 20.2, 10]", "groups.westbound.region.box=[10.2, 0, 20.2, 10]", f"groups.eastbound.count={people}", f"groups.westbound.count={people}",
+        "goals.east.exit.box=[19.2, 0, 20.2, 10]", "groups.westbound.region.box=[10.2, 0, 20.2, 10]",
+        f"groups.eastbound.count={people}", f"groups.westbound.count={people}",
     ]  # fmt: skip
 
 
