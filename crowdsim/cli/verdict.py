@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdsim.cli.shell import table, terminal_width
+from crowdsim.printable import visible
 
 SLOWEST_SHOWN = 4
 MOST_GOALS = 8  # Goals whose arrivals are listed; --json has them all.
@@ -65,7 +66,7 @@ def verdict_text(result: Mapping[str, Any], tick_s: float, recording: Path | Non
         Where the recording is.
     """
     rows = [*verdict_rows(result, tick_s), ("digest", result["digest"]), ("recording", str(recording) if recording is not None else "none")]
-    return f"{result['scenario']}: {_in_short(result)}\n{aligned(rows)}{left_text(result)}"
+    return f"{visible(result['scenario'])}: {_in_short(result)}\n{aligned(rows)}{left_text(result)}"
 
 
 def _in_short(result: Mapping[str, Any]) -> str:

@@ -93,6 +93,8 @@ def pieces_of_wkt(text: str) -> list[Piece]:
     try:
         with np.errstate(all="ignore"):  # coordinates that are not finite are reported by the caller, with their place
             geometry = shapely.from_wkt(text.strip())
+    except NotImplementedError:  # what shapely says of curves that GEOS knows
+        raise GeometryRefused("this has curves (CURVEPOLYGON, CIRCULARSTRING and their like)", "Make chords of its arcs: POLYGON has straight sides.") from None
     except shapely.errors.ShapelyError as error:
         reason = str(error).rpartition("Exception: ")[2].strip()
         way_out = "Repeat the first point of each ring at its end." if "closed linestring" in reason else 'For example "POLYGON ((0 0, 10 0, 10 8, 0 0))".'

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdsim.commands import command
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario import schema
 from crowdsim.scenario.areas import resolve_areas, resolve_events
@@ -57,7 +58,8 @@ def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Seq
     """
     target = Path(path)
     if target.suffix.lower() in _PLANS and target.is_file():
-        raise ScenarioError(Problem("", "this is a floor plan, not a scenario", f"Make a scenario of it: crowdsim new --plan {path} --run", str(path)))
+        way_out = f"Make a scenario of it: {command('new', '--plan', target, '--run')}"
+        raise ScenarioError(Problem("", "this is a floor plan, not a scenario", way_out, str(path)))
     try:
         text = read_text(target)
     except FileRefused as refused:

@@ -161,7 +161,7 @@ def test_who_holds_its_ground_agrees_with_reference(seed, lasts):
     agents = {
         int(e): {"velocity": tuple(velocity[i]), "preferred": tuple(wish[i]), "blocker": int(blocker[i]), "active": active[i]} for i, e in enumerate(entity)
     }
-    stalled = rng.integers(0, 15, 40)
+    stalled = rng.integers(0, 15, 40, dtype=np.int32)
     expected = twin.shown(agents, lasts / (lasts + TICK), dict(zip(entity.tolist(), stalled.tolist(), strict=True)), 10)
     out, holds = stand(velocity, wish, blocker, entity=entity, active=active, stalled=stalled, retreat_time=lasts)
     assert holds.tolist() == [expected[int(e)][1] for e in entity] and 0 < holds.sum() < 20
