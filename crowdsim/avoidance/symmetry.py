@@ -6,9 +6,10 @@ else: an agent without a neighbour in its way is never touched.
 
 Nor can they stop a retreat by themselves. Of two who meet, each gives way by half from the velocity that it *has*: so any common velocity of the two is
 as good as any other, and somebody who once stepped back before an oncoming file keeps on going back at the pace of that file, for as long as it lasts.
-People come to a stand. Here whoever goes back before somebody who comes the other way shows, to all and to itself, that it goes back more slowly than it does
-(`hold_ground`); half by half the other one makes the rest of the room, and the retreat fades. Any velocities may be shown, as long as all see the same
-(van den Berg et al. 2011, section 5.2).
+People come to a stand. Here whoever goes back before somebody who comes the other way and gets on shows, to all and to itself, that it goes back more slowly
+than it does (`hold_ground`); half by half the other one makes the rest of the room, and the retreat fades. Any velocities may be shown, as long as all see the
+same (van den Berg et al. 2011, section 5.2). Before somebody who does not get on either nobody holds its ground: where neither of two crowds makes room, both
+stand for good.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels import inlined_kernel, kernel
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.threads import Team
 from crowdsim.tunable import param
@@ -32,6 +33,7 @@ MUTUAL = 2  # one of a ring of agents that hold each other fast
 EXACT_SINE = 1e-6  # Sine of the angle between the way to a neighbour and the relative velocity below which a course is exact. Random crowds are at 1e-3.
 LEAST_CLOSING = 1e-2  # Share of an agent's preferred speed that two must close in at, at least, for their course to have a direction.
 LONGEST_RING = 16  # Agents that may hold each other fast in a ring; longer chains have always been found to contain shorter ones.
+GETS_ON = 0.5  # Share of the preferred speed, along the preferred direction, from which on an agent gets on.
 OPPOSITE = 0.5  # Cosine of the angle between wishes from which on two come towards each other: 60 degrees at most from head-on.
 _GOLDEN = 0.6180339887498949  # Fractions of multiples of this fill 0..1 evenly: each time an agent is touched it gets another draw.
 
@@ -43,6 +45,8 @@ class _Memory(NamedTuple):
     ----------
     blocked : (n,) int32, ticks
         How long it has wanted to move and hardly moved.
+    stalled : (n,) int32, ticks
+        For how many ticks more than not it has got on by less than half of what it wants, up to twice the time that counts.
     turning : (n,) int32, ticks
         How long its present turn still lasts.
     events : (n,) int32
@@ -50,6 +54,7 @@ class _Memory(NamedTuple):
     """
 
     blocked: NDArray[np.int32]
+    stalled: NDArray[np.int32]
     turning: NDArray[np.int32]
     events: NDArray[np.int32]
 
@@ -78,8 +83,8 @@ def _row_of(entity, wanted, row):
 
 
 @kernel
-def count_blocked(start, stop, velocity, preferred_velocity, active, blocker, slow, old_blocked, new_blocked):
-    """Count for how many ticks agents have been held up by others.
+def follow_progress(start, stop, velocity, preferred_velocity, active, blocker, slow, longest, old, new):
+    """Count for how many ticks agents have been held up by others, and for how many they have not got on.
 
     Parameters
     ----------
@@ -92,8 +97,10 @@ def count_blocked(start, stop, velocity, preferred_velocity, active, blocker, sl
         Of the last tick: entity that bound the velocity, or -1 or 0.
     slow : float
         Share of the preferred speed, along the preferred direction, below which an agent hardly moves.
-    old_blocked, new_blocked : (n,) int32, ticks
-        The count grows by one or starts again at 0.
+    longest : int, ticks
+        What `stalled` grows to at most.
+    old, new : (n,) int32, twice: blocked and stalled
+        Memory before and after: `blocked` grows by one or starts again at 0, `stalled` grows or falls by one.
 
     Notes
     -----
@@ -103,8 +110,10 @@ def count_blocked(start, stop, velocity, preferred_velocity, active, blocker, sl
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         wish = wx * wx + wy * wy
         along = velocity[row, 0] * wx + velocity[row, 1] * wy
-        held = active[row] != 0 and blocker[row] > 0 and wish > 0.0 and along < slow * wish
-        new_blocked[row] = old_blocked[row] + 1 if held else 0
+        wants = active[row] != 0 and wish > 0.0
+        new[0][row] = old[0][row] + 1 if wants and blocker[row] > 0 and along < slow * wish else 0
+        stalled = old[1][row] + 1 if along < GETS_ON * wish else old[1][row] - 1
+        new[1][row] = min(max(stalled, 0), longest) if wants else 0
 
 
 @kernel
@@ -127,7 +136,7 @@ def turn_away(start, stop, entity, position, preferred_velocity, active, blocker
         Least and greatest tangent of half the turn out of an exact course, and out of a ring; ticks that agents of a ring must have been blocked;
         ticks that a turn out of a ring lasts.
     blocked : (n,) int32, ticks
-        As `count_blocked` wrote it.
+        As `follow_progress` wrote it.
     old, new : (n,) int32, twice: turning and events
         Memory before and after.
     out : (n, 2) float64, m/s
@@ -193,20 +202,17 @@ def _in_ring(entity, blocker, blocked, patience, row, other):
     return False
 
 
-@lean_kernel
-def _is_opposed(entity, preferred_velocity, row, other):
-    """Tell whether an entity wants the opposite way: 60 degrees at most from head-on."""
-    at = _row_of(entity, other, row)
-    if at < 0:
-        return False
-    wx, wy, ox, oy = preferred_velocity[row, 0], preferred_velocity[row, 1], preferred_velocity[at, 0], preferred_velocity[at, 1]
+@inlined_kernel
+def _is_opposed(preferred_velocity, row, other):
+    """Tell whether the agent of another row wants the opposite way: 60 degrees at most from head-on."""
+    wx, wy, ox, oy = preferred_velocity[row, 0], preferred_velocity[row, 1], preferred_velocity[other, 0], preferred_velocity[other, 1]
     towards = wx * ox + wy * oy
     return towards < 0.0 and towards * towards > OPPOSITE * OPPOSITE * (wx * wx + wy * wy) * (ox * ox + oy * oy)
 
 
 @kernel
-def hold_ground(start, stop, entity, velocity, preferred_velocity, active, blocker, kept, out, holds):
-    """Take part of the retreat out of the velocities of agents that go back before somebody who comes the other way, or along a wall.
+def hold_ground(start, stop, entity, velocity, preferred_velocity, active, blocker, stalled, numbers, out, holds):
+    """Take part of the retreat out of the velocities of agents that go back before somebody who comes the other way and gets on.
 
     Parameters
     ----------
@@ -218,9 +224,11 @@ def hold_ground(start, stop, entity, velocity, preferred_velocity, active, block
         Velocity of the last step, and what the agent wants now.
     active : (n,) uint8
     blocker : (n,) int64
-        Of the last tick; a wall (-1) binds those who are driven back along it.
-    kept : float, 0..1
-        Share of the retreat that stays.
+        Of the last tick.
+    stalled : (n,) int32, ticks
+        As `follow_progress` wrote it.
+    numbers : (2,) float64
+        Share of the retreat that stays; ticks from which on somebody who has been stalled for them is one before whom nobody holds its ground.
     out : (n, 2) float64, m/s
         Receives the velocities to be shown; must not alias `velocity`. Those of agents that hold no ground stay bit for bit.
     holds : (n,) uint8
@@ -230,14 +238,16 @@ def hold_ground(start, stop, entity, velocity, preferred_velocity, active, block
     -----
     What an agent does across its wish is left alone: it may still step aside. Twin: `tests/reference/symmetry.py`.
     """
+    kept, patience = numbers
     for row in range(start, stop):
         vx, vy = velocity[row, 0], velocity[row, 1]
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         out[row, 0], out[row, 1], holds[row] = vx, vy, 0
         along = vx * wx + vy * wy
-        if active[row] == 0 or along >= 0.0:
+        if active[row] == 0 or along >= 0.0 or blocker[row] <= 0:
             continue
-        if blocker[row] < 0 or (blocker[row] > 0 and _is_opposed(entity, preferred_velocity, row, blocker[row])):
+        other = _row_of(entity, blocker[row], row)
+        if other >= 0 and stalled[other] < patience and _is_opposed(preferred_velocity, row, other):
             back = (1.0 - kept) * along / (wx * wx + wy * wy)
             out[row, 0], out[row, 1], holds[row] = vx - back * wx, vy - back * wy, 1
 
@@ -289,7 +299,12 @@ class SymmetryBreaker:
         retreat_time: float = param(
             0.2, "s", low=0.0, high=3600.0, source="ours",
             why="how fast the velocity against its own wish fades that an agent shows before one who comes the other way; longer lets whoever once gave way be "
-            "pushed back far (3600: for good, 18 m in the lane scene), shorter jams dense crowds that meet, since nobody makes room any more (0: 83 of 120)",
+            "pushed back far (3600: for good, 18 m in the lane scene)",
+        )  # fmt: skip
+        retreat_patience: float = param(
+            0.5, "s", low=0.0, high=60.0, source="ours",
+            why="for how much longer than not that other one may have got on by less than half of what it wants; longer jams crowds that meet in a narrow "
+            "place, since neither makes room",
         )  # fmt: skip
 
     def __init__(self, parameters: Parameters | None = None) -> None:
@@ -338,7 +353,9 @@ class SymmetryBreaker:
         n = len(entity)
         self._follow(entity)
         own, memory, following = self.parameters, self._memory, self._next
-        team.run(count_blocked, n, velocity, preferred_velocity, active, blocker, own.slow, memory.blocked, following.blocked)
+        longest = int(2.0 * self._retreat_patience(tick_length))
+        before, after = (memory.blocked, memory.stalled), (following.blocked, following.stalled)
+        team.run(follow_progress, n, velocity, preferred_velocity, active, blocker, own.slow, longest, before, after)
         numbers = np.array([*self._tangents(), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)])
         old, new = (memory.turning, memory.events), (following.turning, following.events)
         team.run(
@@ -360,6 +377,8 @@ class SymmetryBreaker:
     ) -> NDArray[np.bool_]:
         """Write the velocities that agents show: of a retreat before those who come the other way, only what has not faded in one tick; see `hold_ground`.
 
+        How they get on is what `adjust` found in this tick.
+
         Returns
         -------
         (n,) bool
@@ -367,9 +386,14 @@ class SymmetryBreaker:
         """
         holds = np.empty(len(entity), dtype=np.uint8)
         lasts = self.parameters.retreat_time
-        kept = lasts / (lasts + tick_length)
-        team.run(hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, kept, out, holds)
+        self._follow(entity)
+        numbers = np.array([lasts / (lasts + tick_length), self._retreat_patience(tick_length)])
+        team.run(hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, self._memory.stalled, numbers, out, holds)
         return holds.view(np.bool_)
+
+    def _retreat_patience(self, tick_length: float) -> float:
+        """Return how many ticks somebody must be stalled to be one who does not get on; the count goes to twice that, so that the way back takes as long."""
+        return float(np.ceil(self.parameters.retreat_patience / tick_length))
 
     def _tangents(self) -> tuple[float, float, float, float]:
         """Return the ranges of tangents for an exact course and for a ring."""

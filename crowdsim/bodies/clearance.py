@@ -18,7 +18,8 @@ _LEAST_BEND = 0.1  # A push that keeps less than this part of its length along a
 def may_be_pushed(shape, zone_wall, begin, end, x, y, to_x, to_y, radius):
     """Tell whether a disc may be pushed from (x, y) straight to (to_x, to_y).
 
-    It may if it stays its radius clear of every wall on whose free side it is, or no nearer than it was, and its centre crosses none.
+    It may if it stays its radius clear of every wall on whose free side it is, and of the ends of those beyond which it would be, or no nearer than it
+    was, and its centre crosses none.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def may_be_pushed(shape, zone_wall, begin, end, x, y, to_x, to_y, radius):
         if ux == 0.0 and uy == 0.0:
             continue
         height = _height(shape, wall, ux, uy, x, y)
-        if height < -_BEHIND_M:
+        if height < -_BEHIND_M and not _is_beyond(shape, wall, ux, uy, to_x, to_y):
             continue
         new_height = _height(shape, wall, ux, uy, to_x, to_y)
         if height >= 0.0 and new_height < 0.0:
@@ -183,7 +184,8 @@ def move_off_walls(start, stop, position, tentative, radius, zone, wall_distance
 def _nearest_wall(shape, zone_wall, begin, end, x, y, to_x, to_y, within):
     """Return the vector from (x, y) to the wall that is nearest to another place, and that place's distance from it; nothing if none is within reach.
 
-    Only walls count that have both places on their free side. Where several are equally near, their vectors are added: their order does not matter.
+    Only walls count that have each of the two places on their free side or beyond an end: a thin wall's other side may be that of another floor, as beside a
+    stair, and then nothing else stands for its end. Where several are equally near, their vectors are added: their order does not matter.
     """
     nearest, into_x, into_y = within, 0.0, 0.0
     for entry in range(begin, end):
@@ -192,7 +194,7 @@ def _nearest_wall(shape, zone_wall, begin, end, x, y, to_x, to_y, within):
         if ux == 0.0 and uy == 0.0:
             continue
         here, there = _height(shape, wall, ux, uy, x, y), _height(shape, wall, ux, uy, to_x, to_y)
-        if here <= 0.0 or there <= 0.0:
+        if (here <= 0.0 and not _is_beyond(shape, wall, ux, uy, x, y)) or (there <= 0.0 and not _is_beyond(shape, wall, ux, uy, to_x, to_y)):
             continue
         distance = _distance(shape, wall, ux, uy, to_x, to_y, there)
         if distance > nearest:
@@ -213,6 +215,12 @@ def _towards(shape, wall, ux, uy, x, y, height):
     if rx * ux + ry * uy < 0.0:
         return rx, ry
     return -uy * height, ux * height
+
+
+@lean_kernel
+def _is_beyond(shape, wall, ux, uy, x, y):
+    """Tell whether the point of a wall that is nearest to a point is one of its ends."""
+    return (shape[wall, 0] - x) * ux + (shape[wall, 1] - y) * uy > 0.0 or (shape[wall, 2] - x) * ux + (shape[wall, 3] - y) * uy < 0.0
 
 
 @lean_kernel

@@ -21,7 +21,7 @@ from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.systems.replan import Replan
 from crowdsim.systems.retire import Retire
-from crowdsim.systems.separate import Separate
+from crowdsim.systems.separate import Measure, Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.symmetry import BreakSymmetry
 from crowdsim.systems.turn import Turn
@@ -47,6 +47,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Integrate,  # tentative positions
     Separate,  # overlapping bodies apart
     Walk,  # onto the mesh, clear of walls
+    Measure,  # how deep bodies overlap
     Turn,  # which way everybody faces
     Arrive,  # next goal, or arrived
     Watch,  # who is stuck

@@ -1,13 +1,14 @@
-"""Separate: bodies that would overlap are pushed apart, nobody into a wall."""
+"""Separate: bodies that would overlap are pushed apart, nobody into a wall; and Measure: how deep they overlap in the end."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.bodies.contacts import DRIVEN
 from crowdsim.bodies.separate import SeparationParameters, Separator
 from crowdsim.systems.base import System, Tick
-from crowdsim.world.columns import AgentState
+from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.world import World
 
 
@@ -24,7 +25,7 @@ class Separate(System):
 
     reads = ("position", "tentative_position", "radius", "layer", "surface", "wall_distance", "is_immovable", "activity")
     writes = ("tentative_position",)
-    counts = ("overlaps_before", "overlaps", "deepest_overlap_m")
+    counts = ("overlaps_before",)
 
     def __init__(self, world: World, parameters: SeparationParameters) -> None:
         super().__init__(world)
@@ -39,14 +40,40 @@ class Separate(System):
         self._separator.move_off_walls(agents.position, tentative, agents.radius, polygon, agents.wall_distance, walls, tick.team, free, clear)
         is_obstacle = agents.activity == AgentState.OBSTACLE
         free[is_obstacle] = tentative[is_obstacle]  # walls are none to it
-        movable = np.where(is_obstacle, DRIVEN, 1 - agents.is_immovable)
         part, heights = self.world.ground_of(free)
         parted = self._separator.separate(
-            free, agents.radius, movable, part, polygon, clear, walls, tick.team, pushed, heights,
+            free, agents.radius, _movable(agents), part, polygon, clear, walls, tick.team, pushed, heights,
         )  # fmt: skip
         # Whom nobody pushed goes where it wanted: what walls take of its step is for Walk to say.
         is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])
         tentative[is_pushed] = pushed[is_pushed]
         tick.counts["overlaps_before"] = parted.before.count
-        tick.counts["overlaps"] = parted.after.count
-        tick.counts["deepest_overlap_m"] = parted.after.deepest if parted.after.count else 0.0
+
+
+class Measure(System):
+    """Say how bodies overlap where walking has put them: where walls hold somebody up, that is not where pushes would have had it.
+
+    Parameters
+    ----------
+    world : World
+    """
+
+    reads = ("position", "radius", "layer", "surface", "is_immovable", "activity")
+    counts = ("overlaps", "deepest_overlap_m")
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._separator = Separator()
+
+    def process(self, tick: Tick) -> None:
+        """Count the pairs that overlap, and find the deepest."""
+        agents = self.world.agents
+        part, heights = self.world.ground_of(agents.position)
+        found = self._separator.measure(agents.position, agents.radius, _movable(agents), part, tick.team, heights)
+        tick.counts["overlaps"] = found.count
+        tick.counts["deepest_overlap_m"] = found.deepest if found.count else 0.0
+
+
+def _movable(agents: AgentColumns) -> NDArray[np.uint8]:
+    """Return (n,) uint8: how pushes treat each, as `Separator.separate` takes it."""
+    return np.where(agents.activity == AgentState.OBSTACLE, DRIVEN, 1 - agents.is_immovable)

@@ -1,5 +1,5 @@
 """BreakSymmetry: exact symmetries, and rings of agents that hold each other fast, are broken by a seeded turn, and nobody is pushed far back by those who
-come towards him; both are counted and recorded."""
+come towards him and get on; both are counted and recorded."""
 
 from __future__ import annotations
 

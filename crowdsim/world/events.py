@@ -25,7 +25,7 @@ class EventKind(IntEnum):
     GOAL_REACHED = 8  # a goal that is not the last; value: index of the goal
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
     STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
-    GROUND_HELD = 11  # its retreat before somebody who comes the other way begins to fade; value: entity of that one, -1 along a wall
+    GROUND_HELD = 11  # its retreat before somebody who comes the other way begins to fade; value: entity of that one
     AREA_OPENED = 20  # entity: 0; value: index of the area; x, y: a point of it
     AREA_CLOSED = 21  # the same
     WAY_LOST = 22  # its way led over ground that was cut anew, and it asks for another; value: how many portals of the way were still ahead, or waypoints

@@ -28,7 +28,7 @@ def adjust(breaker, entity, position, velocity, preferred, blocker, active=None,
 @pytest.mark.parametrize("seed", range(3))
 def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
     rng = np.random.default_rng(seed)
-    breaker = SymmetryBreaker(SymmetryBreaker.Parameters(side=side, patience=0.1, detour_time=0.15))
+    breaker = SymmetryBreaker(SymmetryBreaker.Parameters(side=side, patience=0.1, detour_time=0.15, retreat_patience=0.1))
     own = breaker.parameters
     sign = {"right": (1.0, 1.0), "left": (-1.0, -1.0), "random": None}[side]
     exact = (own.least_turn * sign[0], own.greatest_turn * sign[1]) if sign else (-own.greatest_turn, own.greatest_turn)
@@ -44,7 +44,7 @@ def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
         blocker = rng.choice([-1, 0, *entity, *entity, *entity, 99], n)
         blocker = np.where(blocker == entity, 0, blocker)
         active = (rng.uniform(size=n) > 0.1).astype(np.uint8)
-        memory = {int(e): memory.get(int(e), [0, 0, 0]) for e in entity}
+        memory = {int(e): memory.get(int(e), [0, 0, 0, 0]) for e in entity}
         agents = {
             int(e): {
                 "position": tuple(position[i]), "velocity": tuple(velocity[i]), "preferred": tuple(wish[i]),
@@ -52,10 +52,11 @@ def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
             }
             for i, e in enumerate(entity)
         }
-        expected = twin.tick(agents, memory, own.slow, 2, 3, exact, ring)
+        expected = twin.tick(agents, memory, own.slow, 2, 3, exact, ring, 4)
         out, touched = adjust(breaker, entity, position, velocity, wish, blocker, active, draws)
         assert touched.tolist() == [expected[int(e)][1] for e in entity]
         assert np.allclose(out, [expected[int(e)][0] for e in entity], atol=1e-12)
+        assert breaker.state()["stalled"].tolist() == [memory[int(e)][3] for e in entity]
         seen |= set(touched.tolist())
     assert seen == {UNTOUCHED, EXACT, MUTUAL}
 
@@ -139,13 +140,15 @@ def test_memory_follows_agents_that_come_and_go_and_can_be_saved():
 TICK = 0.05
 
 
-def stand(velocity, preferred, blocker, *, entity=None, active=None, team=ONE, **parameters):
+def stand(velocity, preferred, blocker, *, entity=None, active=None, stalled=None, team=ONE, **parameters):
     n = len(velocity)
     entity = np.arange(1, n + 1) if entity is None else np.array(entity, dtype=np.int64)
     velocity, preferred = np.array(velocity, dtype=np.float64), np.array(preferred, dtype=np.float64)
     active, out = np.ones(n, np.uint8) if active is None else active, np.full((n, 2), np.nan)
-    holds = SymmetryBreaker(SymmetryBreaker.Parameters(**parameters)).stand(entity, velocity, preferred, active, np.array(blocker, dtype=np.int64), TICK, team, out)
-    return out, holds
+    breaker = SymmetryBreaker(SymmetryBreaker.Parameters(**parameters))
+    known = dict.fromkeys(("blocked", "stalled", "turning", "events"), np.zeros(n, np.int32))
+    breaker.restore({**known, "entity": entity, **({} if stalled is None else {"stalled": stalled})})
+    return out, breaker.stand(entity, velocity, preferred, active, np.array(blocker, dtype=np.int64), TICK, team, out)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -158,8 +161,9 @@ def test_who_holds_its_ground_agrees_with_reference(seed, lasts):
     agents = {
         int(e): {"velocity": tuple(velocity[i]), "preferred": tuple(wish[i]), "blocker": int(blocker[i]), "active": active[i]} for i, e in enumerate(entity)
     }
-    expected = twin.shown(agents, lasts / (lasts + TICK))
-    out, holds = stand(velocity, wish, blocker, entity=entity, active=active, retreat_time=lasts)
+    stalled = rng.integers(0, 15, 40, dtype=np.int32)
+    expected = twin.shown(agents, lasts / (lasts + TICK), dict(zip(entity.tolist(), stalled.tolist(), strict=True)), 10)
+    out, holds = stand(velocity, wish, blocker, entity=entity, active=active, stalled=stalled, retreat_time=lasts)
     assert holds.tolist() == [expected[int(e)][1] for e in entity] and 0 < holds.sum() < 20
     assert np.allclose(out, [expected[int(e)][0] for e in entity], atol=1e-12)
     assert (out[~holds] == velocity[~holds]).all()
@@ -172,13 +176,19 @@ def test_one_who_is_pushed_back_shows_less_of_its_retreat_and_all_of_its_step_as
     assert np.allclose(out, [[shown, 0.3], [-1.0, 0.0]], rtol=1e-15) and holds.tolist() == [True, False]
 
 
-def test_one_who_goes_back_along_a_wall_holds_its_ground_too():
-    out, holds = stand([[-0.8, 0.3]], [[1.0, 0.0]], [-1], retreat_time=0.05)
-    assert np.allclose(out, [[-0.4, 0.3]], rtol=1e-15) and holds.tolist() == [True]
+def test_nobody_holds_its_ground_before_one_who_does_not_get_on_until_it_does_again():
+    entity, wish, back = [1, 2], [[1.0, 0.0], [-1.0, 0.0]], [-0.8, 0.3]
+    breaker, out = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_patience=0.5)), np.empty((2, 2))
+    holds = []
+    for other in [-0.4] * 40 + [-0.6] * 40:
+        velocity = np.array([back, [other, 0.0]])
+        adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [2, 1])
+        holds.append(breaker.stand(np.array(entity), velocity, np.array(wish), np.ones(2, np.uint8), np.array([2, 1]), TICK, ONE, out)[0])
+    assert holds == [True] * 9 + [False] * 41 + [True] * 30  # 0.5 s are 10 ticks, either way
 
 
-def test_one_who_goes_back_before_nobody_or_somebody_who_walks_the_same_way_or_across_is_left_alone():
-    for other, blocker in (([-1.0, 0.0], 0), ([1.0, 0.0], 2), ([0.0, 1.0], 2), ([-1.0, 1.8], 2)):
+def test_one_who_goes_back_before_nobody_or_somebody_who_walks_the_same_way_or_across_or_along_a_wall_is_left_alone():
+    for other, blocker in (([-1.0, 0.0], 0), ([-1.0, 0.0], -1), ([1.0, 0.0], 2), ([0.0, 1.0], 2), ([-1.0, 1.8], 2)):
         velocity = [[-0.8, 0.3], [-1.0, 0.0]]
         out, holds = stand(velocity, [[1.0, 0.0], other], [blocker, 0])
         assert out.tolist() == velocity and not holds.any()

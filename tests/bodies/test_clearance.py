@@ -119,3 +119,16 @@ def test_the_distance_to_walls_stays_a_lower_bound():
     out, clear = moved_off(position, tentative, np.full(2, 0.2), wall_distance=0.25)
     assert clear[0] == pytest.approx(0.15, rel=1e-5)
     assert (clear <= out[:, 1]).all()
+
+
+def test_the_end_of_a_thin_wall_is_in_the_way_from_behind_too():
+    """Beside a stair the wall's other side is that of another floor, and not in the list."""
+    far_side = next(i for i, (start, end) in enumerate(PAIRS) if start[0] == end[0] == 2.1)
+    frame = FRAME._replace(zone_start=np.array([0, 1]), zone_wall=np.array([far_side], dtype=np.int32))
+    assert not may_be_pushed(frame.shape, frame.zone_wall, 0, 1, 2.0, 3.25, 2.05, 3.1, 0.2)
+    assert may_be_pushed(frame.shape, frame.zone_wall, 0, 1, 2.0, 3.25, 1.9, 3.3, 0.2)
+    assert may_be_pushed(frame.shape, frame.zone_wall, 0, 1, 1.7, 2.0, 1.8, 2.0, 0.2)  # behind it, and beside: what stands there is the other side
+    position, out, clear = np.array([[2.0, 3.25]]), np.empty((1, 2)), np.empty(1, np.float32)
+    tentative = np.array([[2.06, 3.1]])
+    move_off_walls(0, 1, position, tentative, np.array([0.2]), np.zeros(1, np.int64), np.zeros(1, np.float32), np.inf, frame, out, clear)
+    assert np.hypot(*(out[0] - [2.1, 3.0])) == pytest.approx(0.2)

@@ -16,11 +16,16 @@ def _left_of(a, b, p):
     return (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
 
 
+def _is_beyond(a, b, p):
+    along = (p[0] - a[0]) * (b[0] - a[0]) + (p[1] - a[1]) * (b[1] - a[1])
+    return not 0.0 <= along <= math.dist(a, b) ** 2
+
+
 def may_be_pushed(walls, here, there, radius):
     """Whether a disc may go straight from here to there, for walls as (start, end) with free ground on the left."""
     for start, end in walls:
         length = math.dist(start, end)
-        if _left_of(start, end, here) < -1e-3 * length:
+        if _left_of(start, end, here) < -1e-3 * length and not _is_beyond(start, end, there):
             continue
         if _left_of(start, end, here) >= 0.0 > _left_of(start, end, there):
             share = _left_of(start, end, here) / (_left_of(start, end, here) - _left_of(start, end, there))
@@ -33,14 +38,16 @@ def may_be_pushed(walls, here, there, radius):
 
 
 def nearest_wall(walls, here, there, within):
-    """((x, y) from here to the wall nearest to there, how near), of walls with both on their free side; ((0, 0), within) if none is within reach."""
+    """((x, y) from here to the wall nearest to there, how near), of walls with each on their free side or beyond an end; ((0, 0), within) if none is within reach."""
     found = []
     for start, end in walls:
-        if _left_of(start, end, here) > 0.0 and _left_of(start, end, there) > 0.0 and _distance(start, end, there) <= within:
+        if all(_left_of(start, end, p) > 0.0 or _is_beyond(start, end, p) for p in (here, there)) and _distance(start, end, there) <= within:
             ax, ay = end[0] - start[0], end[1] - start[1]
             t = min(max(((here[0] - start[0]) * ax + (here[1] - start[1]) * ay) / (ax * ax + ay * ay), 0.0), 1.0)
             found.append((_distance(start, end, there), (start[0] + t * ax - here[0], start[1] + t * ay - here[1])))
-    return (min(found)[1], min(found)[0]) if found else ((0.0, 0.0), within)
+    least = min((distance for distance, _ in found), default=within)
+    into = [vector for distance, vector in found if distance <= least + 1e-12]  # walls that are equally near count together
+    return (sum(x for x, _ in into), sum(y for _, y in into)), least
 
 
 def bent_along_walls(walls, here, push, radius):

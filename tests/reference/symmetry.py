@@ -1,4 +1,4 @@
-"""Naive twin of `count_blocked`, `turn_away` and `hold_ground`: one tick of the symmetry breaker with dictionaries and angles."""
+"""Naive twin of `follow_progress`, `turn_away` and `hold_ground`: one tick of the symmetry breaker with dictionaries and angles."""
 
 import math
 
@@ -12,6 +12,12 @@ def held(agent, slow):
     return bool(agent["active"]) and agent["blocker"] > 0 and math.hypot(*wish) > 0.0 and along < slow * (wish[0] ** 2 + wish[1] ** 2)
 
 
+def gets_on(agent):
+    """Whether an agent goes its own way at half its pace at least."""
+    wish = agent["preferred"]
+    return (agent["velocity"][0] * wish[0] + agent["velocity"][1] * wish[1]) / math.hypot(*wish) >= 0.5 * math.hypot(*wish)
+
+
 def is_exact(one, other):
     """Whether two agents going as they prefer would meet centre on centre."""
     p = (other["position"][0] - one["position"][0], other["position"][1] - one["position"][1])
@@ -21,13 +27,15 @@ def is_exact(one, other):
     return p[0] * v[0] + p[1] * v[1] > 0.0 and abs(p[0] * v[1] - p[1] * v[0]) <= 1e-6 * math.hypot(*p) * math.hypot(*v)
 
 
-def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns):
+def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns, longest):
     """One tick.
 
-    `agents` maps entity -> dict; `memory` maps entity -> [blocked, turning, events] and is changed. Returns entity -> (preferred, cause).
+    `agents` maps entity -> dict; `memory` maps entity -> [blocked, turning, events, stalled] and is changed. Returns entity -> (preferred, cause).
     """
     for entity, agent in agents.items():
         memory[entity][0] = memory[entity][0] + 1 if held(agent, slow) else 0
+        wants = agent["active"] and agent["preferred"] != (0.0, 0.0)
+        memory[entity][3] = sorted((0, memory[entity][3] + (-1 if gets_on(agent) else 1), longest))[1] if wants else 0
 
     def in_ring(start):
         here = agents[start]["blocker"]
@@ -66,15 +74,13 @@ def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns):
     return result
 
 
-def shown(agents, kept):
-    """Return entity -> (velocity, holds): the velocities that agents show, by the angle between their wishes."""
+def shown(agents, kept, stalled, patience):
+    """Return entity -> (velocity, holds): the velocities that agents show, by the angle between their wishes; `stalled` is by entity, in ticks."""
     result = {}
     for entity, agent in agents.items():
         velocity, wish, other = agent["velocity"], agent["preferred"], agents.get(agent["blocker"])
         holds = False
-        if agent["blocker"] == -1:  # along a wall: whoever drives it back wants the opposite way
-            other = {"preferred": (-wish[0], -wish[1])}
-        if agent["active"] and other is not None and math.hypot(*wish) > 0.0 and math.hypot(*other["preferred"]) > 0.0:
+        if agent["active"] and other is not None and stalled[agent["blocker"]] < patience and math.hypot(*wish) > 0.0 and math.hypot(*other["preferred"]) > 0.0:
             ahead, aside = wish[0] / math.hypot(*wish), wish[1] / math.hypot(*wish)
             forwards, sideways = velocity[0] * ahead + velocity[1] * aside, velocity[1] * ahead - velocity[0] * aside
             between = math.atan2(wish[0] * other["preferred"][1] - wish[1] * other["preferred"][0], wish[0] * other["preferred"][0] + wish[1] * other["preferred"][1])

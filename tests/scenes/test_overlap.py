@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from scipy.spatial import cKDTree
 
+from crowdsim.scenario.load import load_scenario
 from crowdsim.schedule.simulation import Simulation
 from tests.crowds import SCENARIOS, on_circle, room, simulation
 
@@ -40,7 +42,7 @@ def check_circle(model: str, count: int, seed: int) -> None:
     agents = on_circle(count, radius=CIRCLES[count], noise=0.05 if seed else 0.0, seed=seed)
     deepest, verdict = run_to_the_end(room(agents, size=2.0 * CIRCLES[count] + 10.0, after=120.0), f"avoidance={model}")
     assert deepest <= MOST_M, seed
-    assert deepest <= verdict.deepest_overlap_m + 0.005, seed  # the verdict says what is to be seen
+    assert verdict.deepest_overlap_m == pytest.approx(deepest, abs=1e-9), seed  # the verdict says what is to be seen
     assert verdict.arrived == count, verdict.left
 
 
@@ -63,7 +65,7 @@ def check_door(model: str, scene: str, seed: int, *sets: str) -> None:
     document = {**yaml.safe_load((SCENARIOS / scene).read_text(encoding="utf-8")), "seed": seed}
     deepest, verdict = run_to_the_end(document, f"avoidance={model}", *sets)
     assert deepest <= MOST_M, seed
-    assert deepest <= verdict.deepest_overlap_m + 0.005, seed
+    assert verdict.deepest_overlap_m == pytest.approx(deepest, abs=1e-9), seed
     assert verdict.not_arrived == 0, verdict.left
 
 
@@ -88,3 +90,32 @@ def test_people_who_press_to_a_door_do_not_overlap(model, door):
 def test_people_who_press_to_a_door_do_not_overlap_whatever_the_seed(model, door):
     for seed in range(1, 11):
         check_door(model, DOORS[door][0], seed, *DOORS[door][1:])
+
+
+def deepest_on_floors(name: str, after: float, *sets: str) -> tuple[float, float]:
+    """Run a scene for a while; return the deepest overlap of two whose heights differ by less than a metre, after any tick, and what the run says (m)."""
+    deepest = 0.0
+    with Simulation(load_scenario(SCENARIOS / name, sets=[f"stop.after={after}", *sets])) as run:
+        while not run.why_over():
+            run.step()
+            position, radius, z = run.agents.position, run.agents.radius, run.world.heights()
+            if len(position) < 2:
+                continue
+            one, other = cKDTree(position).query_pairs(2.0 * radius.max(), output_type="ndarray").T
+            depth = (radius[one] + radius[other] - np.hypot(*(position[one] - position[other]).T))[np.abs(z[one] - z[other]) < 1.0]
+            deepest = max(deepest, float(depth.max(initial=0.0)))
+        return deepest, run.verdict().deepest_overlap_m
+
+
+def test_overlaps_on_floors_are_told_as_they_are_and_small():
+    """Measured before walking, which moved people off the end of a stair's wall that pushes did not know of, it was 0.9 cm of 5.4."""
+    deepest, said = deepest_on_floors("stairwell.yaml", 25.0)
+    assert said == pytest.approx(deepest, abs=1e-9)
+    assert deepest <= 0.02
+
+
+def test_crowds_that_meet_in_a_corridor_do_not_overlap():
+    """With 60 further passes it was 7.7 cm after 9 s."""
+    deepest, said = deepest_on_floors("standards/imo-8.yaml", 12.0, "groups.westbound.count=100")
+    assert said == pytest.approx(deepest, abs=1e-9)
+    assert deepest <= MOST_M

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from crowdsim.scenario.load import load_scenario
+from crowdsim.schedule.simulation import Simulation
 from tests.standards import (
     DOOR_WIDTHS,
     LONG,
@@ -65,6 +66,15 @@ def test_nobody_is_pushed_back_through_the_corridor_by_those_who_come_towards_hi
     """Plain ORCA keeps somebody walking back who once stepped back: 17 m with this seed."""
     assert retreat([]) < 3.0
     assert retreat(["symmetry.retreat_time=3600"]) > 10.0
+
+
+@pytest.mark.parametrize("model", ["orca", *(pytest.param(model, marks=pytest.mark.full) for model in ("clearpath", "hrvo", "toi"))])
+def test_a_crowd_and_one_half_as_large_pass_each_other_in_a_corridor(model):
+    """Where everybody held its ground before those who come, 113 of 150 stood in the corridor for good under ORCA; without the breaker the last is out after 105 s."""
+    scenario = load_scenario(STANDARDS / "imo-8.yaml", sets=[f"avoidance={model}", "stop.after=150"])
+    with Simulation(scenario) as run:
+        verdict = run.run()
+    assert verdict.not_arrived == 0, verdict.left
 
 
 @pytest.mark.full
