@@ -34,7 +34,7 @@ from crowdsim.navigation.optimal_cones import (
     runs_into_wall,
     way_to_disc,
 )
-from crowdsim.navigation.optimal_goal import can_arrive, faces, is_in_front, is_too_tight, leaves_goal, outward, room_to_seed, stands_on
+from crowdsim.navigation.optimal_goal import can_arrive, choose_piece, faces, is_in_front, next_stretch, stands_on, straight_to_goal, ways_from_stretch
 from crowdsim.navigation.optimal_slots import (
     BEST_NODE,
     BEST_TOTAL,
@@ -42,6 +42,7 @@ from crowdsim.navigation.optimal_slots import (
     COST,
     EDGE,
     EXPANSIONS,
+    EXTRA,
     GENERATION,
     GOAL,
     HEAP_SIZE,
@@ -53,13 +54,15 @@ from crowdsim.navigation.optimal_slots import (
     LEFT_POST,
     LEFT_X,
     LEFT_Y,
+    LOOKED_AT,
     MOST_CONES,
     NEXT,
+    NEXT_PIECE,
     NEXT_UP,
     NO_POST,
     NOBODY,
     PARENT,
-    POINT_ROOT,
+    PIECE_BOUND,
     RIGHT_POST,
     RIGHT_X,
     RIGHT_Y,
@@ -73,13 +76,14 @@ from crowdsim.navigation.optimal_slots import (
     STATUS,
     WAVE_ROOT,
     WIDTH,
+    flood_of,
     is_reached_sooner,
     least_bound,
     note_bend,
     offer,
     take_next,
 )
-from crowdsim.navigation.search import FOUND, OUT_OF_NODES, PENDING, TIE_SLACK, UNREACHABLE, best_piece_here
+from crowdsim.navigation.search import FOUND, OUT_OF_NODES, PENDING, TIE_SLACK, UNREACHABLE, price_of
 
 IN_LINE = 1e-10  # Sine of the angle within which a post further on sets the limit instead of one in line with it: ways bend at the last post of a wall.
 
@@ -154,25 +158,31 @@ def _consider(slots, slot, mesh, node):
 
 
 @inlined_kernel
-def _consider_known(slots, slot, mesh, polygon):
-    """Take the best of the cones that a tree already has in the start's polygon: the most promising first, so that most others need no closer look."""
+def _look(slots, slot, mesh):
+    """Look at the cones that have entered the start's polygon since the last look: the most promising first, so that most others need no closer look."""
+    polygon, seen = slots.header[slot, START_POLYGON], slots.header[slot, LOOKED_AT]
+    if slots.newest_stamp[slot, polygon] != slots.header[slot, GENERATION]:
+        return
     newest = np.int64(slots.newest[slot, polygon])
+    if newest == seen:
+        return
+    slots.header[slot, LOOKED_AT] = newest
     node, promising, least = newest, newest, np.inf
-    while node != NOBODY:
+    while node != seen:
         total = _least_total(slots, slot, node)
         if total < least:
             promising, least = node, total
         node = np.int64(slots.whole[slots.first[slot] + node, NEXT])
-    _consider(slots, slot, mesh, promising)
-    node = newest
-    while node != NOBODY:
-        if node != promising:
+    node, is_first = promising, True
+    while node != seen:
+        if is_first or node != promising:
             _consider(slots, slot, mesh, node)
-        node = np.int64(slots.whole[slots.first[slot] + node, NEXT])
+        node = newest if is_first else np.int64(slots.whole[slots.first[slot] + node, NEXT])
+        is_first = False
 
 
 @inlined_kernel
-def _add(slots, slot, mesh, edge, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post):
+def _add(slots, slot, mesh, edge, parent, root, cost, extra, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post):
     """Add a cone that enters a polygon over its half-edge `edge`, and let it wait."""
     header, measure = slots.header, slots.measure
     radius = disc_radius(mesh, measure[slot, WIDTH])
@@ -193,28 +203,25 @@ def _add(slots, slot, mesh, edge, parent, root, cost, x, y, side, in_x, in_y, lx
     real, whole = slots.real, slots.whole
     real[row, COST], real[row, ROOT_X], real[row, ROOT_Y], real[row, SIDE] = cost, x, y, side
     real[row, IN_X], real[row, IN_Y] = in_x, in_y
-    real[row, LEFT_X], real[row, LEFT_Y], real[row, RIGHT_X], real[row, RIGHT_Y] = lx, ly, rx, ry
+    real[row, LEFT_X], real[row, LEFT_Y], real[row, RIGHT_X], real[row, RIGHT_Y], real[row, EXTRA] = lx, ly, rx, ry, extra
     whole[row, EDGE], whole[row, PARENT], whole[row, ROOT] = edge, parent, root
     whole[row, LEFT_POST], whole[row, RIGHT_POST] = left_post, right_post
-    if header[slot, IS_SHARED] == 1:
+    if header[slot, IS_SHARED] == 1 or polygon == header[slot, START_POLYGON]:
         fresh = slots.newest_stamp[slot, polygon] != header[slot, GENERATION]
         whole[row, NEXT] = NOBODY if fresh else slots.newest[slot, polygon]
         slots.newest[slot, polygon] = node
         slots.newest_stamp[slot, polygon] = header[slot, GENERATION]
-    if polygon == header[slot, START_POLYGON]:
-        _consider(slots, slot, mesh, node)
     if not is_blind:
         offer(slots, slot, node, bound)
 
 
 @inlined_kernel
-def _spread(
-    slots, slot, mesh, goals, polygon, entry, piece, mx, my, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post
-):
-    """Carry a cone through a polygon to all edges that it reaches, from right to left; `entry` is -1 and (mx, my) a point of the piece at the goal."""
+def _spread(slots, slot, mesh, polygon, entry, parent, root, cost, extra, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post, mx, my):
+    """Carry a cone through a polygon to all edges that it reaches, from right to left; `entry` is -1, and (mx, my) where ways begin, at the goal."""
     width = slots.measure[slot, WIDTH]
     radius = disc_radius(mesh, width)
     first, last = np.int64(mesh.polygon_start[polygon]), np.int64(mesh.polygon_start[polygon + 1])
+    has_prices = slots.priced[slot, 0] >= 0
     steps = last - first
     edge, pairs = first, 0
     if entry >= 0:
@@ -236,12 +243,12 @@ def _spread(
         # Of two posts in line with the root the one further on sets the limit: it is there that a way along a wall bends.
         vx, vy, l_post, wx, wy, r_post = lx, ly, left_post, rx, ry, right_post
         if root == WAVE_ROOT:
-            at = aside(mesh, a, False, x, y, in_x, in_y, radius)
+            at, is_ahead = aside(mesh, a, False, x, y, in_x, in_y, radius)
             if at >= wx:
-                wx, r_post = at, a
-            at = aside(mesh, b, True, x, y, in_x, in_y, radius)
+                wx, r_post = at, a if is_ahead else r_post
+            at, is_ahead = aside(mesh, b, True, x, y, in_x, in_y, radius)
             if at <= vx:
-                vx, l_post = at, b
+                vx, l_post = at, b if is_ahead else l_post
             is_seen = wx < vx
         else:
             ux, uy = aim(mesh, a, False, x, y, side, radius)
@@ -258,34 +265,43 @@ def _spread(
                 is_seen = stands_on(mesh, a, b, x, y)
         if not is_seen and (l_post != b and r_post != a if radius > 0.0 else l_post != b or r_post != a):
             continue
-        if not is_seen and piece >= 0 and not faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
+        if entry < 0 and (is_cut_off(mesh, polygon, exit_edge, mx, my, width) or not (is_seen or faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry))):
             continue
-        if piece >= 0 and not leaves_goal(mesh, goals, piece, exit_edge, mx, my, width):
-            continue
-        if is_seen:
-            _add(slots, slot, mesh, twin, parent, root, cost, x, y, side, in_x, in_y, vx, vy, l_post, wx, wy, r_post)
-        else:
-            _squeeze(slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, l_post, rx, ry, right_post, r_post)
+        new_root, new_cost, px, py, p_side, ux, uy, new_extra = root, cost, x, y, side, in_x, in_y, extra
+        if not is_seen:
+            is_seen, new_root, new_cost, px, py, p_side, ux, uy, vx, vy, l_post, wx, wy, r_post = _squeeze(
+                slots, slot, mesh, entry, twin, root, cost, x, y, side, in_x, in_y, lx, ly, left_post, l_post, rx, ry, right_post, r_post
+            )
+            new_extra = 0.0
+            if not is_seen:
+                continue
+        if has_prices:
+            price = price_of(slots, slot, exit_edge, twin)
+            new_cost, new_extra = new_cost + price, new_extra + price
+        _add(slots, slot, mesh, twin, parent, new_root, new_cost, new_extra, px, py, p_side, ux, uy, vx, vy, l_post, wx, wy, r_post)
 
 
 @inlined_kernel
 def _squeeze(
-    slots, slot, mesh, entry, twin, parent, root, cost, x, y, side, in_x, in_y, cone_lx, cone_ly, cone_left, left_limit, cone_rx, cone_ry, cone_right,
+    slots, slot, mesh, entry, twin, root, cost, x, y, side, in_x, in_y, cone_lx, cone_ly, cone_left, left_limit, cone_rx, cone_ry, cone_right,
     right_limit,
 ):
     """Let a body through a portal that it cannot cross on a straight way: it bends round the disc at an end before it is through.
+
+    Returns whether it may, and the cone behind the bend as (root, cost, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post).
 
     That is the nearer end if both limit the cone, and the cone leads there. If only one does, the other limit is a post of an earlier portal, beside which the
     way comes after the bend: it is one of the ways on from there. For points only where the portal lies in one line with the root, and the way bends behind
     its nearer end. Not where that end is one of the entry as well: the way has bent there already, as a limit of the cone.
     """
+    no_way = False, root, cost, x, y, side, in_x, in_y, cone_lx, cone_ly, left_limit, cone_rx, cone_ry, right_limit
     radius = disc_radius(mesh, slots.measure[slot, WIDTH])
     left, right = np.int64(mesh.edge_vertex[twin]), np.int64(mesh.edge_end[twin])
     both_limit = left_limit == left and right_limit == right
     is_right = right_limit == right
     corner, other = (right, left_limit) if is_right else (left, right_limit)
     if not both_limit and (root >= 0 if other == NO_POST else are_swapped(mesh, left_limit, right_limit, radius, root, x, y, in_x, in_y)):
-        return  # Without a post a limit is that of the goal, or straight on from a bend.
+        return no_way  # Without a post a limit is that of the goal, or straight on from a bend.
     px, py, p_side = mesh.vertex[corner, 0], mesh.vertex[corner, 1], post_side(mesh, corner, not is_right, radius)
     way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
     if both_limit:
@@ -298,20 +314,23 @@ def _squeeze(
             is_left_first = is_left_first if leads_left == leads_right else leads_left
         if is_left_first:
             is_right, corner, other, way, ux, uy, px, py, p_side = False, left, right, to_left, vx, vy, lx, ly, l_side
-    elif other != NO_POST and not bends_before(mesh, px, py, p_side, other, radius, root, x, y, side, ux, uy, way):
-        return
+    elif other != NO_POST:
+        if not bends_before(mesh, px, py, p_side, other, radius, root, x, y, side, ux, uy, way):
+            return no_way
+    elif not leads_to(mesh, corner, root, x, y, in_x, in_y, cone_lx, cone_ly, cone_left, cone_rx, cone_ry, cone_right):
+        return no_way
     shares_left, shares_right = entry >= 0 and left == mesh.edge_vertex[entry], entry >= 0 and right == mesh.edge_end[entry]
     if radius <= 0.0 and (shares_left or shares_right or slots.is_corner[corner] == 0):
-        return
+        return no_way
     if (shares_left and corner == left) or (shares_right and corner == right):
-        return
+        return no_way
     new_root = 2 * corner + (1 if is_right else 0)
     # Where one end limits the cone, the way bends only on its way through this portal: cones that fan out from there in full are still to come.
     if both_limit:
         if not note_bend(slots, slot, new_root, cost + way, p_side, ux, uy):
-            return
+            return no_way
     elif is_reached_sooner(slots, slot, new_root, cost + way, p_side, ux, uy):
-        return
+        return no_way
     lx, ly = aim(mesh, left, True, px, py, p_side, radius)  # (0, 0) at the corner itself
     rx, ry = aim(mesh, right, False, px, py, p_side, radius)
     left_post, right_post = (left, np.int64(NO_POST)) if is_right else (np.int64(NO_POST), right)
@@ -320,73 +339,60 @@ def _squeeze(
         lx, ly, left_post = ux, uy, np.int64(NO_POST)
     elif not both_limit and not is_right and rx * uy - ry * ux > 0.0:
         rx, ry, right_post = ux, uy, np.int64(NO_POST)
-    _add(slots, slot, mesh, twin, parent, new_root, cost + way, px, py, p_side, ux, uy, lx, ly, left_post, rx, ry, right_post)
+    return True, new_root, cost + way, px, py, p_side, ux, uy, lx, ly, left_post, rx, ry, right_post
 
 
 @inlined_kernel
-def _expand(slots, slot, mesh, goals, node):
-    """Carry a cone on through the polygon that it enters, and let ways bend at its limits."""
-    row = slots.first[slot] + node
-    edge, root = np.int64(slots.whole[row, EDGE]), np.int64(slots.whole[row, ROOT])
-    left_post, right_post = np.int64(slots.whole[row, LEFT_POST]), np.int64(slots.whole[row, RIGHT_POST])
-    cost, x, y, side = slots.real[row, COST], slots.real[row, ROOT_X], slots.real[row, ROOT_Y], slots.real[row, SIDE]
-    in_x, in_y = slots.real[row, IN_X], slots.real[row, IN_Y]
-    lx, ly, rx, ry = slots.real[row, LEFT_X], slots.real[row, LEFT_Y], slots.real[row, RIGHT_X], slots.real[row, RIGHT_Y]
-    if root >= 0 and is_reached_sooner(slots, slot, root, cost, side, in_x, in_y):
-        return
+def _expand(slots, slot, mesh, goals, rims, node):
+    """Carry a cone on through the polygon that it enters, and let ways bend at its limits; node NOBODY begins at the next stretch of the goal's rim."""
     radius = disc_radius(mesh, slots.measure[slot, WIDTH])
-    polygon = np.int64(mesh.edge_polygon[edge])
+    edge, root, left_post, right_post = np.int64(-1), np.int64(NOBODY), np.int64(NO_POST), np.int64(NO_POST)
+    cost, extra, x, y, side, in_x, in_y, lx, ly, rx, ry = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    part, low, high, piece = np.int64(-1), 0.0, 0.0, slots.header[slot, NEXT_PIECE]
+    if node == NOBODY:
+        part, low, high = next_stretch(slots, slot, mesh, goals, rims, flood_of(slots, slot))
+        if part < 0:
+            choose_piece(slots, slot, goals)
+            return
+        polygon, parent = np.int64(goals.piece_polygon[piece]), -2 - piece
+    else:
+        row, parent = slots.first[slot] + node, node
+        edge, root = np.int64(slots.whole[row, EDGE]), np.int64(slots.whole[row, ROOT])
+        left_post, right_post = np.int64(slots.whole[row, LEFT_POST]), np.int64(slots.whole[row, RIGHT_POST])
+        cost, extra, x, y, side = slots.real[row, COST], slots.real[row, EXTRA], slots.real[row, ROOT_X], slots.real[row, ROOT_Y], slots.real[row, SIDE]
+        in_x, in_y = slots.real[row, IN_X], slots.real[row, IN_Y]
+        lx, ly, rx, ry = slots.real[row, LEFT_X], slots.real[row, LEFT_Y], slots.real[row, RIGHT_X], slots.real[row, RIGHT_Y]
+        if root >= 0 and is_reached_sooner(slots, slot, root, cost - extra, side, in_x, in_y):
+            return
+        polygon = np.int64(mesh.edge_polygon[edge])
     # The cone itself first, then what bends round the left end of the edge, then what bends round the right one.
-    part_root, part_cost, px, py, p_side, ux, uy = root, cost, x, y, side, in_x, in_y
-    for part in range(3):
-        if part > 0:
-            corner = np.int64(mesh.edge_vertex[edge] if part == 1 else mesh.edge_end[edge])
-            if corner != (left_post if part == 1 else right_post):
+    part_root, part_cost, part_extra, px, py, p_side, ux, uy, mx, my = root, cost, extra, x, y, side, in_x, in_y, 0.0, 0.0
+    for turn in range(3):
+        l_post, r_post = (left_post, right_post) if turn == 0 else (np.int64(NO_POST), np.int64(NO_POST))
+        if part >= 0:
+            are_any, part_root, px, py, ux, uy, lx, ly, rx, ry = ways_from_stretch(goals, rims, piece, part, low, high, turn)
+            if not are_any:
                 continue
-            # A side of a region may lie nearer to a wall than a body can stand: from there ways bend round feet of that wall too, along it.
-            is_too_near = root < 0 and radius > 0.0 and mesh.is_wall_vertex[corner] == 1
-            if slots.is_corner[corner] == 0 and not is_too_near:
+            mx, my = px, py
+            if turn == 1:
+                mx, my = px - 0.5 * (low + high) * uy, py + 0.5 * (low + high) * ux
+        elif turn > 0:
+            corner = np.int64(mesh.edge_vertex[edge] if turn == 1 else mesh.edge_end[edge])
+            if corner != (left_post if turn == 1 else right_post) or slots.is_corner[corner] == 0:
                 continue
             px, py = mesh.vertex[corner, 0], mesh.vertex[corner, 1]
-            p_side = post_side(mesh, corner, part == 1, radius)
+            p_side = post_side(mesh, corner, turn == 1, radius)
             way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
-            part_root, part_cost = 2 * corner + part - 1, cost + way
-            if runs_into_wall(mesh, edge, part == 1, ux, uy):
+            part_root, part_cost, part_extra = 2 * corner + turn - 1, cost + way, 0.0
+            if runs_into_wall(mesh, edge, turn == 1, ux, uy):
                 continue
             if not note_bend(slots, slot, part_root, part_cost, p_side, ux, uy):
                 continue
             # Everything between the way on straight ahead and the wall behind the corner.
-            lx, ly, rx, ry = (0.0, 0.0, ux, uy) if part == 1 else (ux, uy, 0.0, 0.0)
-        l_post, r_post = (left_post, right_post) if part == 0 else (np.int64(NO_POST), np.int64(NO_POST))
+            lx, ly, rx, ry = (0.0, 0.0, ux, uy) if turn == 1 else (ux, uy, 0.0, 0.0)
         _spread(
-            slots, slot, mesh, goals, polygon, edge, -1, 0.0, 0.0, node, part_root, part_cost, px, py, p_side, ux, uy, lx, ly, l_post, rx, ry, r_post,
+            slots, slot, mesh, polygon, edge, parent, part_root, part_cost, part_extra, px, py, p_side, ux, uy, lx, ly, l_post, rx, ry, r_post, mx, my
         )
-
-
-@inlined_kernel
-def _seed(slots, slot, mesh, goals):
-    """Start from all pieces of the goal in which the body fits: from their corners, and at right angles from their sides."""
-    goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
-    for piece in range(np.int64(goals.goal_start[goal]), np.int64(goals.goal_start[goal + 1])):
-        if is_too_tight(goals, piece, width):
-            continue
-        polygon = np.int64(goals.piece_polygon[piece])
-        low, high = goals.vertex_start[piece], goals.vertex_start[piece + 1]
-        for part in range(1 if high - low == 1 else 2 * (high - low)):
-            i = low + part // 2
-            x, y = goals.vertex[i, 0], goals.vertex[i, 1]
-            mx, my, root, in_x, in_y, lx, ly, rx, ry = x, y, POINT_ROOT, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            if high - low > 1:
-                in_x, in_y, reach, tx, ty = outward(goals, low, high, i)
-                if part % 2 == 0:
-                    lx, ly = in_x, in_y
-                    rx, ry, _, _, _ = outward(goals, low, high, i - 1 if i > low else high - 1)
-                    in_x, in_y = 0.0, 0.0
-                else:
-                    mx, my, root, lx = 0.5 * (x + tx), 0.5 * (y + ty), WAVE_ROOT, reach
-            _spread(
-                slots, slot, mesh, goals, polygon, -1, piece, mx, my, -2 - piece, root, 0.0, x, y, 0.0, in_x, in_y, lx, ly, NO_POST, rx, ry, NO_POST,
-            )
 
 
 @inlined_kernel
@@ -414,6 +420,7 @@ def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_share
     header[slot, GOAL] = goal
     header[slot, IS_SHARED] = is_shared
     header[slot, START_POLYGON] = polygon
+    header[slot, LOOKED_AT] = NOBODY
     measure[slot, START_X], measure[slot, START_Y] = x, y
     if not keep:
         measure[slot, WIDTH] = width
@@ -423,19 +430,18 @@ def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_share
         header[slot, NEXT_UP] = NOBODY
         header[slot, EXPANSIONS] = 0
         header[slot, IS_FULL] = 0
-        header[slot, IS_SEEDED] = 0
-    total, piece = best_piece_here(mesh, goals, goal, width, x, y, polygon)
+        header[slot, IS_SEEDED] = 1
+        header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND] = NOBODY, -1.0
+        choose_piece(slots, slot, goals)
+    total, piece = straight_to_goal(mesh, goals, goal, measure[slot, WIDTH], x, y, polygon, flood_of(slots, slot))
     measure[slot, BEST_TOTAL] = total
     header[slot, BEST_NODE] = -2 - piece
     if piece < 0 and not can_arrive(mesh, goals, slots.passages, goal, measure[slot, WIDTH], x, y, polygon):
         header[slot, STATUS] = UNREACHABLE
-        return
-    if keep and slots.newest_stamp[slot, polygon] == header[slot, GENERATION]:
-        _consider_known(slots, slot, mesh, polygon)
 
 
 @inlined_kernel
-def advance_optimal(slots, slot, mesh, goals, grant):
+def advance_optimal(slots, slot, mesh, goals, rims, grant):
     """Go on with a pending search for at most `grant` expansions.
 
     Parameters
@@ -444,12 +450,15 @@ def advance_optimal(slots, slot, mesh, goals, grant):
     slot : int
     mesh : NavMesh
     goals : GoalPieces
+    rims : Rims
+        Of the goals.
     grant : int
 
     Returns
     -------
     int
         Expansions made; the slot's STATUS says whether the search has ended. If it has not, and IS_FULL is 1, the slot needs more room (`with_room`).
+        Beginning at a stretch of the goal's rim is an expansion too.
 
     Notes
     -----
@@ -457,16 +466,12 @@ def advance_optimal(slots, slot, mesh, goals, grant):
     """
     header, measure = slots.header, slots.measure
     capacity = slots.first[slot + 1] - slots.first[slot]
-    if header[slot, STATUS] == PENDING and header[slot, IS_SEEDED] == 0:
-        if room_to_seed(mesh, goals, header[slot, GOAL]) > capacity:
-            header[slot, IS_FULL] = 1
-            return 0
-        header[slot, IS_SEEDED] = 1
-        _seed(slots, slot, mesh, goals)
     slack = 1.0 + TIE_SLACK if header[slot, IS_SHARED] == 1 else 1.0 - TIE_SLACK
     used = 0
     while header[slot, STATUS] == PENDING:
-        least, best = least_bound(slots, slot), measure[slot, BEST_TOTAL]
+        _look(slots, slot, mesh)
+        best, waiting, at_goal = measure[slot, BEST_TOTAL], least_bound(slots, slot), measure[slot, PIECE_BOUND]
+        least = min(waiting, at_goal)
         if least == np.inf or least > best * slack:
             header[slot, STATUS] = FOUND if best < np.inf else UNREACHABLE
             break
@@ -478,8 +483,7 @@ def advance_optimal(slots, slot, mesh, goals, grant):
         if header[slot, CONE_COUNT] + slots.most_new[0] > capacity:
             header[slot, IS_FULL] = 1
             break
-        node = take_next(slots, slot)
+        _expand(slots, slot, mesh, goals, rims, np.int64(NOBODY) if at_goal <= waiting else take_next(slots, slot))
         used += 1
-        _expand(slots, slot, mesh, goals, node)
     header[slot, EXPANSIONS] += used
     return used

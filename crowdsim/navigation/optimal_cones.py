@@ -47,8 +47,10 @@ def aim(mesh, vertex, is_left, x, y, side, radius):
 
 @inlined_kernel
 def aside(mesh, vertex, is_left, x, y, nx, ny, radius):
-    """Return how far aside (m) a wave passes a post that it touches."""
-    return nx * (mesh.vertex[vertex, 1] - y) - ny * (mesh.vertex[vertex, 0] - x) - post_side(mesh, vertex, is_left, radius)
+    """Return how far aside (m) a wave passes a post that it touches, and whether it does: it begins where bodies can be, clear of what is behind its begin."""
+    dx, dy = mesh.vertex[vertex, 0] - x, mesh.vertex[vertex, 1] - y
+    is_ahead = nx * dx + ny * dy > 0.0
+    return nx * dy - ny * dx - (post_side(mesh, vertex, is_left, radius) if is_ahead else 0.0), is_ahead
 
 
 @inlined_kernel
@@ -181,8 +183,8 @@ def leads_to(mesh, corner, root, x, y, in_x, in_y, lx, ly, left_post, rx, ry, ri
     cx, cy = mesh.vertex[corner, 0] - x, mesh.vertex[corner, 1] - y
     if root == WAVE_ROOT:
         at = in_x * cy - in_y * cx
-        left = aside(mesh, left_post, True, x, y, in_x, in_y, 0.0) if left_post != NO_POST else lx
-        right = aside(mesh, right_post, False, x, y, in_x, in_y, 0.0) if right_post != NO_POST else rx
+        left = aside(mesh, left_post, True, x, y, in_x, in_y, 0.0)[0] if left_post != NO_POST else lx
+        right = aside(mesh, right_post, False, x, y, in_x, in_y, 0.0)[0] if right_post != NO_POST else rx
         return right - LEAST_SLACK_M <= at <= left + LEAST_SLACK_M
     if left_post != NO_POST:
         lx, ly = mesh.vertex[left_post, 0] - x, mesh.vertex[left_post, 1] - y

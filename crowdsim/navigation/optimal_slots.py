@@ -15,20 +15,25 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels import inlined_kernel
-from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.mesh import Flood, NavMesh
 from crowdsim.navigation.passages import Passages, find_passages
+from crowdsim.navigation.search import MOST_PRICED
 
 # Whole numbers of a slot; the first nine are those of `crowdsim.navigation.search`.
-STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, CONE_COUNT, NEXT_UP, IS_FULL = range(12)
-HEADER_SIZE = 12
-# Real numbers of a slot.
-START_X, START_Y, WIDTH, BEST_TOTAL, NEXT_BOUND = range(5)
-MEASURE_SIZE = 5
+(
+    STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, CONE_COUNT, NEXT_UP, IS_FULL, LOOKED_AT, NEXT_PIECE,
+    NEXT_PART,
+) = range(15)  # fmt: skip
+HEADER_SIZE = 15
+# Real numbers of a slot; PRICE is where `crowdsim.navigation.search` has it.
+START_X, START_Y, WIDTH, BEST_TOTAL, NEXT_BOUND, PIECE_BOUND, PRICE, PART_FROM = range(8)
+MEASURE_SIZE = 8
 
 # Real numbers of a cone. COST is the way from the goal to where it reaches the root, IN the direction there (of all its ways, for a wave). LEFT and RIGHT
 # are the directions of the limits, (0, 0) where the root itself is that end of the edge; for a wave, LEFT_X and RIGHT_X are how far aside the limits are.
-COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y = range(10)
-REAL_SIZE = 10
+# EXTRA is what portals have cost besides since the root; COST has it in it.
+COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y, EXTRA = range(11)
+REAL_SIZE = 11
 # Whole numbers of a cone. LEFT_POST and RIGHT_POST are the vertices that set the limits, ROOT is ``2 vertex + 1`` where the way has the vertex on its
 # right, ``2 vertex`` on its left; NEXT is the cone before it that enters the same polygon.
 EDGE, PARENT, LEFT_POST, RIGHT_POST, ROOT, NEXT = range(6)
@@ -43,13 +48,15 @@ class IntervalSlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 12) int64
-        STATUS .. IS_FULL above. BEST_NODE is a cone that enters the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon. NEXT_UP is the
-        cone that was made last with the least bound and is not in the heap; NOBODY if there is none.
-    measure : (s, 5) float64
-        START_X .. NEXT_BOUND above.
+    header : (s, 15) int64
+        STATUS .. NEXT_PART above. BEST_NODE is a cone that enters the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon. NEXT_UP is the
+        cone that was made last with the least bound and is not in the heap; NOBODY if there is none. LOOKED_AT is the newest cone of the start's polygon
+        that has been looked at. NEXT_PIECE is the piece of the goal from which ways begin next, NEXT_PART the part of its rim; NOBODY if there is none.
+    measure : (s, 8) float64
+        START_X .. PART_FROM above. PIECE_BOUND is the least length of a way to NEXT_PIECE, PART_FROM how far of NEXT_PART is done, PRICE what each of the
+        priced portals costs besides.
     first : (s + 1,) int64
-    real : (n, 10) float64, m
+    real : (n, 11) float64, m
     whole : (n, 6) int32
     heap : (n,) int32
         4-ary heap of the cones that wait.
@@ -64,6 +71,11 @@ class IntervalSlots(NamedTuple):
     newest : (s, np) int32
         Newest cone that enters a polygon.
     newest_stamp : (s, np) int64
+    priced : (s, 4) int32
+        Half-edges of portals with a price, on either side; -1 is none.
+    queue, join : (s, np) int32
+    stamp, serial, nearest : (s, np), (s, 1) and (s, 1) int64
+        Of the floods of each slot, see `crowdsim.navigation.mesh.Flood`; scratch.
     is_corner : (nv,) uint8
         1 where a way can bend: the ground is wider than a half turn there.
     is_blind : (np,) uint8
@@ -86,6 +98,12 @@ class IntervalSlots(NamedTuple):
     root_stamp: NDArray[np.int64]
     newest: NDArray[np.int32]
     newest_stamp: NDArray[np.int64]
+    priced: NDArray[np.int32]
+    queue: NDArray[np.int32]
+    join: NDArray[np.int32]
+    stamp: NDArray[np.int64]
+    serial: NDArray[np.int64]
+    nearest: NDArray[np.int64]
     is_corner: NDArray[np.uint8]
     is_blind: NDArray[np.uint8]
     most_new: NDArray[np.int64]
@@ -94,7 +112,9 @@ class IntervalSlots(NamedTuple):
 
 STRAIGHT = 1e-6  # Sine of the angle below which a wall is straight: rounding of a vertex by 1e-9 m, as at map coordinates, beside one 1 mm away.
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
+FLOOD_ARRAYS = ("queue", "join", "stamp", "serial", "nearest")
 MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "passages")
+NO_STATE = (*POOL_ARRAYS, *FLOOD_ARRAYS, *MESH_ARRAYS)
 MOST_CONES = 1 << 21  # Cones of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
 CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 
@@ -115,6 +135,12 @@ def make_interval_slots(slots: int, mesh: NavMesh, cones: int) -> IntervalSlots:
         np.zeros((slots, corners), dtype=np.int64),
         np.zeros((slots, mesh.polygon_count), dtype=np.int32),
         np.zeros((slots, mesh.polygon_count), dtype=np.int64),
+        np.full((slots, MOST_PRICED), -1, dtype=np.int32),
+        np.zeros((slots, mesh.polygon_count), dtype=np.int32),
+        np.zeros((slots, mesh.polygon_count), dtype=np.int32),
+        np.zeros((slots, mesh.polygon_count), dtype=np.int64),
+        np.zeros((slots, 1), dtype=np.int64),
+        np.zeros((slots, 1), dtype=np.int64),
         find_corners(mesh),
         (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8),
         np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
@@ -167,13 +193,13 @@ def _in_use(slots: IntervalSlots, count: NDArray[np.int64]) -> NDArray[np.int64]
 def packed(slots: IntervalSlots) -> dict[str, NDArray[Any]]:
     """Return what lives in the slots as named arrays, without the free rows of the pool and what follows from the mesh."""
     cones, waiting = _in_use(slots, slots.header[:, CONE_COUNT]), _in_use(slots, slots.header[:, HEAP_SIZE])
-    state = {name: getattr(slots, name).copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
+    state = {name: getattr(slots, name).copy() for name in slots._fields if name not in NO_STATE}
     return state | {"real": slots.real[cones], "whole": slots.whole[cones], "heap": slots.heap[waiting], "bound": slots.bound[waiting]}
 
 
 def unpacked(slots: IntervalSlots, state: Mapping[str, NDArray[Any]]) -> IntervalSlots:
     """Return slots on the same mesh as `slots` with what `packed` gave."""
-    kept: dict[str, Any] = {name: state[name].copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
+    kept: dict[str, Any] = {name: state[name].copy() for name in slots._fields if name not in NO_STATE}
     rows = int(kept["first"][-1])
     pool: dict[str, Any] = {name: np.zeros((rows, *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype) for name in POOL_ARRAYS}
     restored = slots._replace(**kept, **pool)
@@ -181,6 +207,12 @@ def unpacked(slots: IntervalSlots, state: Mapping[str, NDArray[Any]]) -> Interva
     restored.real[cones], restored.whole[cones] = state["real"], state["whole"]
     restored.heap[waiting], restored.bound[waiting] = state["heap"], state["bound"]
     return restored
+
+
+@inlined_kernel
+def flood_of(slots, slot):
+    """Return the scratch for floods of a slot."""
+    return Flood(slots.queue[slot], slots.stamp[slot], slots.serial[slot], slots.nearest[slot], slots.join[slot])
 
 
 @inlined_kernel

@@ -28,6 +28,7 @@ from crowdsim.navigation.optimal_slots import (
     unpacked,
     with_room,
 )
+from crowdsim.navigation.rims import Rims, find_rims
 from crowdsim.navigation.search import (
     COSTS,
     FASTEST,
@@ -161,7 +162,7 @@ def serve_slots(
 
 @lean_kernel
 def serve_interval_slots(
-    first, last, slots, mesh, goals, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status, piece, where,
+    first, last, slots, mesh, goals, rims, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status, piece, where,
     size, out, fill,
 ):
     """Let slots first..last - 1, an IntervalSlots, work through their requests; see `serve_slots`. A slot without room stops where it is."""
@@ -175,11 +176,12 @@ def serve_interval_slots(
             if is_active[slot] == 0:
                 request = requests[job]
                 is_shared = 1 if slot >= own_slots else 0
+                set_prices(slots, slot, request)
                 begin_optimal(
                     slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
                 )
                 is_active[slot] = 1
-            made = advance_optimal(slots, slot, mesh, goals, grant[slot] - spent)
+            made = advance_optimal(slots, slot, mesh, goals, rims, grant[slot] - spent)
             used[slot] += made
             spent += made
             if slots.header[slot, STATUS] == PENDING:
@@ -257,6 +259,7 @@ class OptimalSearches:
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         self._mesh, self._goals = mesh, goals
         self.share_at = max(2, mesh.edge_count // EDGES_A_REQUEST) if TREE_CONES * mesh.edge_count < MOST_CONES else 1 << 40
+        self._rims: Rims = find_rims(mesh, goals)
         self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
 
     @staticmethod
@@ -270,7 +273,7 @@ class OptimalSearches:
 
     def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
         """Let every slot work through its requests."""
-        team.run(serve_interval_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, answer_work, *work, at_least=at_least)
+        team.run(serve_interval_slots, len(work.jobs), self._slots, self._mesh, self._goals, self._rims, own, answer_work, *work, at_least=at_least)
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
