@@ -23,6 +23,7 @@ from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.optimal_slots import make_interval_slots
 from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.navigation.rims import find_rims
 from crowdsim.navigation.search import make_slots
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.visibility.graph import build_graph
@@ -78,6 +79,7 @@ class Side:
         self.starts, self.polygons, self.width = starts, np.empty(len(starts), dtype=np.int64), 2.0 * radius
         locate_many(0, len(starts), self.mesh, starts, np.full(len(starts), -1, dtype=np.int32), self.polygons)
         self.slots, self.cones = make_slots(1, self.mesh.edge_count), make_interval_slots(1, self.mesh, 1 << 20)
+        self.rims = find_rims(self.mesh, self.goals)
         self.shortest = np.empty(len(starts))
         planner, rows = MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=False)), np.arange(len(starts))
         planner.submit(0, rows, starts, self.polygons, rows.astype(np.int32), np.full(len(starts), radius))
@@ -93,7 +95,7 @@ class Side:
 
     def search_optimal(self):
         """Find all shortest ways; return the expansions."""
-        return search_all_optimal(self.cones, self.mesh, self.goals, self.starts, self.polygons, self.width, self.shortest)
+        return search_all_optimal(self.cones, self.mesh, self.goals, self.rims, self.starts, self.polygons, self.width, self.shortest)
 
 
 def time_keeping(name: str, ground) -> None:

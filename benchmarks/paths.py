@@ -28,6 +28,7 @@ from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
 from crowdsim.navigation.optimal_slots import BEST_TOTAL, make_interval_slots
 from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.navigation.rims import find_rims
 from crowdsim.navigation.search import EXPANSIONS, advance_search, begin_search, make_slots
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.steer import steer_many
@@ -77,12 +78,12 @@ def search_all(slots, mesh, goals, starts, polygons, width):
 
 
 @lean_kernel
-def search_all_optimal(slots, mesh, goals, starts, polygons, width, out):
+def search_all_optimal(slots, mesh, goals, rims, starts, polygons, width, out):
     """Search the shortest way from each start to the goal of the same number; return the expansions."""
     total = 0
     for i in range(polygons.size):
         begin_optimal(slots, 0, mesh, goals, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
-        total += advance_optimal(slots, 0, mesh, goals, 1 << 40)
+        total += advance_optimal(slots, 0, mesh, goals, rims, 1 << 40)
         out[i] = slots.measure[0, BEST_TOTAL]
     return total
 
@@ -90,9 +91,9 @@ def search_all_optimal(slots, mesh, goals, starts, polygons, width, out):
 def time_optimal(name, mesh, goals, starts, polygons, radius):
     """Print the times of optimal searches."""
     count, out = len(polygons), np.empty(len(polygons))
-    slots = make_interval_slots(1, mesh, 1 << 20)
-    expansions = search_all_optimal(slots, mesh, goals, starts, polygons, 2.0 * radius, out)
-    took = best_of(lambda: search_all_optimal(slots, mesh, goals, starts, polygons, 2.0 * radius, out))
+    slots, rims = make_interval_slots(1, mesh, 1 << 20), find_rims(mesh, goals)
+    expansions = search_all_optimal(slots, mesh, goals, rims, starts, polygons, 2.0 * radius, out)
+    took = best_of(lambda: search_all_optimal(slots, mesh, goals, rims, starts, polygons, 2.0 * radius, out))
     found = np.isfinite(out)
     each, per = 1e9 * took / max(1, expansions), expansions / count
     print(f"{name}, optimal: {count / took:.0f} paths a second, {each:.0f} ns an expansion, {per:.1f} expansions a path, {out[found].mean():.2f} m")

@@ -35,14 +35,13 @@ def is_too_tight(goals, piece, width):
 
 
 @inlined_kernel
-def is_in_front(mesh, a, b, x, y, rx, ry, lx, ly):
-    """Return whether directions between a right limit and a left one cross an edge, neither end of which is between them.
+def is_in_front(ax, ay, bx, by, rx, ry, lx, ly):
+    """Return whether directions between a right limit and a left one cross an edge ab, as seen from a root, neither end of which is between them.
 
     A limit that is (0, 0) is open. Where the root is an end of the edge, all directions to the far side of the edge cross it.
     """
     if (lx == 0.0 and ly == 0.0) or (rx == 0.0 and ry == 0.0):
         return True
-    ax, ay, bx, by = mesh.vertex[a, 0] - x, mesh.vertex[a, 1] - y, mesh.vertex[b, 0] - x, mesh.vertex[b, 1] - y
     if bx == 0.0 and by == 0.0:
         return ax * ly - ay * lx > 0.0 or ax * ry - ay * rx > 0.0
     if ax == 0.0 and ay == 0.0:
@@ -51,20 +50,8 @@ def is_in_front(mesh, a, b, x, y, rx, ry, lx, ly):
 
 
 @inlined_kernel
-def faces(mesh, a, b, root, x, y, in_x, in_y, lx, ly, rx, ry):
-    """Return whether ways from a corner or a side of the goal lead to the middle of an edge, so that a body may squeeze through there."""
-    mx = 0.5 * (mesh.vertex[a, 0] + mesh.vertex[b, 0]) - x
-    my = 0.5 * (mesh.vertex[a, 1] + mesh.vertex[b, 1]) - y
-    if root == WAVE_ROOT:
-        at = in_x * my - in_y * mx
-        return in_x * mx + in_y * my > 0.0 and rx <= at <= lx
-    return rx * my - ry * mx >= 0.0 and mx * ly - my * lx >= 0.0
-
-
-@inlined_kernel
-def stands_on(mesh, a, b, x, y):
-    """Return whether a point that lies between the ends of an edge is on it: the way over the edge may then have any direction."""
-    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+def stands_on(ax, ay, bx, by, x, y):
+    """Return whether a point that lies between the ends of an edge ab is on it: the way over the edge may then have any direction."""
     return orientation(ax, ay, bx, by, x, y) <= LOCATE_TOLERANCE_M * np.hypot(bx - ax, by - ay)
 
 
@@ -103,7 +90,7 @@ def can_arrive(mesh, goals, passages, goal, width, x, y, polygon):
 @inlined_kernel
 def straight_to_goal(mesh, goals, goal, width, x, y, polygon, flood):
     """Return how far (m) it is straight to the nearest place of a goal in the start's own polygon where the body can be, and the piece; (inf, -1) if none."""
-    best, found = np.inf, np.int64(NOBODY)
+    best, found = np.inf, NOBODY
     for piece in range(np.int64(goals.goal_start[goal]), np.int64(goals.goal_start[goal + 1])):
         if goals.piece_polygon[piece] != polygon or is_too_tight(goals, piece, width):
             continue
@@ -117,17 +104,16 @@ def straight_to_goal(mesh, goals, goal, width, x, y, polygon, flood):
 
 
 @inlined_kernel
-def choose_piece(slots, slot, goals):
+def choose_piece(header, measure, slot, goals):
     """Choose the piece of the goal from which ways begin next: the nearest to the start as the crow flies, or one after the other; ties go by the number.
 
     Trees have no start, and among many pieces looking for the nearest costs more than beginning at all of them.
     """
-    header, measure = slots.header, slots.measure
     goal, width = header[slot, GOAL], measure[slot, WIDTH]
     first, last = np.int64(goals.goal_start[goal]), np.int64(goals.goal_start[goal + 1])
     x, y, done, before = measure[slot, START_X], measure[slot, START_Y], header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND]
     is_in_order = header[slot, IS_SHARED] == 1 or last - first > MOST_SORTED
-    found, least = np.int64(NOBODY), np.inf
+    found, least = NOBODY, np.inf
     for piece in range(max(first, done + 1) if is_in_order else first, last):
         if is_too_tight(goals, piece, width):
             continue
@@ -143,9 +129,8 @@ def choose_piece(slots, slot, goals):
 
 
 @inlined_kernel
-def next_stretch(slots, slot, mesh, goals, rims, flood):
+def next_stretch(header, measure, slot, mesh, goals, rims, flood):
     """Return the next stretch of the rim of the piece that has its turn on which the body's centre can be, as (part of the rim or -1, low, high)."""
-    header, measure = slots.header, slots.measure
     piece, radius = header[slot, NEXT_PIECE], 0.5 * measure[slot, WIDTH]
     polygon = np.int64(goals.piece_polygon[piece])
     first, last = np.int64(goals.vertex_start[piece]), np.int64(goals.vertex_start[piece + 1])

@@ -10,6 +10,7 @@ from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_poly
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
 from crowdsim.navigation.optimal_slots import BEST_TOTAL, STATUS, make_interval_slots
+from crowdsim.navigation.rims import find_rims
 from crowdsim.navigation.search import FOUND, UNREACHABLE
 from tests.external.data import need
 from tests.external.test_funnel_paths import read_mesh
@@ -21,7 +22,7 @@ ROOM = 1 << 16
 def way(mesh, slots, goals, start, polygon):
     """Return status and length of the shortest way."""
     begin_optimal(slots, 0, mesh, goals, 0, 0.0, float(start[0]), float(start[1]), polygon, 0)
-    advance_optimal(slots, 0, mesh, goals, 1 << 40)
+    advance_optimal(slots, 0, mesh, goals, find_rims(mesh, goals), 1 << 40)
     return int(slots.header[0, STATUS]), float(slots.measure[0, BEST_TOTAL])
 
 

@@ -25,6 +25,7 @@ from crowdsim.navigation.optimal_slots import (
     unpacked,
     with_room,
 )
+from crowdsim.navigation.rims import find_rims
 from crowdsim.navigation.search import FOUND, PENDING, UNREACHABLE
 from tests.navigation.worlds import UTM, OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
 from tests.reference import funnel
@@ -40,13 +41,21 @@ class Optimal:
     def __init__(self, ground, cells="polygons", room=1 << 12, mesh=None):
         self.mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh if mesh is None else mesh
         self.slots = make_interval_slots(2, self.mesh, room)
+        self._goals = None
+
+    def rims(self, goals):
+        """Return the rims of goals, found once."""
+        if self._goals is not goals:
+            self._goals, self._rims = goals, find_rims(self.mesh, goals)
+        return self._rims
 
     def search(self, start, goals, radius, *, goal=0, is_shared=0, slice_size=ALL, polygon=None):
         """Run a search in slices; return its status and its total."""
         polygon = int(located(self.mesh, np.array([start]))[0]) if polygon is None else polygon
+        rims = self.rims(goals)
         begin_optimal(self.slots, is_shared, self.mesh, goals, goal, 2.0 * radius, float(start[0]), float(start[1]), polygon, is_shared)
         while self.slots.header[is_shared, STATUS] == PENDING:
-            advance_optimal(self.slots, is_shared, self.mesh, goals, slice_size)
+            advance_optimal(self.slots, is_shared, self.mesh, goals, rims, slice_size)
             if self.slots.header[is_shared, IS_FULL]:
                 self.slots = with_room(self.slots)
         return int(self.slots.header[is_shared, STATUS]), float(self.slots.measure[is_shared, BEST_TOTAL])
@@ -194,10 +203,11 @@ def test_saving_in_the_middle_of_a_search_goes_on_identically():
     goals = point_goals(world.mesh, points)
     polygon = int(located(world.mesh, points[:1])[0])
     begin_optimal(world.slots, 1, world.mesh, goals, 1, 0.2, *points[0].tolist(), polygon, 1)
-    advance_optimal(world.slots, 1, world.mesh, goals, 5)
+    rims = world.rims(goals)
+    advance_optimal(world.slots, 1, world.mesh, goals, rims, 5)
     again = unpacked(make_interval_slots(2, world.mesh, 16), packed(world.slots))
-    advance_optimal(world.slots, 1, world.mesh, goals, ALL)
-    advance_optimal(again, 1, world.mesh, goals, ALL)
+    advance_optimal(world.slots, 1, world.mesh, goals, rims, ALL)
+    advance_optimal(again, 1, world.mesh, goals, rims, ALL)
     first, second = packed(world.slots), packed(again)
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
@@ -239,7 +249,7 @@ def test_a_tree_for_nobody_ends_when_it_has_looked_at_the_whole_ground(area, rad
         assert world.search((90.5, 0.5), goals, radius, is_shared=is_shared) == (UNREACHABLE, np.inf)
         assert world.slots.header[is_shared, EXPANSIONS] == world.slots.header[is_shared, CONE_COUNT] == 0  # it is told at once that there is no way ...
         world.slots.header[is_shared, STATUS] = PENDING  # ... and if it looked all the same
-        advance_optimal(world.slots, is_shared, mesh, goals, 25 * mesh.edge_count)
+        advance_optimal(world.slots, is_shared, mesh, goals, world.rims(goals), 25 * mesh.edge_count)
         assert world.slots.header[is_shared, STATUS] == UNREACHABLE
 
 
