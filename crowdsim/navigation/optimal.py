@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels import inlined_kernel
+from crowdsim.navigation.entries import choose_piece, flood_of
 from crowdsim.navigation.mesh import is_cut_off
 from crowdsim.navigation.optimal_cones import (
     LEAST_SLACK_M,
@@ -31,23 +32,15 @@ from crowdsim.navigation.optimal_cones import (
     post_side,
     way_to_disc,
 )
-from crowdsim.navigation.optimal_goal import can_arrive, choose_piece, is_in_front, next_stretch, stands_on, straight_to_goal, ways_from_stretch
+from crowdsim.navigation.optimal_goal import can_arrive, is_in_front, next_stretch, stands_on, straight_to_goal, ways_from_stretch
 from crowdsim.navigation.optimal_slots import (
-    BEST_NODE,
-    BEST_TOTAL,
     CONE_COUNT,
     COST,
     EDGE,
-    EXPANSIONS,
     EXTRA,
-    GENERATION,
-    GOAL,
-    HEAP_SIZE,
     IN_X,
     IN_Y,
     IS_FULL,
-    IS_SEEDED,
-    IS_SHARED,
     LEFT_POST,
     LEFT_X,
     LEFT_Y,
@@ -55,12 +48,10 @@ from crowdsim.navigation.optimal_slots import (
     MOST_CONES,
     NEXT,
     NEXT_PART,
-    NEXT_PIECE,
     NEXT_UP,
     NO_POST,
-    NOBODY,
     PARENT,
-    PIECE_BOUND,
+    PART_FROM,
     RADIUS,
     RIGHT_POST,
     RIGHT_X,
@@ -69,21 +60,38 @@ from crowdsim.navigation.optimal_slots import (
     ROOT_X,
     ROOT_Y,
     SIDE,
-    START_POLYGON,
-    START_X,
-    START_Y,
-    STATUS,
     STRAIGHT,
     WAVE_ROOT,
-    WIDTH,
-    flood_of,
     is_reached_sooner,
     least_bound,
     note_bend,
     offer,
     take_next,
 )
-from crowdsim.navigation.search import FOUND, OUT_OF_NODES, PENDING, TIE_SLACK, UNREACHABLE, price_of
+from crowdsim.navigation.search_fields import (
+    BEST_NODE,
+    BEST_TOTAL,
+    EXPANSIONS,
+    FOUND,
+    GENERATION,
+    GOAL,
+    HEAP_SIZE,
+    IS_SEEDED,
+    IS_SHARED,
+    NEXT_PIECE,
+    NOBODY,
+    OUT_OF_NODES,
+    PENDING,
+    PIECE_BOUND,
+    START_POLYGON,
+    START_X,
+    START_Y,
+    STATUS,
+    TIE_SLACK,
+    UNREACHABLE,
+    WIDTH,
+)
+from crowdsim.navigation.slot_prices import price_of
 
 IN_LINE = 1e-10  # Sine of the angle within which a post further on sets the limit instead of one in line with it: ways bend at the last post of a wall.
 
@@ -384,16 +392,17 @@ def _runs_into_wall(mesh, edge, is_left, ux, uy):
 
 
 @inlined_kernel
-def _expand(slots, slot, mesh, goals, rims, node):
+def _expand(slots, slot, mesh, goals, rims, scratch, node):
     """Carry a cone on through the polygon that it enters, and let ways bend at its limits; node NOBODY begins at the next stretch of the goal's rim."""
     header, real, whole, radius, generation = slots.header, slots.real, slots.whole, slots.measure[slot, RADIUS], slots.header[slot, GENERATION]
     edge, root, left_post, right_post = np.int64(-1), np.int64(NOBODY), np.int64(NO_POST), np.int64(NO_POST)
     cost, extra, x, y, side, in_x, in_y, lx, ly, rx, ry = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     part, low, high, piece = np.int64(-1), 0.0, 0.0, header[slot, NEXT_PIECE]
     if node == NOBODY:
-        part, low, high = next_stretch(header, slots.measure, slot, mesh, goals, rims, flood_of(slots, slot))
+        part, low, high = next_stretch(header, slots.measure, slot, mesh, goals, rims, flood_of(scratch, slot))
         if header[slot, NEXT_PART] >= rims.start[piece + 1]:
             choose_piece(header, slots.measure, slot, goals)
+            header[slot, NEXT_PART] = NOBODY
         if part < 0:
             return
         polygon, parent = np.int64(goals.piece_polygon[piece]), -2 - piece
@@ -434,7 +443,7 @@ def _expand(slots, slot, mesh, goals, rims, node):
 
 
 @inlined_kernel
-def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared):
+def begin_optimal(slots, slot, mesh, goals, scratch, goal, width, x, y, polygon, is_shared):
     """Set a slot up to look for the shortest way to a goal from a point; a shared slot that already serves this goal keeps what it knows.
 
     Parameters
@@ -443,6 +452,7 @@ def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_share
     slot : int
     mesh : NavMesh
     goals : GoalPieces
+    scratch : Scratch
     goal : int
     width : float, m
         Diameter of the body.
@@ -471,8 +481,9 @@ def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_share
         header[slot, IS_SEEDED] = 1
         header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND] = NOBODY, -1.0
         measure[slot, RADIUS] = disc_radius(mesh, width)
+        header[slot, NEXT_PART], measure[slot, PART_FROM] = NOBODY, 0.0
         choose_piece(header, measure, slot, goals)
-    total, piece = straight_to_goal(mesh, goals, goal, measure[slot, WIDTH], x, y, polygon, flood_of(slots, slot))
+    total, piece = straight_to_goal(mesh, goals, goal, measure[slot, WIDTH], x, y, polygon, flood_of(scratch, slot))
     measure[slot, BEST_TOTAL] = total
     header[slot, BEST_NODE] = -2 - piece
     if piece < 0 and not can_arrive(mesh, goals, slots.passages, goal, measure[slot, WIDTH], x, y, polygon):
@@ -480,7 +491,7 @@ def begin_optimal(slots, slot, mesh, goals, goal, width, x, y, polygon, is_share
 
 
 @inlined_kernel
-def advance_optimal(slots, slot, mesh, goals, rims, grant):
+def advance_optimal(slots, slot, mesh, goals, rims, scratch, grant):
     """Go on with a pending search for at most `grant` expansions.
 
     Parameters
@@ -491,6 +502,7 @@ def advance_optimal(slots, slot, mesh, goals, rims, grant):
     goals : GoalPieces
     rims : Rims
         Of the goals.
+    scratch : Scratch
     grant : int
 
     Returns
@@ -525,7 +537,7 @@ def advance_optimal(slots, slot, mesh, goals, rims, grant):
         node = np.int64(NOBODY)
         if waiting < at_goal:
             node = take_next(header, measure, slots.heap, slots.bound, slots.first[slot], slot)
-        _expand(slots, slot, mesh, goals, rims, node)
+        _expand(slots, slot, mesh, goals, rims, scratch, node)
         used += 1
     header[slot, EXPANSIONS] += used
     return used

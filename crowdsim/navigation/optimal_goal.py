@@ -7,31 +7,12 @@ import numpy as np
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.ends import TOUCH_M, next_clear_stretch
-from crowdsim.navigation.goals import RIM_M, nearest_in_piece, target_in_piece
+from crowdsim.navigation.entries import is_too_tight
+from crowdsim.navigation.goals import RIM_M, target_in_piece
 from crowdsim.navigation.mesh import LOCATE_TOLERANCE_M, are_parted, is_cut_off
-from crowdsim.navigation.optimal_slots import (
-    GOAL,
-    IS_SHARED,
-    NEXT_PART,
-    NEXT_PIECE,
-    NOBODY,
-    PART_FROM,
-    PIECE_BOUND,
-    POINT_ROOT,
-    START_X,
-    START_Y,
-    WAVE_ROOT,
-    WIDTH,
-)
+from crowdsim.navigation.optimal_slots import NEXT_PART, PART_FROM, POINT_ROOT, WAVE_ROOT
 from crowdsim.navigation.passages import reach_of
-
-MOST_SORTED = 64  # Pieces of a goal from which searches of their own begin in the order of their distances; of more, they begin at all.
-
-
-@inlined_kernel
-def is_too_tight(goals, piece, width):
-    """Return whether a body does not fit into a piece of a region; points are reached as they are."""
-    return 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
+from crowdsim.navigation.search_fields import NEXT_PIECE, NOBODY, WIDTH
 
 
 @inlined_kernel
@@ -101,31 +82,6 @@ def straight_to_goal(mesh, goals, goal, width, x, y, polygon, flood):
         if total < best:
             best, found = total, piece
     return best, found
-
-
-@inlined_kernel
-def choose_piece(header, measure, slot, goals):
-    """Choose the piece of the goal from which ways begin next: the nearest to the start as the crow flies, or one after the other; ties go by the number.
-
-    Trees have no start, and among many pieces looking for the nearest costs more than beginning at all of them.
-    """
-    goal, width = header[slot, GOAL], measure[slot, WIDTH]
-    first, last = np.int64(goals.goal_start[goal]), np.int64(goals.goal_start[goal + 1])
-    x, y, done, before = measure[slot, START_X], measure[slot, START_Y], header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND]
-    is_in_order = header[slot, IS_SHARED] == 1 or last - first > MOST_SORTED
-    found, least = NOBODY, np.inf
-    for piece in range(max(first, done + 1) if is_in_order else first, last):
-        if is_too_tight(goals, piece, width):
-            continue
-        if is_in_order:
-            found, least = piece, 0.0
-            break
-        tx, ty = nearest_in_piece(goals, piece, x, y)
-        bound = np.hypot(tx - x, ty - y)
-        if bound < least and (bound > before or (bound == before and piece > done)):
-            found, least = piece, bound
-    header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND] = found, least
-    header[slot, NEXT_PART], measure[slot, PART_FROM] = NOBODY, 0.0
 
 
 @inlined_kernel

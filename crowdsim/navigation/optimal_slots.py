@@ -15,19 +15,16 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels import inlined_kernel
-from crowdsim.navigation.mesh import Flood, NavMesh
+from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.passages import Passages, find_passages
-from crowdsim.navigation.search import MOST_PRICED
+from crowdsim.navigation.search_fields import BEST_NODE, HEAP_SIZE, MOST_PRICED, NOBODY, PULL, REAL_FIELDS, WHOLE_FIELDS
 
-# Whole numbers of a slot; the first nine are those of `crowdsim.navigation.search`.
-(
-    STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, CONE_COUNT, NEXT_UP, IS_FULL, LOOKED_AT, NEXT_PIECE,
-    NEXT_PART,
-) = range(15)  # fmt: skip
-HEADER_SIZE = 15
-# Real numbers of a slot; PRICE is where `crowdsim.navigation.search` has it.
-START_X, START_Y, WIDTH, BEST_TOTAL, NEXT_BOUND, PIECE_BOUND, PRICE, PART_FROM, RADIUS = range(9)
-MEASURE_SIZE = 9
+# Whole numbers of a slot, after those that all searches have.
+CONE_COUNT, NEXT_UP, IS_FULL, LOOKED_AT, NEXT_PART = range(WHOLE_FIELDS, WHOLE_FIELDS + 5)
+HEADER_SIZE = WHOLE_FIELDS + 5
+# Real numbers of a slot.
+NEXT_BOUND, RADIUS, PART_FROM = range(REAL_FIELDS, REAL_FIELDS + 3)
+MEASURE_SIZE = REAL_FIELDS + 3
 
 # Real numbers of a cone. COST is the way from the goal to where it reaches the root, IN the direction there (of all its ways, for a wave). LEFT and RIGHT
 # are the directions of the limits, (0, 0) where the root itself is that end of the edge; for a wave, LEFT_X and RIGHT_X are how far aside the limits are.
@@ -40,7 +37,6 @@ EDGE, PARENT, LEFT_POST, RIGHT_POST, ROOT, NEXT = range(6)
 WHOLE_SIZE = 6
 NO_POST = -1
 POINT_ROOT, WAVE_ROOT = -1, -2  # The root is the goal itself: a point of it, or one of its sides, from which all ways run at a right angle.
-NOBODY = -1
 
 
 class IntervalSlots(NamedTuple):
@@ -49,12 +45,13 @@ class IntervalSlots(NamedTuple):
     Attributes
     ----------
     header : (s, 15) int64
-        STATUS .. NEXT_PART above. BEST_NODE is a cone that enters the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon. NEXT_UP is the
-        cone that was made last with the least bound and is not in the heap; NOBODY if there is none. LOOKED_AT is the newest cone of the start's polygon
-        that has been looked at. NEXT_PIECE is the piece of the goal from which ways begin next, NEXT_PART the part of its rim; NOBODY if there is none.
-    measure : (s, 9) float64
-        START_X .. RADIUS above. PIECE_BOUND is the least length of a way to NEXT_PIECE, PART_FROM how far of NEXT_PART is done, PRICE what each of the
-        priced portals costs besides, RADIUS that at which ways are rounded.
+        The fields of all searches, and CONE_COUNT .. NEXT_PART. BEST_NODE is a cone that enters the start's polygon, or ``-2 - piece`` if the start is in a
+        goal's polygon. NEXT_UP is the cone that was made last with the least bound and is not in the heap; NOBODY if there is none. LOOKED_AT is the newest
+        cone of the start's polygon that has been looked at. NEXT_PIECE is the piece of the goal from which ways begin next, NEXT_PART the part of its rim;
+        NOBODY if there is none.
+    measure : (s, 10) float64
+        The fields of all searches, and NEXT_BOUND .. PART_FROM. PIECE_BOUND is the least length of a way to NEXT_PIECE, PART_FROM how far of NEXT_PART is
+        done, PRICE what each of the priced portals costs besides, RADIUS that at which ways are rounded; PULL is 1.
     first : (s + 1,) int64
     real : (n, 11) float64, m
     whole : (n, 6) int32
@@ -73,9 +70,6 @@ class IntervalSlots(NamedTuple):
     newest_stamp : (s, np) int64
     priced : (s, 4) int32
         Half-edges of portals with a price, on either side; -1 is none.
-    queue, join : (s, np) int32
-    stamp, serial, nearest : (s, np), (s, 1) and (s, 1) int64
-        Of the floods of each slot, see `crowdsim.navigation.mesh.Flood`; scratch.
     is_corner : (nv,) uint8
         1 where a way can bend: the ground is wider than a half turn there.
     is_blind : (np,) uint8
@@ -99,11 +93,6 @@ class IntervalSlots(NamedTuple):
     newest: NDArray[np.int32]
     newest_stamp: NDArray[np.int64]
     priced: NDArray[np.int32]
-    queue: NDArray[np.int32]
-    join: NDArray[np.int32]
-    stamp: NDArray[np.int64]
-    serial: NDArray[np.int64]
-    nearest: NDArray[np.int64]
     is_corner: NDArray[np.uint8]
     is_blind: NDArray[np.uint8]
     most_new: NDArray[np.int64]
@@ -112,9 +101,8 @@ class IntervalSlots(NamedTuple):
 
 STRAIGHT = 1e-6  # Sine of the angle below which a wall is straight: rounding of a vertex by 1e-9 m, as at map coordinates, beside one 1 mm away.
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
-FLOOD_ARRAYS = ("queue", "join", "stamp", "serial", "nearest")
 MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "passages")
-NO_STATE = (*POOL_ARRAYS, *FLOOD_ARRAYS, *MESH_ARRAYS)
+NO_STATE = (*POOL_ARRAYS, *MESH_ARRAYS)
 MOST_CONES = 1 << 21  # Cones of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
 CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 
@@ -122,7 +110,7 @@ CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 def make_interval_slots(slots: int, mesh: NavMesh, cones: int) -> IntervalSlots:
     """Return idle slots with room for `cones` cones each."""
     corners = 2 * len(mesh.vertex)
-    return IntervalSlots(
+    made = IntervalSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
         cones * np.arange(slots + 1, dtype=np.int64),
@@ -136,16 +124,13 @@ def make_interval_slots(slots: int, mesh: NavMesh, cones: int) -> IntervalSlots:
         np.zeros((slots, mesh.polygon_count), dtype=np.int32),
         np.zeros((slots, mesh.polygon_count), dtype=np.int64),
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
-        np.zeros((slots, mesh.polygon_count), dtype=np.int32),
-        np.zeros((slots, mesh.polygon_count), dtype=np.int32),
-        np.zeros((slots, mesh.polygon_count), dtype=np.int64),
-        np.zeros((slots, 1), dtype=np.int64),
-        np.zeros((slots, 1), dtype=np.int64),
         find_corners(mesh),
         (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8),
         np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
         find_passages(mesh),
     )
+    made.measure[:, PULL] = 1.0
+    return made
 
 
 def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
@@ -207,12 +192,6 @@ def unpacked(slots: IntervalSlots, state: Mapping[str, NDArray[Any]]) -> Interva
     restored.real[cones], restored.whole[cones] = state["real"], state["whole"]
     restored.heap[waiting], restored.bound[waiting] = state["heap"], state["bound"]
     return restored
-
-
-@inlined_kernel
-def flood_of(slots, slot):
-    """Return the scratch for floods of a slot."""
-    return Flood(slots.queue[slot], slots.stamp[slot], slots.serial[slot], slots.nearest[slot], slots.join[slot])
 
 
 @inlined_kernel

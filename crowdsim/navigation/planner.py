@@ -21,7 +21,7 @@ from crowdsim.navigation.desk import REQUEST, Desk, Ended, pieces
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
-from crowdsim.navigation.search import MOST_PRICED
+from crowdsim.navigation.search_fields import MOST_PRICED
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.slot_searches import SEARCHES, MiddleSearches
 from crowdsim.threads import Team

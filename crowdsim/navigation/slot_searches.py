@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.desk import Work
+from crowdsim.navigation.entries import Scratch, make_scratch
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
@@ -28,24 +29,12 @@ from crowdsim.navigation.optimal_slots import (
     unpacked,
     with_room,
 )
+from crowdsim.navigation.portal_points import PortalPoints, place_points
 from crowdsim.navigation.rims import Rims, find_rims
-from crowdsim.navigation.search import (
-    COSTS,
-    FASTEST,
-    FOUND,
-    IS_SEEDED,
-    PENDING,
-    PULL,
-    STATUS,
-    SearchSlots,
-    advance_search,
-    begin_search,
-    copy_corridor,
-    corridor_size,
-    make_slots,
-    set_prices,
-)
+from crowdsim.navigation.search import COSTS, FASTEST, SearchSlots, advance_search, begin_search, copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search_fields import FOUND, IS_SEEDED, PENDING, PULL, STATUS
 from crowdsim.navigation.slopes import SURFACE_LENGTH, TRAVEL_TIME
+from crowdsim.navigation.slot_prices import set_prices
 from crowdsim.threads import Team
 
 RADIUS_STEP_M = 1.0 / 128.0  # Bodies whose radii are nearer than this may share an optimal tree: the way of one is longer than its shortest by less than
@@ -93,8 +82,8 @@ class Searches(Protocol):
 
 @lean_kernel
 def serve_slots(
-    first, last, slots, mesh, goals, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status, piece, where,
-    size, out, fill,
+    first, last, slots, mesh, goals, points, scratch, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status,
+    piece, where, size, out, fill,
 ):
     """Let slots first..last - 1 work through their requests.
 
@@ -104,6 +93,8 @@ def serve_slots(
     slots : SearchSlots
     mesh : NavMesh
     goals : GoalPieces
+    points : PortalPoints
+    scratch : Scratch
     own_slots : int
         Slots from this one on are shared.
     answer_work : int, expansions
@@ -139,10 +130,10 @@ def serve_slots(
                 is_shared = 1 if slot >= own_slots else 0
                 set_prices(slots, slot, request)
                 begin_search(
-                    slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
+                    slots, slot, mesh, goals, points, scratch, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
                 )
                 is_active[slot] = 1
-            made = advance_search(slots, slot, mesh, grant[slot] - spent)
+            made = advance_search(slots, slot, mesh, goals, points, scratch, grant[slot] - spent)
             used[slot] += made
             spent += made
             if slots.header[slot, STATUS] == PENDING:
@@ -153,7 +144,7 @@ def serve_slots(
             status[job] = slots.header[slot, STATUS]
             where[job], size[job], piece[job] = fill[slot], count, -1
             if status[job] == FOUND:
-                _, piece[job] = copy_corridor(slots, slot, out[slot], fill[slot])
+                _, piece[job] = copy_corridor(slots, slot, mesh, goals, points, out[slot], fill[slot])
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
@@ -162,8 +153,8 @@ def serve_slots(
 
 @lean_kernel
 def serve_interval_slots(
-    first, last, slots, mesh, goals, rims, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status, piece, where,
-    size, out, fill,
+    first, last, slots, mesh, goals, rims, scratch, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status,
+    piece, where, size, out, fill,
 ):
     """Let slots first..last - 1, an IntervalSlots, work through their requests; see `serve_slots`. A slot without room stops where it is."""
     for slot in range(first, last):
@@ -178,10 +169,10 @@ def serve_interval_slots(
                 is_shared = 1 if slot >= own_slots else 0
                 set_prices(slots, slot, request)
                 begin_optimal(
-                    slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
+                    slots, slot, mesh, goals, scratch, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
                 )
                 is_active[slot] = 1
-            made = advance_optimal(slots, slot, mesh, goals, rims, grant[slot] - spent)
+            made = advance_optimal(slots, slot, mesh, goals, rims, scratch, grant[slot] - spent)
             used[slot] += made
             spent += made
             if slots.header[slot, STATUS] == PENDING:
@@ -214,12 +205,14 @@ class MiddleSearches:
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         self._mesh, self._goals = mesh, goals
-        self._slots: SearchSlots = make_slots(count, mesh.edge_count)
+        self._points: PortalPoints = place_points(mesh)
+        self._slots: SearchSlots = make_slots(count, len(self._points.edge))
+        self._scratch: Scratch = make_scratch(count, mesh.polygon_count)
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
         """Return about how many bytes a slot takes on a mesh."""
-        return 40 * mesh.edge_count
+        return 40 * len(place_points(mesh).edge)
 
     def price(self, costs: str, pull: float = 1.0) -> None:
         """Say what ways are to be short in, before the first of them: ``time`` or ``length``, along the surface; and how strongly searches are aimed.
@@ -234,7 +227,8 @@ class MiddleSearches:
 
     def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
         """Let every slot work through its requests."""
-        team.run(serve_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, answer_work, *work, at_least=at_least)
+        slots = self._slots, self._mesh, self._goals, self._points, self._scratch
+        team.run(serve_slots, len(work.jobs), *slots, own, answer_work, *work, at_least=at_least)
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
@@ -260,6 +254,7 @@ class OptimalSearches:
         self._mesh, self._goals = mesh, goals
         self.share_at = max(2, mesh.edge_count // EDGES_A_REQUEST) if TREE_CONES * mesh.edge_count < MOST_CONES else 1 << 40
         self._rims: Rims = find_rims(mesh, goals)
+        self._scratch: Scratch = make_scratch(count, mesh.polygon_count)
         self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
 
     @staticmethod
@@ -273,7 +268,8 @@ class OptimalSearches:
 
     def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
         """Let every slot work through its requests."""
-        team.run(serve_interval_slots, len(work.jobs), self._slots, self._mesh, self._goals, self._rims, own, answer_work, *work, at_least=at_least)
+        slots = self._slots, self._mesh, self._goals, self._rims, self._scratch
+        team.run(serve_interval_slots, len(work.jobs), *slots, own, answer_work, *work, at_least=at_least)
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""

@@ -11,7 +11,7 @@ from crowdsim.errors import Problem
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.search_fields import FOUND
 from crowdsim.scenario.agents import agent_label
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.ways import WayFinder, lengths_of

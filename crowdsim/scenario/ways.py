@@ -12,7 +12,7 @@ from crowdsim.navigation.grid.search import FOUND as FOUND_ON_GRID
 from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.protocol import Planner
-from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.targets import nearest_pieces, targets_of
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen

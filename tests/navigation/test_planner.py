@@ -17,7 +17,7 @@ from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner
-from crowdsim.navigation.search import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
+from crowdsim.navigation.search_fields import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.standers.planner import StanderPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner

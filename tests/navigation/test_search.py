@@ -6,8 +6,10 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdsim.navigation.entries import make_scratch
 from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.search import BEST_TOTAL, EXPANSIONS, FOUND, IS_SEEDED, STATUS, UNREACHABLE, advance_search, begin_search, make_slots
+from crowdsim.navigation.search import advance_search, begin_search, make_slots
+from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, IS_SEEDED, STATUS, UNREACHABLE
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms
 from tests.reference import search as twin
 
@@ -69,10 +71,10 @@ def test_every_slicing_gives_the_same_corridor(worlds_to_slice, world, start, go
     total, expansions = planner.slots.measure[0, BEST_TOTAL], planner.slots.header[0, EXPANSIONS]
     other = OnePlanner(planner.mesh)
     x, y = starts[start].tolist()
-    begin_search(other.slots, 0, planner.mesh, goals, goal, 0.4, x, y, int(located(planner.mesh, starts[start][None])[0]), is_shared)
+    begin_search(other.slots, 0, planner.mesh, goals, other.points, other.scratch, goal, 0.4, x, y, int(located(planner.mesh, starts[start][None])[0]), is_shared)
     made = 0
     for grant in slices + [1] * 100_000:
-        used = advance_search(other.slots, 0, planner.mesh, grant)
+        used = advance_search(other.slots, 0, planner.mesh, goals, other.points, other.scratch, grant)
         assert used <= grant
         made += used
         if other.slots.header[0, STATUS] != 1:
@@ -120,8 +122,8 @@ def test_the_way_is_the_same_in_slots_that_were_used_before():
 def test_no_grant_means_no_expansion_and_a_goal_next_door_needs_none():
     planner = OnePlanner.on(shapely.box(0, 0, 4, 4))
     goals = point_goals(planner.mesh, [(3.0, 3.0)])
-    begin_search(planner.slots, 0, planner.mesh, goals, 0, 0.4, 1.0, 1.0, 0, 0)
-    assert advance_search(planner.slots, 0, planner.mesh, 0) == 0
+    begin_search(planner.slots, 0, planner.mesh, goals, planner.points, planner.scratch, 0, 0.4, 1.0, 1.0, 0, 0)
+    assert advance_search(planner.slots, 0, planner.mesh, goals, planner.points, planner.scratch, 0) == 0
     assert planner.slots.header[0, STATUS] == FOUND and planner.corridor() == (pytest.approx([]), 0)
 
 
@@ -140,12 +142,12 @@ def test_slots_do_not_disturb_each_other():
     goals = goals_on(planner.mesh, ground, rng)
     starts, _ = free_points(ground, 0.1, 6, rng)
     polygons = located(planner.mesh, starts)
-    slots = make_slots(6, planner.mesh.edge_count)
+    slots, scratch = make_slots(6, len(planner.points.edge)), make_scratch(6, planner.mesh.polygon_count)
     for k in range(6):
-        begin_search(slots, k, planner.mesh, goals, k % 3, 0.2, *starts[k].tolist(), int(polygons[k]), k % 2)
+        begin_search(slots, k, planner.mesh, goals, planner.points, scratch, k % 3, 0.2, *starts[k].tolist(), int(polygons[k]), k % 2)
     while np.any(slots.header[:, STATUS] == 1):
         for k in range(6):
-            advance_search(slots, k, planner.mesh, 3)
+            advance_search(slots, k, planner.mesh, goals, planner.points, scratch, 3)
     for k in range(6):
         assert planner.search(starts[k], goals, 0.1, goal=k % 3) == slots.header[k, STATUS]
         assert planner.slots.measure[0, BEST_TOTAL] == slots.measure[k, BEST_TOTAL]

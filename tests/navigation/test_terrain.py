@@ -13,7 +13,8 @@ from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import BEST_TOTAL, COSTS, FASTEST, FOUND, UNREACHABLE
+from crowdsim.navigation.search import COSTS, FASTEST
+from crowdsim.navigation.search_fields import BEST_TOTAL, FOUND, UNREACHABLE
 from crowdsim.navigation.slopes import TRAVEL_TIME
 from crowdsim.threads import Team
 from tests.navigation.floors import two_storeys

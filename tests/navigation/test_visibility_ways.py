@@ -11,7 +11,7 @@ from crowdsim.navigation.ends import next_clear_stretch
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh import make_flood
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team
 from tests.navigation.sights import ALL, Sights, ask, counts

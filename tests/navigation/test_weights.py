@@ -13,7 +13,7 @@ from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.search import OCTILE_PULL
 from crowdsim.navigation.grid.search import PULL as CELL_PULL
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import BEST_TOTAL, EXPANSIONS, FOUND, PULL
+from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, PULL
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from crowdsim.threads import Team
