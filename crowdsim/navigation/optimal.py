@@ -26,10 +26,12 @@ from crowdsim.navigation.optimal_cones import (
     is_facing,
     leads_to,
     least_way_through,
+    least_way_to,
     least_way_to_edge,
     limit_on_edge,
     mirrored,
     post_side,
+    way_round_limit,
     way_to_disc,
 )
 from crowdsim.navigation.optimal_goal import can_arrive, is_in_front, next_stretch, stands_on, straight_to_goal, ways_from_stretch
@@ -159,8 +161,37 @@ def _total(slots, slot, mesh, node):
 
 
 @inlined_kernel
+def _least_way_by(mesh, root, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post, qx, qy, sx, sy, radius, tx, ty):
+    """Return how long (m) ways by a cone are at least from its root to a point behind its edge; q and s are the ends of the part of the edge."""
+    if radius <= 0.0:
+        return least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty)
+    way, ux, uy = least_way_to(root, x, y, side, in_x, in_y, tx, ty)
+    least = np.inf
+    for turn in range(2):
+        is_left = turn == 0
+        fx, fy, post, px, py = (lx, ly, left_post, qx, qy) if is_left else (rx, ry, right_post, sx, sy)
+        if root == WAVE_ROOT:
+            beyond = in_x * (ty - y) - in_y * (tx - x) - fx
+        else:
+            # Beyond half a turn, what lies beyond one limit seems to lie beyond the other: then the straight way bounds it.
+            beyond = fx * uy - fy * ux if fx * ux + fy * uy >= 0.0 else 0.0
+        if not (beyond > 0.0 if is_left else beyond < 0.0):
+            continue
+        there = way  # on the other side of straight on from a bend
+        if post != NO_POST:
+            # Round the disc of the post, wherever that is: bodies may bend round what is behind the edge before they cross it, and so beside the part.
+            p_side = post_side(mesh.is_wall_vertex[post], is_left, radius)
+            there = max(way, way_round_limit(root, x, y, side, in_x, in_y, mesh.vertex[post, 0], mesh.vertex[post, 1], p_side, tx, ty))
+        elif root < 0:
+            there, _, _ = least_way_to(root, x, y, side, in_x, in_y, px, py)
+            there += np.sqrt((tx - px) * (tx - px) + (ty - py) * (ty - py))
+        least = min(least, there)
+    return way if least == np.inf else least
+
+
+@inlined_kernel
 def _least_total(real, row, is_wave, tx, ty):
-    """Return a lower bound (m) of what `_total` returns that costs little: straight from the root to the start t, wherever the cone leads."""
+    """Return a lower bound (m) of what the way by a cone costs that costs little: straight from the root to the start t, wherever the cone leads."""
     ux, uy, cost = tx - real[row, ROOT_X], ty - real[row, ROOT_Y], real[row, COST] + real[row, EXTRA] - LEAST_SLACK_M
     if is_wave:
         return cost + real[row, IN_X] * ux + real[row, IN_Y] * uy
@@ -200,17 +231,16 @@ def _look(slots, slot, mesh):
 def _add(slots, slot, mesh, edge, parent, root, cost, extra, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post):
     """Add a cone that enters a polygon over its half-edge `edge`, and let it wait."""
     header, measure = slots.header, slots.measure
-    ax, ay, bx, by, qx, qy, sx, sy = _parts_of_edge(
-        mesh, edge, measure[slot, RADIUS], left_post, right_post, root, x, y, side, in_x, in_y, lx, ly, rx, ry
-    )
-    polygon, is_shared = mesh.edge_polygon[edge], header[slot, IS_SHARED] == 1
+    polygon, is_shared, radius = mesh.edge_polygon[edge], header[slot, IS_SHARED] == 1, measure[slot, RADIUS]
+    ax, ay, bx, by, qx, qy, sx, sy = _parts_of_edge(mesh, edge, radius, left_post, right_post, root, x, y, side, in_x, in_y, lx, ly, rx, ry)
     if is_shared:
-        bound = cost + extra + least_way_to_edge(root, x, y, side, in_x, in_y, qx, qy, sx, sy)
+        bound = least_way_to_edge(root, x, y, side, in_x, in_y, ax, ay, bx, by)  # of the whole edge, for the reason told in `_least_way_by`
     else:
         tx, ty = mirrored(ax, ay, bx, by, measure[slot, START_X], measure[slot, START_Y])
-        bound = cost + extra + least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty)
-        if bound >= measure[slot, BEST_TOTAL]:
+        bound = _least_way_by(mesh, root, x, y, side, in_x, in_y, lx, ly, left_post, rx, ry, right_post, qx, qy, sx, sy, radius, tx, ty)
+        if cost + extra + bound >= measure[slot, BEST_TOTAL]:
             return
+    bound += cost + extra
     node, generation = header[slot, CONE_COUNT], header[slot, GENERATION]
     header[slot, CONE_COUNT] = node + 1
     real, whole, row = slots.real, slots.whole, slots.first[slot] + node
@@ -331,33 +361,27 @@ def _squeeze(
     both_limit = left_limit == left and right_limit == right
     is_right = right_limit == right
     corner, other = (right, left_limit) if is_right else (left, right_limit)
-    if not both_limit and other == NO_POST and root >= 0:
-        return nobody
-    cx, cy, c_side = vertex[corner, 0], vertex[corner, 1], post_side(is_wall[corner], not is_right, radius)
-    plx, ply = _point_limit(mesh, left_post, root, x, y, in_x, in_y, lx, ly)
-    prx, pry = _point_limit(mesh, right_post, root, x, y, in_x, in_y, rx, ry)
     if other == NO_POST:
-        if not leads_to(cx, cy, root, x, y, in_x, in_y, plx, ply, prx, pry):
-            return nobody
-        way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, cx, cy, c_side)
-    else:
-        ox, oy = vertex[other, 0], vertex[other, 1]
-        faces = is_facing(ox, oy, cx, cy, root, x, y, in_x, in_y) if is_right else is_facing(cx, cy, ox, oy, root, x, y, in_x, in_y)
-        if not both_limit and (not faces or (ox - cx) * (ox - cx) + (oy - cy) * (oy - cy) < 4.0 * radius * radius):
-            return nobody  # Not even a point gets between them, or there is no room.
-        way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, cx, cy, c_side)
-        o_side = post_side(is_wall[other], is_right, radius)
-        if both_limit:
-            to_other, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, ox, oy, o_side)
-            is_other = to_other <= way
-            if not faces:
-                leads_here = leads_to(cx, cy, root, x, y, in_x, in_y, plx, ply, prx, pry)
-                leads_there = leads_to(ox, oy, root, x, y, in_x, in_y, plx, ply, prx, pry)
-                is_other = is_other if leads_there == leads_here else leads_there
-            if is_other:
-                corner, way, ux, uy, c_side, is_right = other, to_other, vx, vy, o_side, False
-        elif not bends_before(cx, cy, c_side, ox, oy, abs(o_side), root, x, y, side, ux, uy, way):
-            return nobody
+        return nobody  # The other limit is that of ways from the goal, or straight on from a bend: ways beyond it belong to the cone beside this one.
+    cx, cy, c_side = vertex[corner, 0], vertex[corner, 1], post_side(is_wall[corner], not is_right, radius)
+    ox, oy, o_side = vertex[other, 0], vertex[other, 1], post_side(is_wall[other], is_right, radius)
+    faces = is_facing(ox, oy, cx, cy, root, x, y, in_x, in_y) if is_right else is_facing(cx, cy, ox, oy, root, x, y, in_x, in_y)
+    if not both_limit and (not faces or (ox - cx) * (ox - cx) + (oy - cy) * (oy - cy) < 4.0 * radius * radius):
+        return nobody  # Not even a point gets between them, or there is no room.
+    way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, cx, cy, c_side)
+    if both_limit:
+        to_other, vx, vy = way_to_disc(root, x, y, side, in_x, in_y, ox, oy, o_side)
+        is_other = to_other <= way
+        if not faces:
+            plx, ply = _point_limit(mesh, left_post, root, x, y, in_x, in_y, lx, ly)
+            prx, pry = _point_limit(mesh, right_post, root, x, y, in_x, in_y, rx, ry)
+            leads_here = leads_to(cx, cy, root, x, y, in_x, in_y, plx, ply, prx, pry)
+            leads_there = leads_to(ox, oy, root, x, y, in_x, in_y, plx, ply, prx, pry)
+            is_other = is_other if leads_there == leads_here else leads_there
+        if is_other:
+            corner, way, ux, uy, c_side, is_right = other, to_other, vx, vy, o_side, False
+    elif not bends_before(cx, cy, c_side, ox, oy, abs(o_side), root, x, y, side, ux, uy, way):
+        return nobody
     shares_left, shares_right = entry >= 0 and left == mesh.edge_vertex[entry], entry >= 0 and right == mesh.edge_end[entry]
     if radius <= 0.0 and (shares_left or shares_right or slots.is_corner[corner] == 0):
         return nobody

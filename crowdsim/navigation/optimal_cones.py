@@ -141,6 +141,28 @@ def least_way_through(root, x, y, side, in_x, in_y, qx, qy, sx, sy, tx, ty):
 
 
 @inlined_kernel
+def least_way_to(root, x, y, side, in_x, in_y, tx, ty):
+    """Return the least way (m) from where ways reach a root to a point, and the direction of the tangent there as (way, ux, uy).
+
+    A point that lies on the other side of straight on is not reached by bending round the root: to there it is at least the straight line.
+    """
+    way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, tx, ty, 0.0)
+    if side != 0.0 and (in_x * uy - in_y * ux) * side < 0.0:
+        way = _apart(x + side * in_y, y - side * in_x, tx, ty)
+    return way, ux, uy
+
+
+@inlined_kernel
+def way_round_limit(root, x, y, side, in_x, in_y, px, py, p_side, tx, ty):
+    """Return the way (m) from a root round the disc of a limit's post to a point beyond the limit; -1 if the point comes before the disc is touched."""
+    way, ux, uy = way_to_disc(root, x, y, side, in_x, in_y, px, py, p_side)
+    if ux * (tx - px) + uy * (ty - py) <= 0.0 and (ux * (ty - py) - uy * (tx - px)) * p_side < 0.0:
+        return -1.0
+    rest, _, _ = way_to_disc(0, px, py, p_side, ux, uy, tx, ty, 0.0)
+    return way + rest
+
+
+@inlined_kernel
 def mirrored(ax, ay, bx, by, x, y):
     """Return a point, on the near side of edge ab reflected to the far side, the left one."""
     dx, dy = bx - ax, by - ay
