@@ -213,6 +213,11 @@ class MeshPlanner:
         self._asked = int(state["counters"][0])
 
 
+def usual_planner(mesh: NavMesh, goals: GoalPieces) -> MeshPlanner:
+    """Return the planner that a scenario on a mesh gets if it does not say: shortest ways, and quick ones where the ground is not even."""
+    return MeshPlanner(mesh, goals, kind="optimal" if mesh.is_even else "mesh")
+
+
 def sorted_answers(finished: list[Ended]) -> Answers:
     """Return what ended in all rounds in the order in which it was asked for."""
     if not finished:

@@ -107,7 +107,7 @@ def widest_way(
     (width, x, y) or None
         Width (m) and middle of the gap; None if there is no way even for a point.
     """
-    planner = MeshPlanner(mesh, goals)
+    planner = MeshPlanner(mesh, goals, kind="optimal")  # says at once that there is no way
     widths = planner.widths
     widths = widths[widths < too_wide]
 

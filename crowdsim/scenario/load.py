@@ -135,13 +135,13 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     """Return the scenario of a draft, or None where something is missing; what is wrong is added to the problems."""
     notes = Problems(root)
     values = draft.values
-    sections = _sections(root, problems)
     reader = AreaReader(access, problems, exact="geometry" in values and values["geometry"].resolved)
     geometry = _geometry(values["geometry"], reader, problems, notes) if "geometry" in values else None
     if geometry is not None and values["geometry"].terrain:
         geometry = resolve_terrain(values["geometry"], geometry, reader, problems)
     if geometry is not None and values["geometry"].areas:
         geometry = resolve_areas(values["geometry"], geometry, reader, problems)
+    sections = _sections(root, problems, geometry is not None and geometry.is_even)
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
     table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
@@ -205,13 +205,13 @@ def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problem
     return None
 
 
-def _sections(root: Node, problems: Problems) -> dict[str, Any]:
+def _sections(root: Node, problems: Problems, is_even: bool) -> dict[str, Any]:
     resolved: dict[str, Chosen | None] = {}
     for section in SECTIONS:
         node = root.value.get(section.name)
         if node is not None and node.value is UNUSABLE:
             continue
-        resolved[section.name] = resolve_section(section, node, problems)
+        resolved[section.name] = resolve_section(section, node, problems, is_even=is_even)
     return resolved
 
 

@@ -35,11 +35,13 @@ class Section:
     selector : str
         The key in the section that chooses one of several owners (``model``); empty where there is only one.
     default : str
-        The owner that is chosen where the file is silent.
+        The owner that is chosen where the file is silent, and the ground is one even floor.
     load : callable
         Returns the owners by name; imports what it needs only then.
     shared : callable, optional
         Returns an owner whose tunables all of them have, and of which there is one in a scenario: groups cannot have values of their own.
+    elsewhere : str
+        The owner that is chosen where the file is silent on other ground; empty where that makes no difference.
     """
 
     name: str
@@ -47,6 +49,11 @@ class Section:
     default: str
     load: Callable[[], Mapping[str, Owner]]
     shared: Callable[[], Owner] | None = None
+    elsewhere: str = ""
+
+    def default_on(self, is_even: bool) -> str:
+        """Return the owner that is chosen where the file is silent, on one even floor or on other ground."""
+        return self.default if is_even or not self.elsewhere else self.elsewhere
 
     def shared_names(self) -> frozenset[str]:
         """Return the names of the tunables of which there is one value in a scenario."""
@@ -156,7 +163,7 @@ def _symmetry() -> Mapping[str, Owner]:
 SECTIONS = (
     Section("avoidance", "model", "orca", _avoidance),
     Section("speed_density", "law", "none", _speed_density),
-    Section("navigation", "kind", "mesh", _navigation, _mesh),
+    Section("navigation", "kind", "optimal", _navigation, _mesh, elsewhere="mesh"),
     Section("bodies", "", "bodies", _bodies),
     Section("symmetry", "", "symmetry", _symmetry),
     Section("budget", "", "budget", lambda: {"budget": BudgetParameters}),
@@ -166,7 +173,10 @@ _ALL_SHORTEST = (
     "Its ways are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or grid, whose searches can be weighed to look at less "
     "ground for ways that cost up to that many times as much."
 )
-_WHY_NOT = {("optimal", "weight"): _ALL_SHORTEST, ("optimal", "heuristic"): _ALL_SHORTEST}  # by owner and parameter: why it has none, and the way out
+_IN_TIME = "On one level floor its ways, the shortest, are the quickest too. Take kind: mesh where there are stairs, slopes or terrain with speeds of its own."
+_WHY_NOT = {  # by owner and parameter: why it has none, and the way out
+    ("optimal", "weight"): _ALL_SHORTEST, ("optimal", "heuristic"): _ALL_SHORTEST, ("optimal", "costs"): _IN_TIME,
+}  # fmt: skip
 
 
 @contextmanager
@@ -187,7 +197,9 @@ def tunables_of(owner: Owner) -> list[Tunable]:
     return [tunable for part in parts if dataclasses.is_dataclass(part) for tunable in tunables(part)]
 
 
-def resolve_section(section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None) -> Chosen | None:
+def resolve_section(
+    section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None, is_even: bool = True
+) -> Chosen | None:
     """Check what a scenario says in a section and fill in the rest.
 
     Parameters
@@ -201,6 +213,8 @@ def resolve_section(section: Section, node: Node | None, problems: Problems, *, 
         Where the section stands, if not at the top: a group may have one of its own.
     base : Chosen, optional
         What the section says that this one stands in place of: its owner, and the values of that owner, hold where this one is silent.
+    is_even : bool
+        Whether the ground is one level floor that everybody walks at their own speed: there are defaults that depend on it.
 
     Returns
     -------
@@ -210,7 +224,7 @@ def resolve_section(section: Section, node: Node | None, problems: Problems, *, 
     owners = section.owners()
     path = path or (section.name,)
     given = dict(node.value) if node is not None and isinstance(node.value, dict) else {}
-    name = base.name if base is not None else section.default
+    name = base.name if base is not None else section.default_on(is_even)
     if node is not None and not isinstance(node.value, dict):
         if not (section.selector and isinstance(node.value, str)):
             forms = f"the name of a {section.selector} or a mapping {{{section.selector}: name, ...}}" if section.selector else "a mapping of parameters"

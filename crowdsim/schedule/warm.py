@@ -78,7 +78,7 @@ obstacles: [{name: cart, shape: {disc: 0.3}, path: [[1, 1], {point: [1.5, 1], wa
 """
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
-_NOTHING_MORE = ("speed_density=none", "navigation=mesh")  # what the warm-up of a model has anyhow
+_NOTHING_MORE = ("speed_density=none", "navigation=optimal")  # what the warm-up of a model has anyhow
 _warm: set[tuple[str, bool]] = set()
 
 
