@@ -33,18 +33,11 @@ ROUNDS = 12
 
 def compile_loosely() -> None:
     """Have all kernels that are imported from now on compiled with leave to be inexact, and kept apart from the exact ones."""
-    import numba
-
     from crowdsim import cache_folder, kernels
 
     os.environ["CROWDSIM_CACHE_DIR"] = str(cache_folder.cache_directory() / "-".join(("loose", *LEAVE)))
 
-    def compiled(function: Callable[..., Any], **options: bool) -> Any:
-        dispatcher = numba.njit(nogil=True, fastmath=set(LEAVE), error_model="numpy", **options)(function)
-        dispatcher._cache = kernels._KernelCache(function, options)
-        return dispatcher
-
-    kernels._compiled = compiled
+    kernels.SETTINGS["fastmath"] = set(LEAVE)
 
 
 def work(loose: bool, agents: int, models: list[str]) -> None:

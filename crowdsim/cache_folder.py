@@ -1,39 +1,186 @@
-"""The folder that keeps what is costly to make and can always be made anew: compiled kernels, meshes, the imports of source files."""
+"""The folder that keeps what is costly to make and can always be made anew: compiled kernels, meshes, the imports of source files.
+
+What lies in it is run as code. So a folder is used only if nobody but its user and root can put anything there: the folder, every folder above it and every
+link on the way belong to one of the two, and nobody else may write in them (above it, that nobody can take away what is others', as in /tmp, is enough).
+The same goes for each file that is read. A folder that is refused is named in one warning, and the next one is taken.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import secrets
+import shutil
 import stat
 import tempfile
+import warnings
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_MOST_LINKS = 40  # As in Linux.
+
+
+class CacheWarning(UserWarning):
+    """A folder is not used as a cache."""
+
 
 def cache_directory() -> Path:
-    """Return the folder that holds compiled kernels: `CROWDSIM_CACHE_DIR`, else the user's cache folder, else a temporary one."""
-    explicit = os.environ.get("CROWDSIM_CACHE_DIR")
+    """Return the folder for what is kept: `CROWDSIM_CACHE_DIR`, else the user's cache folder, else a temporary one; of these the first that is safe."""
+    return _chosen(*_asked())[0]
+
+
+def refused_folders() -> list[str]:
+    """Return for each folder that comes before the one that is used why it is not used."""
+    return _chosen(*_asked())[1]
+
+
+def _asked() -> tuple[str, str, str]:
+    home = os.environ.get("XDG_CACHE_HOME") or ""
+    if not home:
+        with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: a user without a home
+            home = str(Path.home() / ".cache")
+    return os.environ.get("CROWDSIM_CACHE_DIR") or "", home, tempfile.gettempdir()
+
+
+@cache
+def _chosen(explicit: str, home: str, temporary: str) -> tuple[Path, list[str]]:
+    """Return the first folder that is safe, and what is wrong with those before it; the first call warns of that."""
+    refused = []
+    for folder in _candidates(explicit, home, temporary):
+        complaint = _complaint(folder) or _made(folder)
+        if complaint:
+            refused.append(complaint)
+        elif (explicit and folder == Path(explicit).absolute()) or os.access(folder, os.W_OK):  # what is asked for may be read-only
+            break
+    else:
+        folder = _private_directory()
+    if refused:
+        warnings.warn(CacheWarning(" ".join((*refused, f"Compiled kernels are kept in {folder} instead."))), stacklevel=3)
+    return folder, refused
+
+
+def _candidates(explicit: str, home: str, temporary: str) -> Iterator[Path]:
+    """Yield the folders that can be the cache, the one that is asked for first."""
     if explicit:
-        return Path(explicit)
-    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: a user without a home
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdsim"
-        base.mkdir(parents=True, exist_ok=True)
-        if os.access(base, os.W_OK):
-            return base
-    shared = Path(tempfile.gettempdir()) / f"crowdsim-{os.getuid()}"
-    return shared if _only_we_can_write(shared) else _private_directory()
+        yield Path(explicit).absolute()
+    if home:
+        yield Path(home).absolute() / "crowdsim"
+    yield Path(temporary).absolute() / f"crowdsim-{os.geteuid()}"
 
 
-def _only_we_can_write(folder: Path) -> bool:
-    """Return whether a folder in a place where everybody writes is ours: what lies in it is run as code."""
-    with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
-    return False
+def _make(folder: Path) -> None:
+    """Make a folder, and those above it, for this user alone; what cannot be made is as good as empty."""
+    for each in (*reversed(folder.parents), folder):
+        with contextlib.suppress(OSError):
+            each.mkdir(mode=0o700)
+
+
+def _made(folder: Path) -> str:
+    """Make a folder and return what is wrong with it: somebody else may have been faster."""
+    _make(folder)
+    return _complaint(folder)
+
+
+def _complaint(folder: Path) -> str:
+    """Return who else can put something in a folder, and what to do about it; nothing if nobody can, or it is not there."""
+    fault = _fault(folder)
+    if not fault:
+        return ""
+    way_out = "Make it so that only you can write there (chmod go-w), or set CROWDSIM_CACHE_DIR to a folder of which that is true."
+    return f"The cache folder {folder} is not used, since what lies there is run as code: {fault}. {way_out}"
+
+
+def _fault(folder: Path) -> str:
+    """Follow a path from the root on, through links; return which part of it others can change."""
+    pending, at, links = list(reversed(folder.absolute().parts[1:])), Path(folder.absolute().anchor), 0
+    while True:
+        try:
+            status = at.lstat()
+        except OSError:  # it is not there, and cannot be made
+            return ""
+        if status.st_uid not in (_trusted() if not pending else _trusted_above()):
+            return f"{at} belongs to {_user(status.st_uid)}"
+        if stat.S_ISLNK(status.st_mode):
+            links += 1
+            if links > _MOST_LINKS:
+                return f"{at} leads back to itself"
+            target = at.parent / at.readlink()
+            pending += reversed(target.parts[1:])
+            at = Path(target.anchor)
+            continue
+        if status.st_mode & _OTHERS_WRITE and not (pending and status.st_mode & stat.S_ISVTX):
+            return f"in {at} {'everybody' if status.st_mode & stat.S_IWOTH else 'its group'} can write (mode {stat.S_IMODE(status.st_mode):o})"
+        if not pending:
+            return ""
+        part = pending.pop()
+        at = at.parent if part == os.pardir else at / part
+
+
+def _trusted() -> tuple[int, int]:
+    return 0, os.geteuid()
+
+
+@cache
+def _trusted_above() -> tuple[int, ...]:
+    """Return whose the folders above may be: in a container that knows of no root, all that is root's on the machine is the user's who stands for strangers."""
+    with contextlib.suppress(OSError, ValueError):
+        known = [[int(number) for number in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
+        if all(first > 0 for first, _, _ in known):
+            return (*_trusted(), int(Path("/proc/sys/kernel/overflowuid").read_text()))
+    return _trusted()
+
+
+def _user(number: int) -> str:
+    import pwd
+
+    with contextlib.suppress(KeyError):
+        return f"the user {pwd.getpwuid(number).pw_name}"
+    return f"user {number}"
 
 
 @cache
 def _private_directory() -> Path:
-    """Return a folder of this process alone."""
-    return Path(tempfile.mkdtemp(prefix="crowdsim-"))
+    """Return a folder of this process alone, which goes with it."""
+    folder, owner = Path(tempfile.mkdtemp(prefix="crowdsim-")), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # not in a forked child
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
+
+
+def read_kept(path: Path) -> bytes | None:
+    """Return the content of a file in the cache; None if there is none, or somebody else could have written it."""
+    try:
+        above = path.parent.lstat()
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+            both = above, os.fstat(file.fileno())
+            if any(status.st_uid not in _trusted() or status.st_mode & _OTHERS_WRITE for status in both) or not stat.S_ISDIR(above.st_mode):
+                return None
+            return file.read()
+    except OSError:
+        return None
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Put a file into the cache; it gets its name when it is whole.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    _make(path.parent)
+    scratch = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(data)
+        scratch.replace(path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise

@@ -1,9 +1,13 @@
 """A seeded sample of what is long: `@pytest.mark.sample(count)` keeps so many cases of a parametrized test by default, and all with `-m "full or not full"`."""
 
 import hashlib
+import os
 from collections import defaultdict
 
 import pytest
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # workers compile side by side; helpers of their own would only be more
+    os.environ.setdefault("CROWDSIM_COMPILE_PROCESSES", "1")
 
 
 def lot_of(name: str) -> bytes:

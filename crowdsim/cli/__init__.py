@@ -7,8 +7,11 @@ code. `VERBS` lists them with the line that ``crowdsim --help`` shows, so that t
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
+
+_usual_format = warnings.formatwarning
 
 
 class Verb(NamedTuple):
@@ -52,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command with `arguments` (default: those of the process) and leave with its exit code."""
     from crowdsim.cli.app import build_app, usage_error
 
+    warnings.formatwarning = _as_line
     # No `list(...)` here: once the verb of that name is loaded, its module hides the builtin in this package.
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     try:
@@ -61,3 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code is None:
             raise
     sys.exit(code)
+
+
+def _as_line(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
+    """Return a warning as it is printed: one of ours as a sentence, without the place in the code that gives it."""
+    if category.__module__.startswith("crowdsim."):
+        return f"Warning: {message}\n"
+    return _usual_format(message, category, filename, lineno, line)

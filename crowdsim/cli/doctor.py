@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 import tomllib
+import warnings
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -31,10 +32,13 @@ def doctor(
 ) -> int:
     """Show versions, processor and threads, HDF5, and the cache of compiled kernels; say what is wrong and what to do about it.
 
-    Exit codes: 0 all is well; 2 a package is missing or too old, or a variable slows everything down; 4 what runs need cannot be written.
+    Exit codes: 0 all is well; 2 a package is missing or too old, a variable slows everything down, or others can write to the cache; 4 what runs need cannot be
+    written.
     """
-    freed = _prune() if prune else 0
     facts = examine()
+    freed = _prune() if prune else 0
+    if freed:
+        facts = examine()
     if prune:
         facts["cache"]["freed_bytes"] = freed
     problems: list[str] = facts["problems"]
@@ -73,6 +77,7 @@ def examine() -> dict[str, Any]:
     }
     problems = [package["problem"] for package in packages if package["problem"]]
     problems += [part["problem"] for part in (facts["hdf5"], cache) if part["problem"]]
+    problems += cache["refused"]
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         problems.append("NUMBA_DISABLE_JIT is set: nothing is compiled, and runs are a hundred times as slow. Unset it, but for debugging.")
     return {**facts, "problems": problems}
@@ -135,9 +140,11 @@ def _hdf5_problem() -> str:
 
 def _cache() -> dict[str, Any]:
     """Return where compiled kernels are kept, how many there are, and how many of them this version of the code uses."""
-    from crowdsim.cache_folder import cache_directory
+    from crowdsim.cache_folder import CacheWarning, cache_directory, refused_folders
 
-    folder = cache_directory()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CacheWarning)  # it is among the problems
+        folder = cache_directory()
     used, others = _kernel_folders()
     problem = ""
     try:
@@ -148,7 +155,9 @@ def _cache() -> dict[str, Any]:
         problem = f"{folder}: the cache of compiled kernels cannot be written ({error.strerror}), so every run compiles for minutes. Set CROWDSIM_CACHE_DIR."
     files, size = _weigh(used)
     other_files, other_size = _weigh(others)
-    return {"folder": str(folder), "kernels": files, "bytes": size, "unused_kernels": other_files, "unused_bytes": other_size, "problem": problem}
+    carried, _ = _weigh(_carried_folders())
+    counts = {"carried_kernels": carried, "kernels": files, "bytes": size, "unused_kernels": other_files, "unused_bytes": other_size}
+    return {"folder": str(folder), **counts, "refused": refused_folders(), "problem": problem}
 
 
 def _kernel_folders() -> tuple[list[Path], list[Path]]:
@@ -161,6 +170,15 @@ def _kernel_folders() -> tuple[list[Path], list[Path]]:
     ours = {kernel_folder(file).name for file in package.rglob("*.py")}
     there = sorted(path.parent for path in {each.parent / "_" for each in cache_directory().glob("*/*.nb[ci]")})
     return [path for path in there if path.name in ours], [path for path in there if path.name not in ours]
+
+
+def _carried_folders() -> list[Path]:
+    """Return the folders of compiled kernels that came with the package and that runs can use."""
+    import crowdsim
+    from crowdsim.kernels import carried_folders, key_of
+
+    package, carried = Path(crowdsim.__file__).parent, carried_folders()
+    return [carried[key] for key in {key_of(file) for file in package.rglob("*.py")} & carried.keys()] if carried else []
 
 
 def _weigh(folders: list[Path]) -> tuple[int, int]:
@@ -180,7 +198,8 @@ def _prune() -> int:
 
 def _as_text(facts: dict[str, Any]) -> str:
     cache, hdf5 = facts["cache"], facts["hdf5"]
-    kernels = f"{cache['kernels']} kernels, {cache['bytes'] / _MEGABYTE:.0f} MB" if cache["kernels"] else "empty: the first run compiles for a minute or two"
+    empty = "empty" if cache["carried_kernels"] else "empty: the first run compiles for less than a minute"
+    kernels = f"{cache['kernels']} kernels, {cache['bytes'] / _MEGABYTE:.0f} MB" if cache["kernels"] else empty
     rows = [
         ("crowdsim", f"{facts['crowdsim']}, Python {facts['python']}, {facts['system']}"),
         ("processor", f"{facts['processor']}, {facts['cores']} cores, of which a run uses {facts['threads']} (--threads)"),
@@ -188,6 +207,8 @@ def _as_text(facts: dict[str, Any]) -> str:
         ("HDF5", f"{hdf5['version']}, {'writes and reads' if not hdf5['problem'] else 'fails'}, {'with' if hdf5['compresses'] else 'WITHOUT'} compression"),
         ("cache", f"{cache['folder']}: {kernels}"),
     ]
+    if cache["carried_kernels"]:
+        rows.append(("", f"{cache['carried_kernels']} kernels came compiled with the package, and need not be"))
     if "freed_bytes" in cache:
         rows.append(("pruned", f"{cache['freed_bytes'] / _MEGABYTE:.0f} MB of kernels"))
     elif cache["unused_kernels"]:

@@ -30,14 +30,14 @@ class Progress:
         self._enabled = enabled and sys.stderr.isatty()
         self._width = 0
         self._marks: list[tuple[float, int]] = []
-        self._forget: Callable[[], None] | None = None
+        self._forget: list[Callable[[], None]] = []
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._forget is not None:
-            self._forget()
+        for forget in self._forget:
+            forget()
         self._write("")
 
     def note(self, text: str) -> None:
@@ -45,11 +45,22 @@ class Progress:
         self._write(text)
 
     def watch_compiler(self) -> None:
-        """Name kernels that have to be compiled: a first run would seem to hang otherwise."""
+        """Say which kernels have to be compiled, or how many of how many are: a first run would seem to hang otherwise."""
         if self._enabled:
-            from crowdsim.kernels import on_compile
+            from crowdsim.kernels import on_compile, on_progress
 
-            self._forget = on_compile(lambda name: self._write(f"compiling, first run only: {name}"))
+            counted = False
+
+            def count(done: int, total: int) -> None:
+                nonlocal counted
+                counted = done < total
+                self._write(f"compiling, first run only: {done + counted} of {total}")
+
+            def name(kernel: str) -> None:
+                if not counted:
+                    self._write(f"compiling, first run only: {kernel}")
+
+            self._forget += [on_compile(name), on_progress(count)]
 
     def start(self, simulation: Simulation) -> None:
         """Begin to watch a simulation."""

@@ -89,7 +89,8 @@ def straighten_many(mesh, goals, cells, block, ahead, capacity, polygon, piece, 
         if begin >= 0 and size > capacity[row]:
             need[row] = size
         elif begin >= 0:
-            cells[block[row] : block[row] + size] = bends[begin : begin + size]
+            for k in range(size):  # numba compiles text and errors into what copies slices, for seconds
+                cells[block[row] + k] = bends[begin + k]
             ahead[row] = size
 
 

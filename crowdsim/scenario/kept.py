@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import os
+import io
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.cache_folder import cache_directory
+from crowdsim.cache_folder import cache_directory, keep, read_kept
 from crowdsim.sources import source_key
 
 MOST_KEPT = 64  # Files of one kind; the oldest goes. A large mesh has some 20 MB.
@@ -44,20 +45,14 @@ def kept_arrays(kind: str, made_by: str, parts: Iterable[bytes], make: Callable[
         digest.update(len(part).to_bytes(8, "little") + part)
     folder = cache_directory() / kind
     target = folder / f"{digest.hexdigest()}.npz"
-    try:
-        with np.load(target, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        pass
+    data = read_kept(target) or b""
+    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(io.BytesIO(data), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
     arrays = make()
-    scratch = folder / f"{digest.hexdigest()}.{os.getpid()}.tmp"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with scratch.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        scratch.replace(target)
+    written = io.BytesIO()
+    np.savez(written, allow_pickle=False, **arrays)
+    with contextlib.suppress(OSError):
+        keep(target, written.getvalue())
         for old in sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
             old.unlink(missing_ok=True)
-    except OSError:
-        scratch.unlink(missing_ok=True)
     return arrays

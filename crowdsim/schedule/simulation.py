@@ -38,7 +38,7 @@ from crowdsim.schedule.listeners import Listeners
 from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
 from crowdsim.schedule.verdict import Ledger, Verdict
-from crowdsim.schedule.warm import warm_kernels
+from crowdsim.schedule.warm import warm_ground, warm_kernels
 from crowdsim.schedule.wayfinding import goes_round_standers, plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.arrive import Arrive
@@ -110,6 +110,8 @@ class Simulation(Interventions):
             warm_kernels(scenario, explaining=out is not None and bool(scenario.record.explain))
         self.built = build_world(scenario)
         self.world = self.built.world
+        if warm:
+            warm_ground(self.world.mesh)
         names = [kind.__name__ for kind in TICK_ORDER]
         counts = ["agents", *(name for kind in TICK_ORDER for name in kind.counts)]
         self.recorder: Recorder | None = None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import crowdsim
+from crowdsim.cache_folder import cache_directory
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.sweep.folder import FINISHED, Folder, write_json, write_whole
 
@@ -162,7 +163,7 @@ class RunServer:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "crowdsim.sweep.fork_server", str(theirs.fileno())],
                     pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
-                    env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                    env={**os.environ, "PYTHONPATH": path, "CROWDSIM_CACHE_DIR": str(cache_directory()), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
                 )  # fmt: skip
             self._socket = mine
         return self._socket

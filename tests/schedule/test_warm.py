@@ -11,16 +11,16 @@ from tests.crowds import ROOT
 PROGRAM = """
 from pathlib import Path
 import crowdsim
-from crowdsim import kernels
+from crowdsim.compiling import KernelDispatcher
 from crowdsim.schedule.warm import warm_kernels
 
 scenarios = [crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"]) for path in sorted(Path("scenarios").glob("*.yaml"))]
 warm_kernels(scenarios[0])
-load, late = kernels._KernelCache.load_overload, []
-def noted(self, sig, context):
-    late.append(self._py_func.__name__)
-    return load(self, sig, context)
-kernels._KernelCache.load_overload = noted
+compile_it, late = KernelDispatcher.compile, []
+def noted(self, sig):
+    late.append(self.py_func.__name__)
+    return compile_it(self, sig)
+KernelDispatcher.compile = noted
 for scenario in scenarios:
     with crowdsim.Simulation(scenario, threads=2) as simulation:
         start = simulation.tick
@@ -34,16 +34,16 @@ EXPLAINING = """
 import tempfile
 from pathlib import Path
 from numba import types
-from crowdsim import kernels
 from crowdsim.avoidance import outside, sampling
+from crowdsim.compiling import KernelDispatcher
 from tests.crowds import BUSY, simulation
 
-load, late = kernels._KernelCache.load_overload, []
-def noted(self, sig, context):
-    if self._py_func.__module__.startswith("crowdsim.avoidance"):
-        late.append(self._py_func.__name__)
-    return load(self, sig, context)
-kernels._KernelCache.load_overload = noted
+compile_it, late = KernelDispatcher.compile, []
+def noted(self, sig):
+    if self.py_func.__module__.startswith("crowdsim.avoidance"):
+        late.append(self.py_func.__name__)
+    return compile_it(self, sig)
+KernelDispatcher.compile = noted
 for explain in ([], ["to_west", "to_east"]):
     for model in ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi"):
         document = {**BUSY, "record": {"rate": 5, "explain": explain}}
