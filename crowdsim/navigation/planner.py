@@ -81,7 +81,7 @@ class MeshPlanner:
         shared = int(min(SHARED_SLOTS, max(2, fitting - self._own))) if self.parameters.share_searches else 0
         count = self._own + shared
         self._searches = SEARCHES[kind](mesh, goals, count)
-        self.prices = isinstance(self._searches, MiddleSearches)
+        self.prices = True
         if isinstance(self._searches, MiddleSearches):
             self._searches.price(costs, (aim or AimParameters()).pull)
         cells = max(1 << 14, mesh.edge_count)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -41,7 +41,7 @@ class Section:
     shared : callable, optional
         Returns an owner whose tunables all of them have, and of which there is one in a scenario: groups cannot have values of their own.
     elsewhere : str
-        The owner that is chosen where the file is silent on other ground; empty where that makes no difference.
+        The owner that is chosen where the file is silent on other ground, or gives tunables that only this one has; empty where that makes no difference.
     """
 
     name: str
@@ -51,9 +51,12 @@ class Section:
     shared: Callable[[], Owner] | None = None
     elsewhere: str = ""
 
-    def default_on(self, is_even: bool) -> str:
-        """Return the owner that is chosen where the file is silent, on one even floor or on other ground."""
-        return self.default if is_even or not self.elsewhere else self.elsewhere
+    def default_on(self, is_even: bool, given: Iterable[str] = ()) -> str:
+        """Return the owner that is chosen where the file is silent, on one even floor or on other ground; one that has the tunables which are given."""
+        if not self.elsewhere:
+            return self.default
+        default, elsewhere = ({tunable.name for tunable in tunables_of(self.owners()[name])} for name in (self.default, self.elsewhere))
+        return self.default if is_even and default.issuperset(set(given) & (default | elsewhere)) else self.elsewhere
 
     def shared_names(self) -> frozenset[str]:
         """Return the names of the tunables of which there is one value in a scenario."""
@@ -224,7 +227,7 @@ def resolve_section(
     owners = section.owners()
     path = path or (section.name,)
     given = dict(node.value) if node is not None and isinstance(node.value, dict) else {}
-    name = base.name if base is not None else section.default_on(is_even)
+    name = base.name if base is not None else section.default_on(is_even, given)
     if node is not None and not isinstance(node.value, dict):
         if not (section.selector and isinstance(node.value, str)):
             forms = f"the name of a {section.selector} or a mapping {{{section.selector}: name, ...}}" if section.selector else "a mapping of parameters"

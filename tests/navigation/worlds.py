@@ -123,7 +123,7 @@ class OnePlanner:
 
     def __init__(self, mesh) -> None:
         self.mesh = mesh
-        self.points, self.scratch, self._goals = place_points(mesh), make_scratch(1, mesh.polygon_count), None
+        self.points, self.scratch, self.goals = place_points(mesh), make_scratch(1, mesh.polygon_count), None
         self.slots = make_slots(1, len(self.points.edge))
         self.flood = make_flood(mesh.polygon_count)
 
@@ -136,7 +136,7 @@ class OnePlanner:
         """Run a search in slices; return its status."""
         x, y = float(start[0]), float(start[1])
         polygon = polygon if polygon >= 0 else locate(self.mesh, x, y, -1)
-        self._goals = goals
+        self.goals = goals
         begin_search(self.slots, 0, self.mesh, goals, self.points, self.scratch, goal, 2.0 * radius, x, y, polygon, is_shared)
         while self.slots.header[0, STATUS] == 1:
             advance_search(self.slots, 0, self.mesh, goals, self.points, self.scratch, slice_size)
@@ -145,7 +145,7 @@ class OnePlanner:
     def corridor(self):
         """Return the found corridor (goal's end first) and the piece of the goal."""
         cells = np.zeros(max(1, corridor_size(self.slots, 0)), dtype=np.int32)
-        count, piece = copy_corridor(self.slots, 0, self.mesh, self._goals, self.points, cells, 0)
+        count, piece = copy_corridor(self.slots, 0, self.mesh, self.goals, self.points, cells, 0)
         return cells[:count], piece
 
     def path(self, start, goal, radius: float, slice_size: int = 1 << 40):
