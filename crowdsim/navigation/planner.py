@@ -36,7 +36,7 @@ FOR_TEAMS = 4000  # Budget of a round from which on its slots are shared among t
 
 @dataclass(frozen=True)
 class CostParameters:
-    """What ways over the middles of portals are to be short in."""
+    """What ways over points of portals are to be short in."""
 
     costs: str = param(
         "time", "", choices=("time", "length"), source="SYSTEMS M3",
@@ -56,7 +56,7 @@ class MeshPlanner:
     goals : GoalPieces
     parameters : ShareParameters, optional
     kind : str, default "mesh"
-        ``mesh``: A* over the middles of portals; ``optimal``: shortest ways of all, in plan.
+        ``mesh``: A* over points of portals; ``optimal``: shortest ways of all, in plan.
     costs : str, default "time"
         Of ``mesh``: what ways are to be short in, see `CostParameters`.
     aim : AimParameters, optional

@@ -191,6 +191,8 @@ def reach(slots, slot, node, x, y, cost, parent):
             if parent < slots.parent[slot, node]:
                 slots.parent[slot, node] = parent
             return
+        if slots.place[slot, node] == NOT_IN_HEAP and slots.header[slot, IS_SHARED] == 0 and slots.measure[slot, PULL] > 1.0:
+            return  # Where the heuristic is weighed the promise holds without opening nodes again (`crowdsim.navigation.aim`), and that saves most.
     slots.cost[slot, node] = cost
     slots.parent[slot, node] = parent
     bound = cost

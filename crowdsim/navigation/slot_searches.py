@@ -199,7 +199,7 @@ def price_slots(slots: SearchSlots, mesh: NavMesh, costs: str, pull: float = 1.0
 
 
 class MiddleSearches:
-    """A* over the middles of portals (`crowdsim.navigation.search`)."""
+    """A* over points of portals (`crowdsim.navigation.search`)."""
 
     share_at = 2
 
@@ -222,7 +222,7 @@ class MiddleSearches:
         price_slots(self._slots, self._mesh, costs, pull)
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return 0 for all radii (m): costs over the middles of portals do not know of them."""
+        """Return 0 for all radii (m): costs over points of portals do not know of them."""
         return np.zeros(len(radius), dtype=np.int64)
 
     def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
@@ -235,7 +235,7 @@ class MiddleSearches:
         self._slots.header[slot, IS_SEEDED] = 0
 
     def make_room(self) -> bool:
-        """Return that no slot ran out of room: it has a place for every half-edge."""
+        """Return that no slot ran out of room: it has a place for every point."""
         return False
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,7 @@ import math
 
 from crowdsim.navigation.goals import target_in_piece
 from crowdsim.navigation.mesh import make_flood
-from tests.reference.goals import nearest_in_piece, pieces_of
+from tests.reference.goals import pieces_of
 from tests.reference.heights import step_time
 from tests.reference.mesh import diagonals, pair_width, widest_from_edge
 from tests.reference.plane import orientation
