@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdsim.commands import command
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario import schema
 from crowdsim.scenario.areas import resolve_areas, resolve_events
@@ -15,6 +16,7 @@ from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
 from crowdsim.scenario.geometry import AreaReader, Geometry, resolve_geometry
+from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
 from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
@@ -56,7 +58,8 @@ def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Seq
     """
     target = Path(path)
     if target.suffix.lower() in _PLANS and target.is_file():
-        raise ScenarioError(Problem("", "this is a floor plan, not a scenario", f"Make a scenario of it: crowdsim new --plan {path} --run", str(path)))
+        way_out = f"Make a scenario of it: {command('new', '--plan', target, '--run')}"
+        raise ScenarioError(Problem("", "this is a floor plan, not a scenario", way_out, str(path)))
     try:
         text = read_text(target)
     except FileRefused as refused:
@@ -141,16 +144,17 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         geometry = resolve_terrain(values["geometry"], geometry, reader, problems)
     if geometry is not None and values["geometry"].areas:
         geometry = resolve_areas(values["geometry"], geometry, reader, problems)
-    sections = _sections(root, problems, geometry is not None and geometry.is_even)
+    sections = _sections(root, problems, geometry is not None and geometry.is_even, numbers_of(reader.grid_maps))
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
     table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
-    resolver = GroupResolver(table, reader, problems, tick, sections)
+    resolver = GroupResolver(table, reader, problems, tick, sections, numbers_of(reader.grid_maps))
     for index, shape in draft.groups.items():
         resolver.add(index, shape)
     resolver.check_tick()
     goals = table.finished()
     groups = resolver.finished(goals)
+    check_numbers(reader.grid_maps, navigations_in(sections.get("navigation"), groups, _indices(draft)), root, problems, notes)
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
         events = resolve_events(values["events"], geometry.areas, groups, tick, problems)
@@ -205,13 +209,13 @@ def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problem
     return None
 
 
-def _sections(root: Node, problems: Problems, is_even: bool) -> dict[str, Any]:
+def _sections(root: Node, problems: Problems, is_even: bool, grid_numbers: Mapping[str, float]) -> dict[str, Any]:
     resolved: dict[str, Chosen | None] = {}
     for section in SECTIONS:
         node = root.value.get(section.name)
         if node is not None and node.value is UNUSABLE:
             continue
-        resolved[section.name] = resolve_section(section, node, problems, is_even=is_even)
+        resolved[section.name] = resolve_section(section, node, problems, is_even=is_even, grid_numbers=grid_numbers)
     return resolved
 
 

@@ -201,8 +201,9 @@ def tunables_of(owner: Owner) -> list[Tunable]:
 
 
 def resolve_section(
-    section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None, is_even: bool = True
-) -> Chosen | None:
+    section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None, is_even: bool = True,
+    grid_numbers: Mapping[str, float] | None = None,
+) -> Chosen | None:  # fmt: skip
     """Check what a scenario says in a section and fill in the rest.
 
     Parameters
@@ -218,6 +219,8 @@ def resolve_section(
         What the section says that this one stands in place of: its owner, and the values of that owner, hold where this one is silent.
     is_even : bool
         Whether the ground is one level floor that everybody walks at their own speed: there are defaults that depend on it.
+    grid_numbers : mapping of str to float, optional
+        Defaults of a navigation over cells, from the files of its ground.
 
     Returns
     -------
@@ -244,7 +247,8 @@ def resolve_section(
         at = (*path, section.selector) if node is not None and isinstance(node.value, dict) and section.selector in node.value else path
         problems.add(at, f'"{name}" is no known {section.selector}', _known_owners(section, name, owners))
         return None
-    values = {tunable.name: tunable.default for tunable in tunables_of(owners[name])}
+    defaults = grid_numbers if grid_numbers and name in GRIDS and section.name == "navigation" else {}
+    values = {tunable.name: defaults.get(tunable.name, tunable.default) for tunable in tunables_of(owners[name])}
     if base is not None:
         shared = section.shared_names()
         values |= {key: value for key, value in base.values.items() if base.name == name or key in shared}

@@ -25,7 +25,9 @@ from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
+from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.agents import chosen_rows
+from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
 from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.scenario.model import Scenario
@@ -39,13 +41,14 @@ from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_ground, warm_kernels
-from crowdsim.schedule.wayfinding import goes_round_standers, plan_and_follow
+from crowdsim.schedule.wayfinding import goes_round_standers, guessing_groups, plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.gauge import Gauge
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.notice import Notice
@@ -60,6 +63,7 @@ from crowdsim.systems.triggers import Triggers
 from crowdsim.systems.turn import Turn
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team
+from crowdsim.world.checks import check_agents
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 
@@ -82,6 +86,8 @@ class Simulation(Interventions):
         Where to record; without it nothing is recorded.
     force : bool
         Whether a finished recording of that name is replaced.
+    goes_on : bool
+        Whether a recording of that name is replaced if it is an earlier part of the same run.
     warm : bool
         Have all kernels compiled or loaded before the first tick.
     granted : mapping of int to int, optional
@@ -102,7 +108,7 @@ class Simulation(Interventions):
 
     def __init__(
         self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True,
-        granted: Mapping[int, int] | None = None, start: Start | None = None,
+        goes_on: bool = False, granted: Mapping[int, int] | None = None, start: Start | None = None,
     ) -> None:  # fmt: skip
         self.team = Team(threads)
         self.scenario = scenario = as_scenario(scenario)
@@ -125,14 +131,20 @@ class Simulation(Interventions):
         self.counts: dict[str, float] = {}  # what was counted in the last tick, by name
         self._is_stepping = False
         self._verdict: Verdict | None = None  # the last word, once the run is finished
+        self._stopped = ""  # why it did not come to its end
         try:
             if out is not None:
-                self.recorder = Recorder(self.built, Path(out), names, counts, threads=self.team.threads, force=force, first_tick=self._first_tick)
+                self.recorder = Recorder(
+                    self.built, Path(out), names, counts, threads=self.team.threads, force=force, goes_on=goes_on, first_tick=self._first_tick,
+                    run_id=start.run_id if start is not None else "",
+                )  # fmt: skip
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())
             self._begin(start)
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
             if self.recorder is not None:
                 self.recorder.writer.discard()
+            self.team.close()
+            self.world.close()
             raise
 
     def _begin(self, start: Start | None) -> None:
@@ -174,6 +186,8 @@ class Simulation(Interventions):
             return self._plan
         if kind is Follow:
             return self._follow
+        if kind is Gauge:
+            return Gauge(world, scenario.tick, guessing_groups(scenario))
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is SlowDown:
@@ -201,7 +215,7 @@ class Simulation(Interventions):
         if scenario.geometry.floors:
             grounds = FloorGrounds(self.built)
         else:
-            grounds = TiledGrounds(self.built) if self.world.tiles is not None else Grounds(self.built, [area.area for area in areas if not area.available])
+            grounds = TiledGrounds(self.built) if self.world.tiles is not None else Grounds(self.built, [each.polygon for each in closed_at_the_begin(areas)])
             for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
                 grounds.foresee(closed)
 
@@ -407,7 +421,7 @@ class Simulation(Interventions):
         return self._verdict
 
     def _end(self, verdict: Verdict, stopped: str) -> None:
-        self._verdict = verdict
+        self._verdict, self._stopped = verdict, stopped
         self.team.close()
         if self.recorder is not None:
             self.recorder.close(verdict.as_dict(), stopped)
@@ -415,21 +429,31 @@ class Simulation(Interventions):
     @property
     def kept(self) -> Kept | None:
         """Where the finished recording is; None while there is none."""
-        return self.recorder.kept if self.recorder is not None else None
+        return self.recorder.writer.kept if self.recorder is not None else None
 
     def close(self) -> None:
         """Free what the simulation holds; a recording that was not finished is finished as interrupted."""
         try:
-            if self._verdict is None:
+            self.team.close()
+            if self.recorder is not None and self.recorder.writer.is_over:  # whoever stepped was told why
+                self._verdict = self._verdict or self.verdict("not over")
+            elif self._verdict is None:
                 self._end(self.verdict("not over"), "closed before its end")
+            elif self.recorder is not None:  # Ctrl-C while it was finished
+                self.recorder.close(self._verdict.as_dict(), self._stopped)
         finally:
             self.world.close()
 
     def __enter__(self) -> Simulation:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            self.close()
+        except CrowdsimError as second:
+            if error is None:
+                raise
+            error.add_note(str(second))  # what happened first is what is told first
 
     def on(self, kind: EventKind | str | None, callback: Callable[[Any], Any]) -> Callable[[], None]:
         """Call `callback(event)` after each tick for each event of a kind, in the order of the events.
@@ -462,19 +486,25 @@ class Simulation(Interventions):
         parts.append(("tasks", self.budget.tasks.state()))
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` of a simulation of the same scenario gave."""
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` of a simulation of the same scenario gave.
 
-        def part(prefix: str) -> dict[str, NDArray[Any]]:
-            return {name[len(prefix) + 1 :]: array for name, array in state.items() if name.startswith(prefix + "/")}
-
-        self.world.restore(part("world"))
+        Raises
+        ------
+        SavedError
+            If something in it cannot be: every array is looked at, since kernels do not.
+        """
+        saved = Saved.of(state)
+        self.world.restore(saved.below("world/"))
         if self.world.tiles is not None:
             self._take_mesh()
-        self.ledger.restore(part("ledger"))
+        self.ledger.restore(saved.below("ledger/"))
         for system in self.systems:
-            system.restore(part(f"systems/{type(system).__name__}"))
-        self.budget.tasks.restore(part("tasks"))
+            system.restore(saved.below(f"systems/{type(system).__name__}/"))
+            if system is self._gates:  # the ground is there
+                check_agents(self.world, saved.below("world/agents/"), self.built.mesh_build.parameters.widest_body)
+        self.budget.tasks.restore(saved.below("tasks/"))
+        saved.finish()
 
 
 def _let_go(recorder: Recorder, owner: int) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import ExitCode
-from crowdsim.measures.deadlock_causes import NOBODY, NOT_DIAGNOSED, WALL, Cause, diagnose
+from crowdsim.measures.deadlock_causes import NO_QUEUE_ONCE, NOBODY, NOT_DIAGNOSED, WALL, Cause, diagnose
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.scenario.build import Built
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 from crowdsim.world.events import EventKind
@@ -190,10 +191,14 @@ class Ledger:
         numbers = np.array(list(self._numbers.values()))
         return {"arrivals": self._arrivals.copy(), "has_arrived": self._has_arrived.copy(), "numbers": numbers, "deadlocked": self._deadlocked.copy()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self._arrivals, self._has_arrived, self._deadlocked = state["arrivals"].copy(), state["has_arrived"].copy(), state["deadlocked"].copy()
-        self._numbers = dict(zip(self._numbers, (float(value) for value in state["numbers"]), strict=True))
+        saved, people = Saved.of(state), len(self._built.population)
+        self._arrivals = saved.take("arrivals", "i8", (len(self._built.scenario.goals),), low=0, high=MOST)
+        self._has_arrived = saved.take("has_arrived", "?", (people + 1,))
+        self._deadlocked = saved.take("deadlocked", "?", (people + 1, len(Cause)))
+        numbers = saved.take("numbers", "f8", (len(self._numbers),), low=0.0, high=float(MOST))
+        self._numbers = dict(zip(self._numbers, numbers.tolist(), strict=True))
 
     def verdict(
         self, ended: str, tick: int, agents: AgentColumns, *, wall_s: float, ms_per_tick: dict[str, float], worst_tick_ms: float, digest: str,
@@ -205,8 +210,9 @@ class Ledger:
         found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.population), agents.is_stuck == 1, going_on))
         reasons = [reason_of(agents, row, int(found.cause[row])) for row in walkers.tolist()]
         deadlocked = self._deadlocked.copy()
-        # Those who came to 30 s since the system last looked.
-        late = (agents.is_stuck == 1) & (agents.stuck_cause == NOT_DIAGNOSED) & ((tick - agents.stuck_tick) * scenario.tick >= DEADLOCK_SECONDS - 1e-9)
+        # Those who came to 30 s since the system last looked, or were in no queue any more then.
+        late = (agents.is_stuck == 1) & np.isin(agents.stuck_cause, (NOT_DIAGNOSED, NO_QUEUE_ONCE))
+        late &= (tick - agents.stuck_tick) * scenario.tick >= DEADLOCK_SECONDS - 1e-9
         deadlocked[agents.entity[late], found.cause[late]] = True
         tally: dict[str, int] = {}
         for reason in reasons:

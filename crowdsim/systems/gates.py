@@ -10,6 +10,8 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps, at_once
+from crowdsim.saved import Arrays, Saved
+from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
@@ -201,7 +203,7 @@ class Gates(System):
         return self._areas_closed(self.available)
 
     def _areas_closed(self, available: NDArray[np.bool_]) -> tuple[Closed, ...]:
-        return tuple(Closed(area.name, area.area) for area, is_open in zip(self.areas, available.tolist(), strict=True) if not is_open)
+        return tuple(Closed(each.name, each.polygon, is_ground=True) for each in closed_areas(self.areas, available.tolist()))
 
     def _tell_of(self, tick: int, change: GroundChange) -> None:
         if self._told is not None:
@@ -220,15 +222,19 @@ class Gates(System):
             **packed(self._obstacles), **self._rebuild.state(), **self._tiles.state(), **triggers,
         }  # fmt: skip
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, and put the world on the ground that belongs to it."""
-        self.available, self._is_over, self._asked = state["available"].copy(), state["is_over"].copy(), state["asked"].copy()
-        self._triggers.restore({name[9:]: array for name, array in state.items() if name.startswith("triggers/")})
-        self._wanted, self._obstacles = state["wanted"].copy(), unpacked(state)
+        saved, areas = Saved.of(state), len(self.areas)
+        self.available, self._wanted = saved.take("available", "?", (areas,)), saved.take("wanted", "?", (areas,))
+        self._is_over, self._asked = saved.take("is_over", "?", (len(self.events),)), saved.take("asked", "i8", (areas,), low=-1, high=1)
+        self._triggers.restore(saved.below("triggers/"))
+        self._obstacles = unpacked(saved)
         self._rebuild.give_up()
         self._tiles.give_up()
-        self._rebuild.restore(state, self.world.tick + 1)
-        self._tiles.restore(state, self.world.tick + 1)
+        self._rebuild.restore(saved, self.world.tick + 1, areas)
+        names = {area.name for area in self.areas}.intersection(each.name for each in self._obstacles)
+        saved.require(not names, "bytes", "gives an obstacle the name of an area")
+        self._tiles.restore(saved, self.world.tick + 1)
         if len(self.areas) or self._standing is not None:
             what = self.closed()
             if not isinstance(self.grounds, TiledGrounds):  # tiles have been restored with the world
