@@ -18,11 +18,14 @@ import shapely
 from paths import best_of_each, search_all, search_all_optimal
 
 from crowdsim.navigation.build import MeshParameters, build_mesh
+from crowdsim.navigation.entries import make_scratch
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.optimal_slots import make_interval_slots
 from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.navigation.portal_points import place_points
+from crowdsim.navigation.rims import find_rims
 from crowdsim.navigation.search import make_slots
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.visibility.graph import build_graph
@@ -77,7 +80,8 @@ class Side:
         self.goals = cut_goals(self.mesh, [GoalShape(shapely.Point(end), reach=0.05) for end in ends])
         self.starts, self.polygons, self.width = starts, np.empty(len(starts), dtype=np.int64), 2.0 * radius
         locate_many(0, len(starts), self.mesh, starts, np.full(len(starts), -1, dtype=np.int32), self.polygons)
-        self.slots, self.cones = make_slots(1, self.mesh.edge_count), make_interval_slots(1, self.mesh, 1 << 20)
+        self.points, self.scratch, self.rims = place_points(self.mesh), make_scratch(1, self.mesh.polygon_count), find_rims(self.mesh, self.goals)
+        self.slots, self.cones = make_slots(1, len(self.points.edge)), make_interval_slots(1, self.mesh, 1 << 20)
         self.shortest = np.empty(len(starts))
         planner, rows = MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=False)), np.arange(len(starts))
         planner.submit(0, rows, starts, self.polygons, rows.astype(np.int32), np.full(len(starts), radius))
@@ -87,13 +91,13 @@ class Side:
 
     def search(self):
         """Find all ways by A*, and pull the strings; return the expansions."""
-        used = search_all(self.slots, self.mesh, self.goals, self.starts, self.polygons, self.width)
+        used = search_all(self.slots, self.mesh, self.goals, self.points, self.scratch, self.starts, self.polygons, self.width)
         measure_corridors(*self.corridors, np.full(len(self.starts), 0.5 * self.width), self.length)
         return used
 
     def search_optimal(self):
         """Find all shortest ways; return the expansions."""
-        return search_all_optimal(self.cones, self.mesh, self.goals, self.starts, self.polygons, self.width, self.shortest)
+        return search_all_optimal(self.cones, self.mesh, self.goals, self.rims, self.scratch, self.starts, self.polygons, self.width, self.shortest)
 
 
 def time_keeping(name: str, ground) -> None:

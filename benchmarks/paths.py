@@ -21,14 +21,18 @@ import shapely
 
 from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.build import build_mesh, mesh_from_polygons
+from crowdsim.navigation.entries import make_scratch
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.hold import held_by_nobody
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.mesh import locate_many
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
-from crowdsim.navigation.optimal_slots import BEST_TOTAL, make_interval_slots
+from crowdsim.navigation.optimal_slots import make_interval_slots
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import EXPANSIONS, advance_search, begin_search, make_slots
+from crowdsim.navigation.portal_points import place_points
+from crowdsim.navigation.rims import find_rims
+from crowdsim.navigation.search import advance_search, begin_search, make_slots
+from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.steer import steer_many
 from crowdsim.navigation.walk import walk_many
@@ -66,23 +70,23 @@ def best_of_each(works, repeats: int):
 
 
 @lean_kernel
-def search_all(slots, mesh, goals, starts, polygons, width):
+def search_all(slots, mesh, goals, points, scratch, starts, polygons, width):
     """Search from each start to the goal of the same number; return the expansions."""
     total = 0
     for i in range(polygons.size):
-        begin_search(slots, 0, mesh, goals, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
-        advance_search(slots, 0, mesh, 1 << 40)
+        begin_search(slots, 0, mesh, goals, points, scratch, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
+        advance_search(slots, 0, mesh, goals, points, scratch, 1 << 40)
         total += slots.header[0, EXPANSIONS]
     return total
 
 
 @lean_kernel
-def search_all_optimal(slots, mesh, goals, starts, polygons, width, out):
+def search_all_optimal(slots, mesh, goals, rims, scratch, starts, polygons, width, out):
     """Search the shortest way from each start to the goal of the same number; return the expansions."""
     total = 0
     for i in range(polygons.size):
-        begin_optimal(slots, 0, mesh, goals, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
-        total += advance_optimal(slots, 0, mesh, goals, 1 << 40)
+        begin_optimal(slots, 0, mesh, goals, scratch, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
+        total += advance_optimal(slots, 0, mesh, goals, rims, scratch, 1 << 40)
         out[i] = slots.measure[0, BEST_TOTAL]
     return total
 
@@ -90,9 +94,9 @@ def search_all_optimal(slots, mesh, goals, starts, polygons, width, out):
 def time_optimal(name, mesh, goals, starts, polygons, radius):
     """Print the times of optimal searches."""
     count, out = len(polygons), np.empty(len(polygons))
-    slots = make_interval_slots(1, mesh, 1 << 20)
-    expansions = search_all_optimal(slots, mesh, goals, starts, polygons, 2.0 * radius, out)
-    took = best_of(lambda: search_all_optimal(slots, mesh, goals, starts, polygons, 2.0 * radius, out))
+    slots, rims, scratch = make_interval_slots(1, mesh, 1 << 20), find_rims(mesh, goals), make_scratch(1, mesh.polygon_count)
+    expansions = search_all_optimal(slots, mesh, goals, rims, scratch, starts, polygons, 2.0 * radius, out)
+    took = best_of(lambda: search_all_optimal(slots, mesh, goals, rims, scratch, starts, polygons, 2.0 * radius, out))
     found = np.isfinite(out)
     each, per = 1e9 * took / max(1, expansions), expansions / count
     print(f"{name}, optimal: {count / took:.0f} paths a second, {each:.0f} ns an expansion, {per:.1f} expansions a path, {out[found].mean():.2f} m")
@@ -124,9 +128,10 @@ def time_polyanya(path):
 def time_paths(name, mesh, goals, starts, polygons, radius):
     """Print the times of searching, of the planner, and of the funnel; return the answers of the planner."""
     count = len(polygons)
-    slots = make_slots(1, mesh.edge_count)
-    expansions = search_all(slots, mesh, goals, starts, polygons, 2.0 * radius)
-    search = best_of(lambda: search_all(slots, mesh, goals, starts, polygons, 2.0 * radius))
+    points, scratch = place_points(mesh), make_scratch(1, mesh.polygon_count)
+    slots = make_slots(1, len(points.edge))
+    expansions = search_all(slots, mesh, goals, points, scratch, starts, polygons, 2.0 * radius)
+    search = best_of(lambda: search_all(slots, mesh, goals, points, scratch, starts, polygons, 2.0 * radius))
     planner = MeshPlanner(mesh, goals, ShareParameters(share_searches=False))
 
     def plan(team):

@@ -16,25 +16,26 @@ from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels import inlined_kernel
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.passages import Passages, find_passages
+from crowdsim.navigation.search_fields import BEST_NODE, HEAP_SIZE, MOST_PRICED, NOBODY, PULL, REAL_FIELDS, WHOLE_FIELDS
 
-# Whole numbers of a slot; the first nine are those of `crowdsim.navigation.search`.
-STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, CONE_COUNT, NEXT_UP, IS_FULL = range(12)
-HEADER_SIZE = 12
+# Whole numbers of a slot, after those that all searches have.
+CONE_COUNT, NEXT_UP, IS_FULL, LOOKED_AT, NEXT_PART = range(WHOLE_FIELDS, WHOLE_FIELDS + 5)
+HEADER_SIZE = WHOLE_FIELDS + 5
 # Real numbers of a slot.
-START_X, START_Y, WIDTH, BEST_TOTAL, NEXT_BOUND = range(5)
-MEASURE_SIZE = 5
+NEXT_BOUND, RADIUS, PART_FROM = range(REAL_FIELDS, REAL_FIELDS + 3)
+MEASURE_SIZE = REAL_FIELDS + 3
 
 # Real numbers of a cone. COST is the way from the goal to where it reaches the root, IN the direction there (of all its ways, for a wave). LEFT and RIGHT
 # are the directions of the limits, (0, 0) where the root itself is that end of the edge; for a wave, LEFT_X and RIGHT_X are how far aside the limits are.
-COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y = range(10)
-REAL_SIZE = 10
+# EXTRA is what portals have cost besides since the root.
+COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y, EXTRA = range(11)
+REAL_SIZE = 11
 # Whole numbers of a cone. LEFT_POST and RIGHT_POST are the vertices that set the limits, ROOT is ``2 vertex + 1`` where the way has the vertex on its
 # right, ``2 vertex`` on its left; NEXT is the cone before it that enters the same polygon.
 EDGE, PARENT, LEFT_POST, RIGHT_POST, ROOT, NEXT = range(6)
 WHOLE_SIZE = 6
 NO_POST = -1
 POINT_ROOT, WAVE_ROOT = -1, -2  # The root is the goal itself: a point of it, or one of its sides, from which all ways run at a right angle.
-NOBODY = -1
 
 
 class IntervalSlots(NamedTuple):
@@ -42,13 +43,16 @@ class IntervalSlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 12) int64
-        STATUS .. IS_FULL above. BEST_NODE is a cone that enters the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon. NEXT_UP is the
-        cone that was made last with the least bound and is not in the heap; NOBODY if there is none.
-    measure : (s, 5) float64
-        START_X .. NEXT_BOUND above.
+    header : (s, 15) int64
+        The fields of all searches, and CONE_COUNT .. NEXT_PART. BEST_NODE is a cone that enters the start's polygon, or ``-2 - piece`` if the start is in a
+        goal's polygon. NEXT_UP is the cone that was made last with the least bound and is not in the heap; NOBODY if there is none. LOOKED_AT is the newest
+        cone of the start's polygon that has been looked at. NEXT_PIECE is the piece of the goal from which ways begin next, NEXT_PART the part of its rim;
+        NOBODY if there is none.
+    measure : (s, 10) float64
+        The fields of all searches, and NEXT_BOUND .. PART_FROM. PIECE_BOUND is the least length of a way to NEXT_PIECE, PART_FROM how far of NEXT_PART is
+        done, PRICE what each of the priced portals costs besides, RADIUS that at which ways are rounded; PULL is 1.
     first : (s + 1,) int64
-    real : (n, 10) float64, m
+    real : (n, 11) float64, m
     whole : (n, 6) int32
     heap : (n,) int32
         4-ary heap of the cones that wait.
@@ -63,6 +67,8 @@ class IntervalSlots(NamedTuple):
     newest : (s, np) int32
         Newest cone that enters a polygon.
     newest_stamp : (s, np) int64
+    priced : (s, 4) int32
+        Half-edges of portals with a price, on either side; -1 is none.
     is_corner : (nv,) uint8
         1 where a way can bend: the ground is wider than a half turn there.
     is_blind : (np,) uint8
@@ -85,6 +91,7 @@ class IntervalSlots(NamedTuple):
     root_stamp: NDArray[np.int64]
     newest: NDArray[np.int32]
     newest_stamp: NDArray[np.int64]
+    priced: NDArray[np.int32]
     is_corner: NDArray[np.uint8]
     is_blind: NDArray[np.uint8]
     most_new: NDArray[np.int64]
@@ -94,6 +101,7 @@ class IntervalSlots(NamedTuple):
 STRAIGHT = 1e-6  # Sine of the angle below which a wall is straight: rounding of a vertex by 1e-9 m, as at map coordinates, beside one 1 mm away.
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
 MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "passages")
+NO_STATE = (*POOL_ARRAYS, *MESH_ARRAYS)
 MOST_CONES = 1 << 21  # Cones of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
 CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 
@@ -101,7 +109,7 @@ CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 def make_interval_slots(slots: int, mesh: NavMesh, cones: int, like: IntervalSlots | None = None) -> IntervalSlots:
     """Return idle slots with room for `cones` cones each; what follows from the mesh is taken from others on the same one, if there are any."""
     corners = 2 * len(mesh.vertex)
-    return IntervalSlots(
+    made = IntervalSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
         cones * np.arange(slots + 1, dtype=np.int64),
@@ -114,8 +122,11 @@ def make_interval_slots(slots: int, mesh: NavMesh, cones: int, like: IntervalSlo
         np.zeros((slots, corners), dtype=np.int64),
         np.zeros((slots, mesh.polygon_count), dtype=np.int32),
         np.zeros((slots, mesh.polygon_count), dtype=np.int64),
+        np.full((slots, MOST_PRICED), -1, dtype=np.int32),
         *((getattr(like, name) for name in MESH_ARRAYS) if like is not None else _of_mesh(mesh)),
     )
+    made.measure[:, PULL] = 1.0
+    return made
 
 
 def _of_mesh(mesh: NavMesh) -> tuple[Any, ...]:
@@ -169,28 +180,23 @@ def with_rooms(slots: IntervalSlots, room: NDArray[np.int64]) -> IntervalSlots:
 
 
 @inlined_kernel
-def push(slots, slot, node, bound):
-    """Put a cone into the heap."""
-    base = slots.first[slot]
-    place = slots.header[slot, HEAP_SIZE]
-    slots.header[slot, HEAP_SIZE] = place + 1
+def push(header, heap, key, base, slot, node, bound):
+    """Put a cone into the heap of a slot, whose rows of the pool begin at `base`."""
+    place = header[slot, HEAP_SIZE]
+    header[slot, HEAP_SIZE] = place + 1
     while place > 0:
         above = (place - 1) // 4
-        other = slots.bound[base + above]
-        if not (bound < other or (bound == other and node > slots.heap[base + above])):
+        other = key[base + above]
+        if not (bound < other or (bound == other and node > heap[base + above])):
             break
-        slots.bound[base + place] = other
-        slots.heap[base + place] = slots.heap[base + above]
+        key[base + place], heap[base + place] = other, heap[base + above]
         place = above
-    slots.bound[base + place] = bound
-    slots.heap[base + place] = node
+    key[base + place], heap[base + place] = bound, node
 
 
 @inlined_kernel
-def _sink(slots, slot, node, bound):
-    """Put a cone where the top of the heap was."""
-    base, size = slots.first[slot], slots.header[slot, HEAP_SIZE]
-    heap, key = slots.heap, slots.bound
+def _sink(heap, key, base, size, node, bound):
+    """Put a cone where the top of a heap of a size was."""
     place = 0
     while True:
         child = 4 * place + 1
@@ -202,78 +208,69 @@ def _sink(slots, slot, node, bound):
                 first = other
         if not (key[base + first] < bound or (key[base + first] == bound and heap[base + first] > node)):
             break
-        key[base + place] = key[base + first]
-        heap[base + place] = heap[base + first]
+        key[base + place], heap[base + place] = key[base + first], heap[base + first]
         place = first
-    key[base + place] = bound
-    heap[base + place] = node
+    key[base + place], heap[base + place] = bound, node
 
 
 @inlined_kernel
-def offer(slots, slot, node, bound):
+def offer(header, measure, heap, key, base, slot, node, bound):
     """Let a new cone wait: the one with the least bound of an expansion stays out of the heap, since it is often the very next."""
-    held = slots.header[slot, NEXT_UP]
-    if held == NOBODY:
-        slots.header[slot, NEXT_UP], slots.measure[slot, NEXT_BOUND] = node, bound
-    elif bound < slots.measure[slot, NEXT_BOUND]:
-        push(slots, slot, held, slots.measure[slot, NEXT_BOUND])
-        slots.header[slot, NEXT_UP], slots.measure[slot, NEXT_BOUND] = node, bound
-    else:
-        push(slots, slot, node, bound)
+    held, held_bound = header[slot, NEXT_UP], measure[slot, NEXT_BOUND]
+    if held == NOBODY or bound < held_bound:
+        header[slot, NEXT_UP], measure[slot, NEXT_BOUND] = node, bound
+        node, bound = held, held_bound
+    if node != NOBODY:
+        push(header, heap, key, base, slot, node, bound)
 
 
 @inlined_kernel
-def least_bound(slots, slot):
+def least_bound(header, measure, key, base, slot):
     """Return the least bound (m) of the cones that wait; inf if none does."""
     least = np.inf
-    if slots.header[slot, NEXT_UP] != NOBODY:
-        least = slots.measure[slot, NEXT_BOUND]
-    if slots.header[slot, HEAP_SIZE] > 0:
-        least = min(least, slots.bound[slots.first[slot]])
+    if header[slot, NEXT_UP] != NOBODY:
+        least = measure[slot, NEXT_BOUND]
+    if header[slot, HEAP_SIZE] > 0:
+        least = min(least, key[base])
     return least
 
 
 @inlined_kernel
-def take_next(slots, slot):
+def take_next(header, measure, heap, key, base, slot):
     """Remove and return the cone with the least bound; there has to be one. Ties: the newest."""
-    base, held = slots.first[slot], slots.header[slot, NEXT_UP]
-    size = slots.header[slot, HEAP_SIZE]
-    if held != NOBODY:
-        slots.header[slot, NEXT_UP] = NOBODY
-        if size == 0 or slots.measure[slot, NEXT_BOUND] <= slots.bound[base]:
-            return held
-        top = np.int64(slots.heap[base])
-        _sink(slots, slot, held, slots.measure[slot, NEXT_BOUND])
-        return top
-    top = np.int64(slots.heap[base])
-    slots.header[slot, HEAP_SIZE] = size - 1
-    if size > 1:
-        _sink(slots, slot, np.int64(slots.heap[base + size - 1]), slots.bound[base + size - 1])
+    node, bound, size = header[slot, NEXT_UP], measure[slot, NEXT_BOUND], header[slot, HEAP_SIZE]
+    header[slot, NEXT_UP] = NOBODY
+    if node != NOBODY and (size == 0 or bound <= key[base]):
+        return node
+    top = np.int64(heap[base])
+    if node == NOBODY:
+        size -= 1
+        header[slot, HEAP_SIZE] = size
+        node, bound = np.int64(heap[base + size]), key[base + size]
+    if size > 0:
+        _sink(heap, key, base, size, node, bound)
     return top
 
 
 @inlined_kernel
-def is_reached_sooner(slots, slot, root, cost, side, in_x, in_y):
+def is_reached_sooner(stamp, known_cost, known_in, generation, slot, root, cost, side, in_x, in_y):
     """Return whether a shorter way is known to where a way reaches a root."""
-    if slots.root_stamp[slot, root] != slots.header[slot, GENERATION] or cost <= slots.root_cost[slot, root]:
+    if stamp[slot, root] != generation or cost <= known_cost[slot, root]:
         return False
     if side == 0.0:
         return True
-    return cost > slots.root_cost[slot, root] + abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1])
+    return cost > known_cost[slot, root] + abs(side) * angle_between(in_x, in_y, known_in[slot, root, 0], known_in[slot, root, 1])
 
 
 @inlined_kernel
-def note_bend(slots, slot, root, cost, side, in_x, in_y):
+def note_bend(stamp, known_cost, known_in, generation, slot, root, cost, side, in_x, in_y):
     """Note that a way bends round a root; return whether it may: not where as short a way has bent before."""
-    known = slots.root_stamp[slot, root] == slots.header[slot, GENERATION]
-    if known and cost >= slots.root_cost[slot, root]:
+    if stamp[slot, root] == generation and cost >= known_cost[slot, root]:
         if side == 0.0:
             return False
-        arc = abs(side) * angle_between(in_x, in_y, slots.root_in[slot, root, 0], slots.root_in[slot, root, 1])
-        return cost < slots.root_cost[slot, root] + arc
-    slots.root_stamp[slot, root] = slots.header[slot, GENERATION]
-    slots.root_cost[slot, root] = cost
-    slots.root_in[slot, root, 0], slots.root_in[slot, root, 1] = in_x, in_y
+        return cost < known_cost[slot, root] + abs(side) * angle_between(in_x, in_y, known_in[slot, root, 0], known_in[slot, root, 1])
+    stamp[slot, root], known_cost[slot, root] = generation, cost
+    known_in[slot, root, 0], known_in[slot, root, 1] = in_x, in_y
     return True
 
 

@@ -20,7 +20,7 @@ from crowdsim.navigation.desk import GOAL_BITS, REQUEST, Desk, Ended, pieces
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.protocol import ANSWER_WORK, Answers, starts_of, work_of
-from crowdsim.navigation.search import MOST_PRICED
+from crowdsim.navigation.search_fields import MOST_PRICED
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.slot_searches import SEARCHES, MiddleSearches
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends, fields_of
@@ -36,7 +36,7 @@ FOR_TEAMS = 4000  # Budget of a round from which on its slots are shared among t
 
 @dataclass(frozen=True)
 class CostParameters:
-    """What ways over the middles of portals are to be short in."""
+    """What ways over points of portals are to be short in."""
 
     costs: str = param(
         "time", "", choices=("time", "length"), source="SYSTEMS M3",
@@ -69,7 +69,7 @@ class MeshPlanner:
     goals : GoalPieces
     parameters : ShareParameters, optional
     kind : str, default "mesh"
-        ``mesh``: A* over the middles of portals; ``optimal``: shortest ways of all, in plan.
+        ``mesh``: A* over points of portals; ``optimal``: shortest ways of all, in plan.
     costs : str, default "time"
         Of ``mesh``: what ways are to be short in, see `CostParameters`.
     aim : AimParameters, optional
@@ -94,7 +94,7 @@ class MeshPlanner:
         shared = int(min(SHARED_SLOTS, max(2, fitting - self._own))) if self.parameters.share_searches else 0
         count = self._own + shared
         self._searches = SEARCHES[kind](mesh, goals, count)
-        self.prices = isinstance(self._searches, MiddleSearches)
+        self.prices = True
         if isinstance(self._searches, MiddleSearches):
             self._searches.price(costs, (aim or AimParameters()).pull)
         cells = max(1 << 14, mesh.edge_count)
@@ -234,6 +234,11 @@ class MeshPlanner:
         self._desk.restore(saved.below("desk_"), bounds_of(self.mesh, self.goals, asked))
         self._searches.restore(saved.below("slots_"), self._own, self._desk)
         self._known, self._asked = known, asked
+
+
+def usual_planner(mesh: NavMesh, goals: GoalPieces) -> MeshPlanner:
+    """Return the planner that a scenario on a mesh gets if it does not say: shortest ways, and quick ones where the ground is not even."""
+    return MeshPlanner(mesh, goals, kind="optimal" if mesh.is_even else "mesh")
 
 
 def sorted_answers(finished: list[Ended]) -> Answers:

@@ -1,7 +1,11 @@
-"""A* over the portals of a mesh, from the goal back to the start, resumable and paid in expansions.
+"""A* over points of the portals of a mesh, from the goal back to the start, resumable and paid in expansions.
 
-A node of the search is a half-edge: "leave this polygon over this portal". Its cost is that of the way from the portal's point to the goal over the
-points of the portals in between, in metres of the cheapest ground (`crowdsim.navigation.slopes.step_cost`), which is never below its length in plan.
+A node of the search is a point of a half-edge: "leave this polygon over this portal, about here" (`crowdsim.navigation.portal_points`). Its cost is that of
+the way from there to the goal over points of the portals in between, in metres of the cheapest ground (`crowdsim.navigation.slopes.step_cost`), which is
+never below its length in plan. No cost is below that of the string pulled taut through the same portals, and none is much above it, so that what is cheapest
+is about the shortest, and of several exits the nearest is found. One that is in sight of the start is asked itself, since points beside a short way there
+would count for much.
+
 Searching backwards makes the costs independent of the start, so that one search can serve all agents with the same
 goal and the same passable edges; and since ties are broken by the lowest parent and a search goes on until nothing that could tie is left, a search
 of one's own (aimed at the start by the straight-line heuristic) and a shared one (without) give the very same corridor.
@@ -19,25 +23,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.goals import nearest_in_piece
-from crowdsim.navigation.mesh import are_parted, is_cut_off
+from crowdsim.navigation.entries import choose_piece, flood_of, is_too_tight, list_stretches, nearest_entry
+from crowdsim.navigation.goals import nearest_in_piece, target_in_piece
+from crowdsim.navigation.mesh import are_parted, find_exit, is_cut_off
+from crowdsim.navigation.search_fields import (
+    BEST_NODE,
+    BEST_TOTAL,
+    EXPANSIONS,
+    FOUND,
+    GENERATION,
+    GOAL,
+    HEAP_SIZE,
+    IS_SEEDED,
+    IS_SHARED,
+    MOST_PRICED,
+    NEXT_PIECE,
+    NOBODY,
+    PENDING,
+    PIECE_BOUND,
+    PULL,
+    REAL_FIELDS,
+    START_POLYGON,
+    START_X,
+    START_Y,
+    STATUS,
+    TIE_SLACK,
+    UNREACHABLE,
+    WHOLE_FIELDS,
+    WIDTH,
+)
 from crowdsim.navigation.slopes import PLAN_LENGTH, step_cost
+from crowdsim.navigation.slot_prices import price_of
 
-TIE_SLACK = 1e-12  # A search goes on until its least bound exceeds the best total by this share, so that rounding cannot hide an equal parent.
-
-# Statuses of a search; the same numbers as PathStatus in world/columns.py.
-PENDING, FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE, OUT_OF_NODES = 1, 2, 3, 6, 7
-
-# Whole numbers of a slot.
-STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, COSTS = range(10)
-HEADER_SIZE = 10
+# Whole numbers of a slot, after those that all searches have.
+COSTS, STRAIGHT = range(WHOLE_FIELDS, WHOLE_FIELDS + 2)
+HEADER_SIZE = WHOLE_FIELDS + 2
 # Real numbers of a slot.
-START_X, START_Y, WIDTH, BEST_TOTAL, FASTEST, PULL, PRICE = range(7)
-MEASURE_SIZE = 7
-
-MOST_PRICED = 4  # Portals on which a request can put a price: an agent that found one shut after the other remembers the last ones.
+FASTEST, AIM_X, AIM_Y = range(REAL_FIELDS, REAL_FIELDS + 3)
+MEASURE_SIZE = REAL_FIELDS + 3
 
 NOT_IN_HEAP = -1
+NOT_STRAIGHT = -1
+MOST_LOOKS = 4  # Pieces of the goal to which it is looked straight, the nearest first: behind walls there may be many that are near.
+IN_SIGHT_SHARE = 0.99  # Of the best way: what is not so much nearer in a straight line is not looked for.
+INWARDS = 1e-6  # How much of the way to the pole of a piece one looks past its rim, so that the look ends in its polygon.
 
 
 class SearchSlots(NamedTuple):
@@ -45,20 +74,23 @@ class SearchSlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 10) int64
-        STATUS .. COSTS above. BEST_NODE is a half-edge of the start's polygon, or ``-2 - piece`` if the start is in a goal's polygon.
-    measure : (s, 7) float64
-        START_X .. PRICE above; PULL is the weight of the straight-line heuristic, 0 for none, and PRICE what each of the priced portals costs besides (m).
-    cost : (s, ne) float64, m
-    parent : (s, ne) int32
-        Next portal towards the goal, or ``-2 - piece`` at the goal.
-    stamp : (s, ne) int64
+    header : (s, 12) int64
+        The fields of all searches, and COSTS and STRAIGHT. BEST_NODE is a point of a portal of the start's polygon, or ``-2 - piece`` if the way is straight:
+        STRAIGHT is then the number of portals on it.
+    measure : (s, 10) float64
+        The fields of all searches, and FASTEST .. AIM_Y. PULL is the weight of the straight-line heuristic, 0 for none, PRICE what each of the priced portals
+        costs besides (m), AIM where a straight way leads.
+    cost : (s, n) float64, m
+        Nodes are the points of `crowdsim.navigation.portal_points.PortalPoints`.
+    parent : (s, n) int32
+        Next point towards the goal, or ``-2 - piece`` at the goal.
+    stamp : (s, n) int64
         Generation in which a node was first reached.
-    heap : (s, ne) int32
+    heap : (s, n) int32
         4-ary heap of open nodes.
-    place : (s, ne) int32
+    place : (s, n) int32
         Where a node is in the heap; NOT_IN_HEAP once it was expanded.
-    bound : (s, ne) float64, m
+    bound : (s, n) float64, m
         Key of an open node.
     priced : (s, 4) int32
         Half-edges of portals with a price, on either side; -1 is none.
@@ -75,17 +107,17 @@ class SearchSlots(NamedTuple):
     priced: NDArray[np.int32]
 
 
-def make_slots(slots: int, edges: int, costs: int = PLAN_LENGTH, fastest: float = 1.0) -> SearchSlots:
-    """Return idle slots for a mesh with `edges` half-edges: 40 bytes a slot and half-edge; for `costs` and `fastest` see `step_cost`."""
+def make_slots(slots: int, nodes: int, costs: int = PLAN_LENGTH, fastest: float = 1.0) -> SearchSlots:
+    """Return idle slots for so many nodes: 40 bytes a slot and node; for `costs` and `fastest` see `step_cost`."""
     made = SearchSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
-        np.zeros((slots, edges)),
-        np.zeros((slots, edges), dtype=np.int32),
-        np.zeros((slots, edges), dtype=np.int64),
-        np.zeros((slots, edges), dtype=np.int32),
-        np.zeros((slots, edges), dtype=np.int32),
-        np.zeros((slots, edges)),
+        np.zeros((slots, nodes)),
+        np.zeros((slots, nodes), dtype=np.int32),
+        np.zeros((slots, nodes), dtype=np.int64),
+        np.zeros((slots, nodes), dtype=np.int32),
+        np.zeros((slots, nodes), dtype=np.int32),
+        np.zeros((slots, nodes)),
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
     )
     made.header[:, COSTS], made.measure[:, FASTEST], made.measure[:, PULL] = costs, fastest, 1.0
@@ -149,12 +181,6 @@ def pop_first(slots, slot):
 
 
 @inlined_kernel
-def _reach(slots, slot, mesh, node, cost, parent):
-    """Note that a node, over the point of its portal, can be had at a cost through a parent."""
-    reach(slots, slot, node, mesh.portal_point[node, 0], mesh.portal_point[node, 1], cost, parent)
-
-
-@inlined_kernel
 def reach(slots, slot, node, x, y, cost, parent):
     """Note that a node, over a point, can be had at a cost through a parent; of equal costs the lowest parent stays."""
     fresh = slots.stamp[slot, node] != slots.header[slot, GENERATION]
@@ -165,12 +191,14 @@ def reach(slots, slot, node, x, y, cost, parent):
             if parent < slots.parent[slot, node]:
                 slots.parent[slot, node] = parent
             return
+        if slots.place[slot, node] == NOT_IN_HEAP and slots.header[slot, IS_SHARED] == 0 and slots.measure[slot, PULL] > 1.0:
+            return  # Where the heuristic is weighed the promise holds without opening nodes again (`crowdsim.navigation.aim`), and that saves most.
     slots.cost[slot, node] = cost
     slots.parent[slot, node] = parent
     bound = cost
     if slots.header[slot, IS_SHARED] == 0:
         dx, dy = x - slots.measure[slot, START_X], y - slots.measure[slot, START_Y]
-        bound += slots.measure[slot, PULL] * np.hypot(dx, dy)
+        bound += slots.measure[slot, PULL] * np.sqrt(dx * dx + dy * dy)
     slots.bound[slot, node] = bound
     if fresh or slots.place[slot, node] == NOT_IN_HEAP:
         slots.stamp[slot, node] = slots.header[slot, GENERATION]
@@ -182,62 +210,36 @@ def reach(slots, slot, node, x, y, cost, parent):
 
 
 @inlined_kernel
-def price_of(slots, slot, edge, twin):
-    """Return what going over a portal costs besides its way (m)."""
-    for place in range(MOST_PRICED):
-        priced = slots.priced[slot, place]
-        if priced >= 0 and (priced == edge or priced == twin):
-            return slots.measure[slot, PRICE]
-    return 0.0
-
-
-@lean_kernel
-def set_prices(slots, slot, request):
-    """Put the prices of a request on portals, for the search that is about to begin in a slot; shared searches know of none."""
-    slots.priced[slot, 0], slots.priced[slot, 1] = request["priced_0"], request["priced_1"]
-    slots.priced[slot, 2], slots.priced[slot, 3] = request["priced_2"], request["priced_3"]
-    slots.measure[slot, PRICE] = request["price"]
-
-
-@inlined_kernel
-def _seed(slots, slot, mesh, goals):
-    """Start from all pieces of the goal in which the body fits."""
-    goal, width = slots.header[slot, GOAL], slots.measure[slot, WIDTH]
-    costs, fastest = slots.header[slot, COSTS], slots.measure[slot, FASTEST]
-    has_prices = slots.priced[slot, 0] >= 0
-    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
-        if 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
+def _begin_at_piece(slots, slot, mesh, goals, points, flood, stretch):
+    """Start from the piece of the goal that has its turn, and choose the next."""
+    header, width = slots.header, slots.measure[slot, WIDTH]
+    costs, fastest, piece = header[slot, COSTS], slots.measure[slot, FASTEST], header[slot, NEXT_PIECE]
+    polygon, px, py = goals.piece_polygon[piece], goals.pole[piece, 0], goals.pole[piece, 1]
+    count = list_stretches(mesh, goals, piece, 0.5 * width, flood, stretch)
+    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        twin = mesh.edge_twin[edge]
+        if twin < 0 or count == 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, px, py, width):
             continue
-        polygon = goals.piece_polygon[piece]
-        px, py = goals.pole[piece, 0], goals.pole[piece, 1]
-        for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-            twin = mesh.edge_twin[edge]
-            if twin < 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, px, py, width):
-                continue
-            mx, my = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
-            tx, ty = nearest_in_piece(goals, piece, mx, my)
-            cost = step_cost(mesh, costs, fastest, polygon, tx - mx, ty - my)
-            _reach(slots, slot, mesh, twin, cost + price_of(slots, slot, edge, twin) if has_prices else cost, -2 - piece)
-
-
-@lean_kernel
-def best_piece_here(mesh, goals, goal, width, x, y, polygon):
-    """Return how far (m) it is straight to the nearest piece of a goal in the start's own polygon, and that piece; (inf, -1) if there is none."""
-    return _cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, PLAN_LENGTH, 1.0)
+        price = price_of(slots, slot, edge, twin)
+        for node in range(points.start[twin], points.start[twin + 1]):
+            mx, my = points.point[node, 0], points.point[node, 1]
+            tx, ty = nearest_entry(stretch, count, mx, my)
+            reach(slots, slot, node, mx, my, step_cost(mesh, costs, fastest, polygon, tx - mx, ty - my) + price, -2 - piece)
+    choose_piece(header, slots.measure, slot, goals)
 
 
 @inlined_kernel
-def _cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, costs, fastest):
+def _cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, costs, fastest, flood):
     """Return what it costs to go straight to the cheapest piece of a goal in the start's own polygon, and that piece; (inf, -1) if there is none."""
     best, found = np.inf, -1
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         if goals.piece_polygon[piece] != polygon:
             continue
-        if 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
+        if is_too_tight(goals, piece, width):
             continue
         if are_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], width):
             continue
-        tx, ty = nearest_in_piece(goals, piece, x, y)
+        tx, ty = target_in_piece(mesh, goals, piece, x, y, 0.5 * width, flood)
         total = step_cost(mesh, costs, fastest, polygon, tx - x, ty - y)
         if total < best:
             best, found = total, piece
@@ -245,7 +247,7 @@ def _cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, costs, fastest
 
 
 @lean_kernel
-def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared):
+def begin_search(slots, slot, mesh, goals, points, scratch, goal, width, x, y, polygon, is_shared):
     """Set a slot up to look for a way to a goal from a point; a shared slot that already serves this goal keeps what it knows.
 
     Parameters
@@ -254,6 +256,8 @@ def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared
     slot : int
     mesh : NavMesh
     goals : GoalPieces
+    points : PortalPoints
+    scratch : Scratch
     goal : int
     width : float, m
         Diameter of the body.
@@ -276,29 +280,28 @@ def begin_search(slots, slot, mesh, goals, goal, width, x, y, polygon, is_shared
         header[slot, HEAP_SIZE] = 0
         header[slot, EXPANSIONS] = 0
         header[slot, IS_SEEDED] = 1
-        _seed(slots, slot, mesh, goals)
+        header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND] = NOBODY, -1.0
+        choose_piece(header, measure, slot, goals)
     measure[slot, BEST_TOTAL], piece = _cheapest_piece_here(
-        mesh, goals, goal, width, x, y, polygon, header[slot, COSTS], measure[slot, FASTEST]
+        mesh, goals, goal, width, x, y, polygon, header[slot, COSTS], measure[slot, FASTEST], flood_of(scratch, slot)
     )  # fmt: skip
-    header[slot, BEST_NODE] = -2 - piece
+    header[slot, BEST_NODE], header[slot, STRAIGHT] = -2 - piece, 0
     if keep:
-        for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-            if slots.stamp[slot, edge] == header[slot, GENERATION] and slots.place[slot, edge] == NOT_IN_HEAP:
-                _consider(slots, slot, mesh, edge)
+        for node in range(points.start[mesh.polygon_start[polygon]], points.start[mesh.polygon_start[polygon + 1]]):
+            if slots.stamp[slot, node] == header[slot, GENERATION] and slots.place[slot, node] == NOT_IN_HEAP:
+                _consider(slots, slot, mesh, points, node)
 
 
 @inlined_kernel
-def _consider(slots, slot, mesh, node):
+def _consider(slots, slot, mesh, points, node):
     """Take a node of the start's polygon as the first portal if that is the best so far."""
     header, measure = slots.header, slots.measure
-    x, y = measure[slot, START_X], measure[slot, START_Y]
-    first = step_cost(
-        mesh, header[slot, COSTS], measure[slot, FASTEST], header[slot, START_POLYGON], mesh.portal_point[node, 0] - x, mesh.portal_point[node, 1] - y
-    )  # fmt: skip
-    total = slots.cost[slot, node] + first
+    x, y, polygon = measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON]
+    step = step_cost(mesh, header[slot, COSTS], measure[slot, FASTEST], polygon, points.point[node, 0] - x, points.point[node, 1] - y)
+    total = slots.cost[slot, node] + step
     if total > measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]):
         return
-    if not is_cut_off(mesh, header[slot, START_POLYGON], node, x, y, measure[slot, WIDTH]):
+    if not is_cut_off(mesh, polygon, points.edge[node], x, y, measure[slot, WIDTH]):
         measure[slot, BEST_TOTAL] = total
         header[slot, BEST_NODE] = node
 
@@ -308,16 +311,106 @@ def is_over(slots, slot):
     """Return whether a search has ended, and note how: nothing that is open could tie with the best way, or nothing is open."""
     header = slots.header
     if header[slot, STATUS] == PENDING:
-        best = slots.measure[slot, BEST_TOTAL]
-        if header[slot, HEAP_SIZE] == 0:
+        best, least = slots.measure[slot, BEST_TOTAL], slots.measure[slot, PIECE_BOUND]
+        if header[slot, HEAP_SIZE] > 0:
+            least = min(least, slots.bound[slot, slots.heap[slot, 0]])
+        if least == np.inf or least > best * (1.0 + TIE_SLACK):
             header[slot, STATUS] = FOUND if best < np.inf else UNREACHABLE
-        elif slots.bound[slot, slots.heap[slot, 0]] > best * (1.0 + TIE_SLACK):
-            header[slot, STATUS] = FOUND
     return header[slot, STATUS] != PENDING
 
 
 @lean_kernel
-def advance_search(slots, slot, mesh, grant):
+def walk_straight(mesh, goals, piece, polygon, x, y, tx, ty, width, costs, fastest, out, at):
+    """Walk straight from a point to one inside a piece of a goal.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    piece : int
+    polygon : int
+        Where the way begins.
+    x, y, tx, ty : float, m
+    width : float, m
+        Diameter of the body.
+    costs, fastest : int, float
+        See `step_cost`.
+    out : (k,) int32
+        Receives the portals, the first of them at ``out[at]`` and the others before it; nothing if `at` is below 0.
+    at : int
+
+    Returns
+    -------
+    portals : int
+        NOT_STRAIGHT if a wall or a gap narrower than the body lies between.
+    cost : float, m
+    """
+    portals, cost, share, entry = 0, 0.0, 0.0, -1
+    while True:
+        edge, here = find_exit(mesh, polygon, x, y, tx, ty)
+        share_to = here if edge >= 0 else 1.0
+        cost += step_cost(mesh, costs, fastest, polygon, (share_to - share) * (tx - x), (share_to - share) * (ty - y))
+        share = share_to
+        first, count = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1] - mesh.polygon_start[polygon]
+        if edge < 0:
+            is_there = polygon == goals.piece_polygon[piece]
+            if is_there and entry >= 0:
+                is_there = not is_cut_off(mesh, polygon, entry, goals.pole[piece, 0], goals.pole[piece, 1], width)
+            return (portals if is_there else NOT_STRAIGHT), cost
+        if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width or portals >= mesh.edge_vertex.size:
+            return NOT_STRAIGHT, cost
+        if entry < 0:
+            is_shut = is_cut_off(mesh, polygon, edge, x, y, width)
+        else:
+            is_shut = mesh.pair_width[mesh.pair_start[polygon] + (entry - first) * count + edge - first] < width
+        if is_shut:
+            return NOT_STRAIGHT, cost
+        if at >= 0:
+            out[at - portals] = edge
+        portals += 1
+        entry = mesh.edge_twin[edge]
+        polygon = mesh.edge_polygon[entry]
+
+
+@inlined_kernel
+def _look_straight(slots, slot, mesh, goals, flood, stretch):
+    """Take the straight way to a piece of the goal that is in sight if that is better than the best way over points of portals."""
+    header, measure, parent = slots.header, slots.measure, slots.parent
+    goal, width, costs, fastest = header[slot, GOAL], measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
+    x, y, polygon = measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON]
+    first, last = goals.goal_start[goal], goals.goal_start[goal + 1]
+    done, before = -1, -1.0
+    for _ in range(MOST_LOOKS):
+        found, least, tx, ty = -1, IN_SIGHT_SHARE * measure[slot, BEST_TOTAL], 0.0, 0.0
+        for piece in range(first, last):
+            qx, qy = nearest_in_piece(goals, piece, x, y)
+            apart = np.sqrt((qx - x) * (qx - x) + (qy - y) * (qy - y))
+            if apart < least and (apart > before or (apart == before and piece > done)) and not is_too_tight(goals, piece, width):
+                found, least, tx, ty = piece, apart, qx, qy
+        if found < 0:
+            break
+        done, before = found, least
+        if goals.piece_polygon[found] == polygon:
+            continue
+        px, py = goals.pole[found, 0], goals.pole[found, 1]
+        ax, ay = tx + INWARDS * (px - tx), ty + INWARDS * (py - ty)
+        portals, cost = walk_straight(mesh, goals, found, polygon, x, y, ax, ay, width, costs, fastest, parent[slot], -1)
+        if portals < 0:
+            continue
+        count = list_stretches(mesh, goals, found, 0.5 * width, flood, stretch)
+        if count == 0:
+            continue
+        qx, qy = nearest_entry(stretch, count, x, y)
+        if qx != tx or qy != ty:
+            ax, ay = qx + INWARDS * (px - qx), qy + INWARDS * (py - qy)
+            portals, cost = walk_straight(mesh, goals, found, polygon, x, y, ax, ay, width, costs, fastest, parent[slot], -1)
+        if portals >= 0 and cost < measure[slot, BEST_TOTAL]:
+            measure[slot, BEST_TOTAL], measure[slot, AIM_X], measure[slot, AIM_Y] = cost, ax, ay
+            header[slot, BEST_NODE], header[slot, STRAIGHT] = -2 - found, portals
+
+
+@lean_kernel
+def advance_search(slots, slot, mesh, goals, points, scratch, grant):
     """Go on with a pending search for at most `grant` expansions.
 
     Parameters
@@ -325,45 +418,56 @@ def advance_search(slots, slot, mesh, grant):
     slots : SearchSlots
     slot : int
     mesh : NavMesh
+    goals : GoalPieces
+    points : PortalPoints
+    scratch : Scratch
     grant : int
 
     Returns
     -------
     int
-        Expansions made; the slot's STATUS says whether the search has ended.
+        Expansions made; the slot's STATUS says whether the search has ended. Beginning at a piece of the goal is an expansion too.
 
     Notes
     -----
-    Cost: about 0.1 to 0.2 us an expansion. Twin: `tests/reference/search.py` (Dijkstra on the portal graph).
+    Cost: about 0.3 us an expansion. Twin: `tests/reference/search.py` (Dijkstra on the points of portals).
     """
     header, measure = slots.header, slots.measure
     width, costs, fastest = measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
     has_prices = slots.priced[slot, 0] >= 0
+    flood, stretch = flood_of(scratch, slot), scratch.stretch[slot]
     used = 0
     while not is_over(slots, slot) and used < grant:
-        node = pop_first(slots, slot)
         used += 1
-        polygon = mesh.edge_polygon[node]
+        if header[slot, HEAP_SIZE] == 0 or measure[slot, PIECE_BOUND] <= slots.bound[slot, slots.heap[slot, 0]]:
+            _begin_at_piece(slots, slot, mesh, goals, points, flood, stretch)
+            continue
+        node = pop_first(slots, slot)
+        out, cost = points.edge[node], slots.cost[slot, node]
+        polygon = mesh.edge_polygon[out]
         first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
-        pairs = mesh.pair_start[polygon] + (node - first)
-        mx, my = mesh.portal_point[node, 0], mesh.portal_point[node, 1]
+        pairs = mesh.pair_start[polygon] + (out - first)
+        mx, my = points.point[node, 0], points.point[node, 1]
         for edge in range(first, last):
             twin = mesh.edge_twin[edge]
-            if twin < 0 or edge == node or mesh.edge_width[edge] < width or mesh.pair_width[pairs + (edge - first) * (last - first)] < width:
+            if twin < 0 or edge == out or mesh.edge_width[edge] < width or mesh.pair_width[pairs + (edge - first) * (last - first)] < width:
                 continue
-            step = step_cost(mesh, costs, fastest, polygon, mx - mesh.portal_point[edge, 0], my - mesh.portal_point[edge, 1])
-            if has_prices:
-                step += price_of(slots, slot, edge, twin)
-            _reach(slots, slot, mesh, twin, slots.cost[slot, node] + step, node)
+            price = price_of(slots, slot, edge, twin) if has_prices else 0.0
+            for other in range(points.start[twin], points.start[twin + 1]):
+                x, y = points.point[other, 0], points.point[other, 1]
+                step = np.sqrt((mx - x) * (mx - x) + (my - y) * (my - y)) if costs == PLAN_LENGTH else step_cost(mesh, costs, fastest, polygon, mx - x, my - y)
+                reach(slots, slot, other, x, y, cost + step + price, node)
         if polygon == header[slot, START_POLYGON]:
-            _consider(slots, slot, mesh, node)
+            _consider(slots, slot, mesh, points, node)
     header[slot, EXPANSIONS] += used
+    if header[slot, STATUS] == FOUND and not has_prices:
+        _look_straight(slots, slot, mesh, goals, flood, stretch)
     return used
 
 
 @inlined_kernel
-def corridor_size(slots, slot):
-    """Return how many portals the corridor of a found search has."""
+def chain_size(slots, slot):
+    """Return how many nodes there are from the best one on to the goal."""
     count = 0
     node = slots.header[slot, BEST_NODE]
     while node >= 0:
@@ -373,13 +477,24 @@ def corridor_size(slots, slot):
 
 
 @inlined_kernel
-def copy_corridor(slots, slot, out, at):
+def corridor_size(slots, slot):
+    """Return how many portals the corridor of a found search has."""
+    return chain_size(slots, slot) if slots.header[slot, BEST_NODE] >= 0 else slots.header[slot, STRAIGHT]
+
+
+@inlined_kernel
+def copy_corridor(slots, slot, mesh, goals, points, out, at):
     """Write the portals of a found search to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
-    count = corridor_size(slots, slot)
-    node = slots.header[slot, BEST_NODE]
+    header, measure = slots.header, slots.measure
+    count, node = corridor_size(slots, slot), header[slot, BEST_NODE]
+    if node < 0 and count > 0:
+        walk_straight(
+            mesh, goals, -2 - node, header[slot, START_POLYGON], measure[slot, START_X], measure[slot, START_Y], measure[slot, AIM_X], measure[slot, AIM_Y],
+            measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST], out, at + count - 1,
+        )  # fmt: skip
     place = at + count
     while node >= 0:
         place -= 1
-        out[place] = node
+        out[place] = points.edge[node]
         node = slots.parent[slot, node]
     return count, -2 - node

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.desk import GOAL_BITS, NO_TREE, Desk, Work
+from crowdsim.navigation.entries import Scratch, make_scratch
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
@@ -26,12 +27,13 @@ from crowdsim.navigation.optimal_slots import (
     with_room,
     with_rooms,
 )
-from crowdsim.navigation.search import (
+from crowdsim.navigation.portal_points import PortalPoints, place_points
+from crowdsim.navigation.rims import Rims, find_rims
+from crowdsim.navigation.search import COSTS, FASTEST, SearchSlots, advance_search, begin_search, copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search_fields import (
     BEST_NODE,
     BEST_TOTAL,
-    COSTS,
     EXPANSIONS,
-    FASTEST,
     FOUND,
     GOAL,
     IS_SEEDED,
@@ -41,15 +43,9 @@ from crowdsim.navigation.search import (
     START_POLYGON,
     STATUS,
     WIDTH,
-    SearchSlots,
-    advance_search,
-    begin_search,
-    copy_corridor,
-    corridor_size,
-    make_slots,
-    set_prices,
 )
 from crowdsim.navigation.slopes import SURFACE_LENGTH, TRAVEL_TIME
+from crowdsim.navigation.slot_prices import set_prices
 from crowdsim.saved import MOST, WIDEST_M, Arrays, Saved
 from crowdsim.threads import Team
 
@@ -101,8 +97,8 @@ class Searches(Protocol):
 
 @lean_kernel
 def serve_slots(
-    first, last, slots, mesh, goals, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status, piece, where,
-    size, out, fill,
+    first, last, slots, mesh, goals, points, scratch, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status,
+    piece, where, size, out, fill,
 ):
     """Let slots first..last - 1 work through their requests.
 
@@ -112,6 +108,8 @@ def serve_slots(
     slots : SearchSlots
     mesh : NavMesh
     goals : GoalPieces
+    points : PortalPoints
+    scratch : Scratch
     own_slots : int
         Slots from this one on are shared.
     answer_work : int, expansions
@@ -147,10 +145,10 @@ def serve_slots(
                 is_shared = 1 if slot >= own_slots else 0
                 set_prices(slots, slot, request)
                 begin_search(
-                    slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
+                    slots, slot, mesh, goals, points, scratch, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
                 )
                 is_active[slot] = 1
-            made = advance_search(slots, slot, mesh, grant[slot] - spent)
+            made = advance_search(slots, slot, mesh, goals, points, scratch, grant[slot] - spent)
             used[slot] += made
             spent += made
             if slots.header[slot, STATUS] == PENDING:
@@ -161,7 +159,7 @@ def serve_slots(
             status[job] = slots.header[slot, STATUS]
             where[job], size[job], piece[job] = fill[slot], count, -1
             if status[job] == FOUND:
-                _, piece[job] = copy_corridor(slots, slot, out[slot], fill[slot])
+                _, piece[job] = copy_corridor(slots, slot, mesh, goals, points, out[slot], fill[slot])
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
@@ -170,8 +168,8 @@ def serve_slots(
 
 @lean_kernel
 def serve_interval_slots(
-    first, last, slots, mesh, goals, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status, piece, where,
-    size, out, fill,
+    first, last, slots, mesh, goals, rims, scratch, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status,
+    piece, where, size, out, fill,
 ):
     """Let slots first..last - 1, an IntervalSlots, work through their requests; see `serve_slots`. A slot without room stops where it is."""
     for slot in range(first, last):
@@ -184,11 +182,12 @@ def serve_interval_slots(
             if is_active[slot] == 0:
                 request = requests[job]
                 is_shared = 1 if slot >= own_slots else 0
+                set_prices(slots, slot, request)
                 begin_optimal(
-                    slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
+                    slots, slot, mesh, goals, scratch, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
                 )
                 is_active[slot] = 1
-            made = advance_optimal(slots, slot, mesh, goals, grant[slot] - spent)
+            made = advance_optimal(slots, slot, mesh, goals, rims, scratch, grant[slot] - spent)
             used[slot] += made
             spent += made
             if slots.header[slot, STATUS] == PENDING:
@@ -215,18 +214,20 @@ def price_slots(slots: SearchSlots, mesh: NavMesh, costs: str, pull: float = 1.0
 
 
 class MiddleSearches:
-    """A* over the middles of portals (`crowdsim.navigation.search`)."""
+    """A* over points of portals (`crowdsim.navigation.search`)."""
 
     share_at = 2
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         self._mesh, self._goals = mesh, goals
-        self._slots: SearchSlots = make_slots(count, mesh.edge_count)
+        self._points: PortalPoints = place_points(mesh)
+        self._slots: SearchSlots = make_slots(count, len(self._points.edge))
+        self._scratch: Scratch = make_scratch(count, mesh.polygon_count)
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
         """Return about how many bytes a slot takes on a mesh."""
-        return 40 * mesh.edge_count
+        return 40 * len(place_points(mesh).edge)
 
     def price(self, costs: str, pull: float = 1.0) -> None:
         """Say what ways are to be short in, before the first of them: ``time`` or ``length``, along the surface; and how strongly searches are aimed.
@@ -236,19 +237,20 @@ class MiddleSearches:
         price_slots(self._slots, self._mesh, costs, pull)
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return 0 for all radii (m): costs over the middles of portals do not know of them."""
+        """Return 0 for all radii (m): costs over points of portals do not know of them."""
         return np.zeros(len(radius), dtype=np.int64)
 
     def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
         """Let every slot work through its requests."""
-        team.run(serve_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, answer_work, *work, at_least=at_least)
+        slots = self._slots, self._mesh, self._goals, self._points, self._scratch
+        team.run(serve_slots, len(work.jobs), *slots, own, answer_work, *work, at_least=at_least)
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
         self._slots.header[slot, IS_SEEDED] = 0
 
     def make_room(self) -> bool:
-        """Return that no slot ran out of room: it has a place for every half-edge."""
+        """Return that no slot ran out of room: it has a place for every point."""
         return False
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
@@ -258,7 +260,7 @@ class MiddleSearches:
     def restore(self, state: Arrays | Saved, own: int, desk: Desk) -> None:
         """Take back what `state()` gave."""
         costs, kept = self._slots.header[:, COSTS].copy(), self._slots.measure[:, [FASTEST, PULL]].copy()
-        self._slots = make_slots(len(costs), self._mesh.edge_count)
+        self._slots = make_slots(len(costs), len(self._points.edge))
         self._slots.header[:, COSTS], self._slots.measure[:, [FASTEST, PULL]] = costs, kept
         redo(self, self._slots, Saved.of(state), own, desk, len(self._goals.goal_start) - 1)
 
@@ -269,6 +271,8 @@ class OptimalSearches:
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         self._mesh, self._goals = mesh, goals
         self.share_at = max(2, mesh.edge_count // EDGES_A_REQUEST) if TREE_CONES * mesh.edge_count < MOST_CONES else 1 << 40
+        self._rims: Rims = find_rims(mesh, goals)
+        self._scratch: Scratch = make_scratch(count, mesh.polygon_count)
         self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
 
     @staticmethod
@@ -282,7 +286,8 @@ class OptimalSearches:
 
     def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
         """Let every slot work through its requests."""
-        team.run(serve_interval_slots, len(work.jobs), self._slots, self._mesh, self._goals, own, answer_work, *work, at_least=at_least)
+        slots = self._slots, self._mesh, self._goals, self._rims, self._scratch
+        team.run(serve_interval_slots, len(work.jobs), *slots, own, answer_work, *work, at_least=at_least)
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""

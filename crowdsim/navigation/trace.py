@@ -12,7 +12,7 @@ from crowdsim.kernels import kernel, lean_kernel
 from crowdsim.navigation.funnel import find_bends, lay_string, pull_straight
 from crowdsim.navigation.joins import IN_LINE_M
 from crowdsim.navigation.mesh import Flood, make_flood
-from crowdsim.navigation.posts import BRUSH, lay_out_posts, post_disc
+from crowdsim.navigation.posts import BRUSH, VERTEX, bits_of, lay_out_posts, post_disc
 
 CHORDS = 8  # Most chords of an arc: half a turn, or less, is halved until chords span at most 22.5 degrees. Their middles are 2 % of the radius off.
 _COSINE = 0.92387953251128674  # Of 22.5 degrees.
@@ -177,7 +177,9 @@ def trace_string(mesh, cells, start, length, polygon, posts, bends, found, point
             while known <= bends[line // 2]:
                 passed += posts[known] >= 0 and posts[known] & BRUSH == 0
                 known += 1
-            while side == 0.0 and portal < passed:  # Where a string touches the very corner it may go on along the lines of the portals that end there.
+            # Where a string touches the very corner it may go on along the lines of the portals that end there; round a kerb it may pass beside them.
+            is_wall = mesh.is_wall_vertex[bits_of(posts[bends[line // 2]]) >> VERTEX] == 1
+            while (side == 0.0 or not is_wall) and portal < passed:
                 polygon = mesh.edge_polygon[mesh.edge_twin[cells[start + length - 1 - portal]]]
                 portal += 1
     return count

@@ -12,7 +12,7 @@ from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.search_fields import FOUND
 from crowdsim.scenario.agents import agent_label
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.ways import WayFinder, lengths_of
@@ -109,7 +109,7 @@ def widest_way(
     (width, x, y) or None
         Width (m) and middle of the gap; None if there is no way even for a point.
     """
-    planner = MeshPlanner(mesh, goals)
+    planner = MeshPlanner(mesh, goals, kind="optimal")  # says at once that there is no way
     widths = planner.widths
     widths = widths[widths < too_wide]
 

@@ -140,6 +140,11 @@ class Geometry:
         return tuple(dict.fromkeys(each.name for floor in self.terrain for each in floor if each.speed != 1.0))
 
     @property
+    def is_even(self) -> bool:
+        """Whether it is one level floor that everybody walks at their own speed."""
+        return len(self.floors) <= 1 and not self.patches and not self.named_speeds
+
+    @property
     def floor_names(self) -> tuple[str, ...]:
         """Names by floor."""
         return tuple(floor.name for floor in self.floors) or ("ground",)

@@ -75,7 +75,7 @@ def _mapping(section: Section, name: str, owner: Owner, inherits: bool) -> dict[
     if section.selector:
         form["title"] = name
         form["properties"] = {section.selector: {"const": name}, **properties}
-        if name != section.default and not inherits:
+        if name not in (section.default, section.elsewhere) and not inherits:
             form["required"] = [section.selector]
     return form
 

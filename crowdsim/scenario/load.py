@@ -144,7 +144,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         geometry = resolve_terrain(values["geometry"], geometry, reader, problems)
     if geometry is not None and values["geometry"].areas:
         geometry = resolve_areas(values["geometry"], geometry, reader, problems)
-    sections = _sections(root, problems, numbers_of(reader.grid_maps))
+    sections = _sections(root, problems, geometry is not None and geometry.is_even, numbers_of(reader.grid_maps))
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
     table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
@@ -209,13 +209,13 @@ def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problem
     return None
 
 
-def _sections(root: Node, problems: Problems, grid_numbers: Mapping[str, float]) -> dict[str, Any]:
+def _sections(root: Node, problems: Problems, is_even: bool, grid_numbers: Mapping[str, float]) -> dict[str, Any]:
     resolved: dict[str, Chosen | None] = {}
     for section in SECTIONS:
         node = root.value.get(section.name)
         if node is not None and node.value is UNUSABLE:
             continue
-        resolved[section.name] = resolve_section(section, node, problems, grid_numbers=grid_numbers)
+        resolved[section.name] = resolve_section(section, node, problems, is_even=is_even, grid_numbers=grid_numbers)
     return resolved
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -35,11 +35,13 @@ class Section:
     selector : str
         The key in the section that chooses one of several owners (``model``); empty where there is only one.
     default : str
-        The owner that is chosen where the file is silent.
+        The owner that is chosen where the file is silent, and the ground is one even floor.
     load : callable
         Returns the owners by name; imports what it needs only then.
     shared : callable, optional
         Returns an owner whose tunables all of them have, and of which there is one in a scenario: groups cannot have values of their own.
+    elsewhere : str
+        The owner that is chosen where the file is silent on other ground, or gives tunables that only this one has; empty where that makes no difference.
     """
 
     name: str
@@ -47,6 +49,14 @@ class Section:
     default: str
     load: Callable[[], Mapping[str, Owner]]
     shared: Callable[[], Owner] | None = None
+    elsewhere: str = ""
+
+    def default_on(self, is_even: bool, given: Iterable[str] = ()) -> str:
+        """Return the owner that is chosen where the file is silent, on one even floor or on other ground; one that has the tunables which are given."""
+        if not self.elsewhere:
+            return self.default
+        default, elsewhere = ({tunable.name for tunable in tunables_of(self.owners()[name])} for name in (self.default, self.elsewhere))
+        return self.default if is_even and default.issuperset(set(given) & (default | elsewhere)) else self.elsewhere
 
     def shared_names(self) -> frozenset[str]:
         """Return the names of the tunables of which there is one value in a scenario."""
@@ -156,7 +166,7 @@ def _symmetry() -> Mapping[str, Owner]:
 SECTIONS = (
     Section("avoidance", "model", "orca", _avoidance),
     Section("speed_density", "law", "none", _speed_density),
-    Section("navigation", "kind", "mesh", _navigation, _mesh),
+    Section("navigation", "kind", "optimal", _navigation, _mesh, elsewhere="mesh"),
     Section("bodies", "", "bodies", _bodies),
     Section("symmetry", "", "symmetry", _symmetry),
     Section("budget", "", "budget", lambda: {"budget": BudgetParameters}),
@@ -166,7 +176,10 @@ _ALL_SHORTEST = (
     "Its ways are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or grid, whose searches can be weighed to look at less "
     "ground for ways that cost up to that many times as much."
 )
-_WHY_NOT = {("optimal", "weight"): _ALL_SHORTEST, ("optimal", "heuristic"): _ALL_SHORTEST}  # by owner and parameter: why it has none, and the way out
+_IN_TIME = "On one level floor its ways, the shortest, are the quickest too. Take kind: mesh where there are stairs, slopes or terrain with speeds of its own."
+_WHY_NOT = {  # by owner and parameter: why it has none, and the way out
+    ("optimal", "weight"): _ALL_SHORTEST, ("optimal", "heuristic"): _ALL_SHORTEST, ("optimal", "costs"): _IN_TIME,
+}  # fmt: skip
 
 
 @contextmanager
@@ -188,7 +201,7 @@ def tunables_of(owner: Owner) -> list[Tunable]:
 
 
 def resolve_section(
-    section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None,
+    section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None, is_even: bool = True,
     grid_numbers: Mapping[str, float] | None = None,
 ) -> Chosen | None:  # fmt: skip
     """Check what a scenario says in a section and fill in the rest.
@@ -204,6 +217,8 @@ def resolve_section(
         Where the section stands, if not at the top: a group may have one of its own.
     base : Chosen, optional
         What the section says that this one stands in place of: its owner, and the values of that owner, hold where this one is silent.
+    is_even : bool
+        Whether the ground is one level floor that everybody walks at their own speed: there are defaults that depend on it.
     grid_numbers : mapping of str to float, optional
         Defaults of a navigation over cells, from the files of its ground.
 
@@ -215,7 +230,7 @@ def resolve_section(
     owners = section.owners()
     path = path or (section.name,)
     given = dict(node.value) if node is not None and isinstance(node.value, dict) else {}
-    name = base.name if base is not None else section.default
+    name = base.name if base is not None else section.default_on(is_even, given)
     if node is not None and not isinstance(node.value, dict):
         if not (section.selector and isinstance(node.value, str)):
             forms = f"the name of a {section.selector} or a mapping {{{section.selector}: name, ...}}" if section.selector else "a mapping of parameters"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.search_fields import FOUND
 from crowdsim.navigation.targets import points_of
 from crowdsim.navigation.trace import make_tracing, trace_way
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner

@@ -10,9 +10,9 @@ from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import FOUND as FOUND_ON_GRID
 from crowdsim.navigation.measure import measure_corridors, measure_ways
-from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.navigation.planner import usual_planner
 from crowdsim.navigation.protocol import Planner
-from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.targets import points_of
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
@@ -43,7 +43,7 @@ def lengths_of(
     goal : (n,) int32
     radius : (n,) float64, m
     planner : Planner, optional
-        An idle one; by default A* over the mesh.
+        An idle one; by default that of a scenario that does not say how ways are found.
     in_time : bool
         Give not lengths along the surface, but how far one would go in the same time on level ground.
 
@@ -57,7 +57,7 @@ def lengths_of(
         Piece of the goal at the end; -1 where there is no way.
     """
     count = len(goal)
-    planner = planner or MeshPlanner(world.mesh, world.goals)
+    planner = planner or usual_planner(world.mesh, world.goals)
     planner.submit(0, np.arange(1, count + 1), position, polygon, goal, radius)
     answers, _ = planner.advance(_ALL, Team())
     order = np.argsort(answers.entity, kind="stable")

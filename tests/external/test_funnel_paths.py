@@ -8,7 +8,7 @@ import shapely
 
 from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
 from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
 from tests.external.data import need
 from tests.navigation.worlds import OnePlanner
 from tests.reference import funnel as twin

@@ -9,7 +9,7 @@ import shapely
 from crowdsim.navigation.build import MeshParameters, build_mesh
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.search_fields import FOUND
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team
 from tests.external.test_movingai import benchmark

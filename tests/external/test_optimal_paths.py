@@ -7,10 +7,12 @@ import pytest
 import shapely
 
 from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
+from crowdsim.navigation.entries import make_scratch
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
-from crowdsim.navigation.optimal_slots import BEST_TOTAL, STATUS, make_interval_slots
-from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.optimal_slots import make_interval_slots
+from crowdsim.navigation.rims import find_rims
+from crowdsim.navigation.search_fields import BEST_TOTAL, FOUND, STATUS, UNREACHABLE
 from tests.external.data import need
 from tests.external.test_funnel_paths import read_mesh
 from tests.navigation.worlds import located, point_goals
@@ -20,8 +22,9 @@ ROOM = 1 << 16
 
 def way(mesh, slots, goals, start, polygon):
     """Return status and length of the shortest way."""
-    begin_optimal(slots, 0, mesh, goals, 0, 0.0, float(start[0]), float(start[1]), polygon, 0)
-    advance_optimal(slots, 0, mesh, goals, 1 << 40)
+    scratch = make_scratch(1, mesh.polygon_count)
+    begin_optimal(slots, 0, mesh, goals, scratch, 0, 0.0, float(start[0]), float(start[1]), polygon, 0)
+    advance_optimal(slots, 0, mesh, goals, find_rims(mesh, goals), scratch, 1 << 40)
     return int(slots.header[0, STATUS]), float(slots.measure[0, BEST_TOTAL])
 
 

@@ -10,7 +10,7 @@ import shapely
 from crowdsim.navigation.build import MeshParameters, build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.search_fields import FOUND
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from crowdsim.navigation.visibility.search import BEST_NODE, EXPANSIONS, RADIUS, TESTS, end_of
 from crowdsim.threads import Team

@@ -11,7 +11,7 @@ from crowdsim.navigation.build import MeshParameters, build_mesh
 from crowdsim.navigation.funnel import tangent
 from crowdsim.navigation.goals import GoalShape, arrived_piece, cut_goals
 from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.search_fields import FOUND
 from crowdsim.navigation.tiles import build_tiles
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, pillar_hall, random_ground, rooms, simple_polygon

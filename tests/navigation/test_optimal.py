@@ -8,24 +8,13 @@ import shapely
 from shapely import affinity
 
 from crowdsim.navigation.build import MeshParameters, build_mesh
+from crowdsim.navigation.entries import make_scratch
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
-from crowdsim.navigation.optimal_slots import (
-    BEST_TOTAL,
-    CONE_COUNT,
-    EXPANSIONS,
-    HEADER_SIZE,
-    IS_FULL,
-    STATUS,
-    copy_optimal,
-    make_interval_slots,
-    optimal_size,
-    packed,
-    unpacked,
-    with_room,
-)
-from crowdsim.navigation.search import FOUND, PENDING, UNREACHABLE
+from crowdsim.navigation.optimal_slots import CONE_COUNT, HEADER_SIZE, IS_FULL, copy_optimal, make_interval_slots, optimal_size, packed, unpacked, with_room
+from crowdsim.navigation.rims import find_rims
+from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, PENDING, STATUS, UNREACHABLE
 from tests.navigation.worlds import UTM, OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
 from tests.reference import funnel
 from tests.reference import optimal as twin
@@ -40,13 +29,21 @@ class Optimal:
     def __init__(self, ground, cells="polygons", room=1 << 12, mesh=None):
         self.mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh if mesh is None else mesh
         self.slots = make_interval_slots(2, self.mesh, room)
+        self._goals, self.scratch = None, make_scratch(2, self.mesh.polygon_count)
+
+    def rims(self, goals):
+        """Return the rims of goals, found once."""
+        if self._goals is not goals:
+            self._goals, self._rims = goals, find_rims(self.mesh, goals)
+        return self._rims
 
     def search(self, start, goals, radius, *, goal=0, is_shared=0, slice_size=ALL, polygon=None):
         """Run a search in slices; return its status and its total."""
         polygon = int(located(self.mesh, np.array([start]))[0]) if polygon is None else polygon
-        begin_optimal(self.slots, is_shared, self.mesh, goals, goal, 2.0 * radius, float(start[0]), float(start[1]), polygon, is_shared)
+        rims = self.rims(goals)
+        begin_optimal(self.slots, is_shared, self.mesh, goals, self.scratch, goal, 2.0 * radius, float(start[0]), float(start[1]), polygon, is_shared)
         while self.slots.header[is_shared, STATUS] == PENDING:
-            advance_optimal(self.slots, is_shared, self.mesh, goals, slice_size)
+            advance_optimal(self.slots, is_shared, self.mesh, goals, rims, self.scratch, slice_size)
             if self.slots.header[is_shared, IS_FULL]:
                 self.slots = with_room(self.slots)
         return int(self.slots.header[is_shared, STATUS]), float(self.slots.measure[is_shared, BEST_TOTAL])
@@ -193,11 +190,12 @@ def test_saving_in_the_middle_of_a_search_goes_on_identically():
     world = Optimal(ground)
     goals = point_goals(world.mesh, points)
     polygon = int(located(world.mesh, points[:1])[0])
-    begin_optimal(world.slots, 1, world.mesh, goals, 1, 0.2, *points[0].tolist(), polygon, 1)
-    advance_optimal(world.slots, 1, world.mesh, goals, 5)
+    begin_optimal(world.slots, 1, world.mesh, goals, world.scratch, 1, 0.2, *points[0].tolist(), polygon, 1)
+    rims = world.rims(goals)
+    advance_optimal(world.slots, 1, world.mesh, goals, rims, world.scratch, 5)
     again = unpacked(make_interval_slots(2, world.mesh, 16), packed(world.slots))
-    advance_optimal(world.slots, 1, world.mesh, goals, ALL)
-    advance_optimal(again, 1, world.mesh, goals, ALL)
+    advance_optimal(world.slots, 1, world.mesh, goals, rims, world.scratch, ALL)
+    advance_optimal(again, 1, world.mesh, goals, rims, world.scratch, ALL)
     first, second = packed(world.slots), packed(again)
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
@@ -239,7 +237,7 @@ def test_a_tree_for_nobody_ends_when_it_has_looked_at_the_whole_ground(area, rad
         assert world.search((90.5, 0.5), goals, radius, is_shared=is_shared) == (UNREACHABLE, np.inf)
         assert world.slots.header[is_shared, EXPANSIONS] == world.slots.header[is_shared, CONE_COUNT] == 0  # it is told at once that there is no way ...
         world.slots.header[is_shared, STATUS] = PENDING  # ... and if it looked all the same
-        advance_optimal(world.slots, is_shared, mesh, goals, 25 * mesh.edge_count)
+        advance_optimal(world.slots, is_shared, mesh, goals, world.rims(goals), world.scratch, 25 * mesh.edge_count)
         assert world.slots.header[is_shared, STATUS] == UNREACHABLE
 
 

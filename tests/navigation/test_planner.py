@@ -17,7 +17,7 @@ from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner
-from crowdsim.navigation.search import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
+from crowdsim.navigation.search_fields import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.standers.planner import StanderPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
@@ -229,7 +229,7 @@ def test_the_same_searches_are_made_for_any_number_of_threads(kind):
     assert logs[0] == logs[1] == logs[2] and len(logs[0]) > 5
 
 
-@pytest.mark.parametrize("kind, agents", [("mesh", 200), ("optimal", 2000)])
+@pytest.mark.parametrize("kind, agents", [("mesh", 600), ("optimal", 2000)])
 def test_sharing_saves_expansions(kind, agents):
     scene = crowd("rooms", agents, kind)
     assert scene.ways()[1] < 0.6 * scene.ways(share=False)[1]

@@ -6,8 +6,10 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdsim.navigation.entries import make_scratch
 from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.search import BEST_TOTAL, EXPANSIONS, FOUND, IS_SEEDED, STATUS, UNREACHABLE, advance_search, begin_search, make_slots
+from crowdsim.navigation.search import STRAIGHT, advance_search, begin_search, make_slots
+from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, IS_SEEDED, STATUS, UNREACHABLE
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms
 from tests.reference import search as twin
 
@@ -27,7 +29,7 @@ def test_corridors_cost_what_dijkstra_finds(make, seed, cells):
     planner = OnePlanner.on(ground, cells=cells)
     rng = np.random.default_rng(seed)
     goals = goals_on(planner.mesh, ground, rng)
-    found = 0
+    found = straight = 0
     for radius in (0.0, 0.2, 0.45):
         starts, _ = free_points(ground, radius, 4, rng)
         for goal in range(3):
@@ -38,12 +40,18 @@ def test_corridors_cost_what_dijkstra_finds(make, seed, cells):
                 if status == FOUND:
                     found += 1
                     cells_, piece = planner.corridor()
-                    portals = cells_[::-1].tolist()
+                    portals, total = cells_[::-1].tolist(), planner.slots.measure[0, BEST_TOTAL]
                     assert twin.is_connected(planner.mesh, goals, portals, polygon, piece)
-                    assert twin.cost_of_corridor(planner.mesh, goals, portals, piece, *start.tolist()) == pytest.approx(expected, rel=1e-12)
-                    assert planner.slots.measure[0, BEST_TOTAL] == pytest.approx(expected, rel=1e-12)
+                    if planner.slots.header[0, STRAIGHT] > 0:  # the piece is in sight, and nearer than over points of portals
+                        end = twin.entry_of(planner.mesh, goals, piece, 2.0 * radius, tuple(start.tolist()))
+                        assert total == pytest.approx(np.hypot(*(start - end)), rel=1e-4) and total < expected
+                        assert ground.buffer(1e-6).covers(shapely.LineString([start, end]))
+                        straight += 1
+                    else:
+                        assert twin.cost_of_corridor(planner.mesh, goals, portals, piece, 2.0 * radius, *start.tolist()) == pytest.approx(expected, rel=1e-12)
+                        assert total == pytest.approx(expected, rel=1e-12)
                     assert goals.goal_start[goal] <= piece < goals.goal_start[goal + 1]
-    assert found > 10
+    assert found > 10 and straight < found
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +76,12 @@ def test_every_slicing_gives_the_same_corridor(worlds_to_slice, world, start, go
     cells, piece = planner.corridor() if status == FOUND else (None, None)
     total, expansions = planner.slots.measure[0, BEST_TOTAL], planner.slots.header[0, EXPANSIONS]
     other = OnePlanner(planner.mesh)
+    other.goals = goals
     x, y = starts[start].tolist()
-    begin_search(other.slots, 0, planner.mesh, goals, goal, 0.4, x, y, int(located(planner.mesh, starts[start][None])[0]), is_shared)
+    begin_search(other.slots, 0, planner.mesh, goals, other.points, other.scratch, goal, 0.4, x, y, int(located(planner.mesh, starts[start][None])[0]), is_shared)
     made = 0
     for grant in slices + [1] * 100_000:
-        used = advance_search(other.slots, 0, planner.mesh, grant)
+        used = advance_search(other.slots, 0, planner.mesh, goals, other.points, other.scratch, grant)
         assert used <= grant
         made += used
         if other.slots.header[0, STATUS] != 1:
@@ -117,12 +126,12 @@ def test_the_way_is_the_same_in_slots_that_were_used_before():
         assert used == new
 
 
-def test_no_grant_means_no_expansion_and_a_goal_next_door_needs_none():
+def test_no_grant_means_no_expansion_and_a_goal_in_the_same_polygon_needs_one():
     planner = OnePlanner.on(shapely.box(0, 0, 4, 4))
     goals = point_goals(planner.mesh, [(3.0, 3.0)])
-    begin_search(planner.slots, 0, planner.mesh, goals, 0, 0.4, 1.0, 1.0, 0, 0)
-    assert advance_search(planner.slots, 0, planner.mesh, 0) == 0
-    assert planner.slots.header[0, STATUS] == FOUND and planner.corridor() == (pytest.approx([]), 0)
+    begin_search(planner.slots, 0, planner.mesh, goals, planner.points, planner.scratch, 0, 0.4, 1.0, 1.0, 0, 0)
+    assert advance_search(planner.slots, 0, planner.mesh, goals, planner.points, planner.scratch, 0) == 0
+    assert planner.search((1.0, 1.0), goals, 0.2) == FOUND and planner.slots.header[0, EXPANSIONS] == 1 and planner.corridor() == (pytest.approx([]), 0)
 
 
 def test_a_goal_off_the_mesh_and_one_behind_a_wall_are_unreachable():
@@ -140,12 +149,12 @@ def test_slots_do_not_disturb_each_other():
     goals = goals_on(planner.mesh, ground, rng)
     starts, _ = free_points(ground, 0.1, 6, rng)
     polygons = located(planner.mesh, starts)
-    slots = make_slots(6, planner.mesh.edge_count)
+    slots, scratch = make_slots(6, len(planner.points.edge)), make_scratch(6, planner.mesh.polygon_count)
     for k in range(6):
-        begin_search(slots, k, planner.mesh, goals, k % 3, 0.2, *starts[k].tolist(), int(polygons[k]), k % 2)
+        begin_search(slots, k, planner.mesh, goals, planner.points, scratch, k % 3, 0.2, *starts[k].tolist(), int(polygons[k]), k % 2)
     while np.any(slots.header[:, STATUS] == 1):
         for k in range(6):
-            advance_search(slots, k, planner.mesh, 3)
+            advance_search(slots, k, planner.mesh, goals, planner.points, scratch, 3)
     for k in range(6):
         assert planner.search(starts[k], goals, 0.1, goal=k % 3) == slots.header[k, STATUS]
         assert planner.slots.measure[0, BEST_TOTAL] == slots.measure[k, BEST_TOTAL]

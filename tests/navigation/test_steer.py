@@ -44,10 +44,11 @@ def test_walking_to_the_next_corner_arrives_over_the_measured_length(radius, cel
     total = excess = 0
     for make, seed in ((random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 4), (random_ground, 1)):
         walked, measured = walk_there(make(seed), seed, radius, cells)
-        assert np.all(walked <= 1.01 * measured + 0.01)
+        # A point steers at the corner itself and turns only once it is past it, up to a step of 6.5 cm; bodies follow arcs.
+        assert np.all(walked <= (1.01 if radius > 0.0 else 1.05) * measured + 0.01)
         assert np.all(walked >= measured - 0.02)
         total, excess = total + measured.sum(), excess + (walked - measured).sum()
-    assert total > 30.0 and excess < 0.002 * total
+    assert total > 30.0 and excess < (0.002 if radius > 0.0 else 0.005) * total
 
 
 @pytest.mark.full
@@ -56,7 +57,6 @@ def test_hundreds_of_crowds_walk_the_measured_lengths(seed):
     for radius in (0.0, 0.1, 0.25, 0.5):
         for cells in ("polygons", "triangles"):
             walked, measured = walk_there(random_ground(seed), seed, radius, cells)
-            # A point steers at the corner itself and turns only once it is past it, up to a step of 6.5 cm; bodies follow arcs.
             assert np.all(walked <= (1.01 if radius > 0.0 else 1.05) * measured + 0.01)
 
 

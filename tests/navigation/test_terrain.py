@@ -13,7 +13,8 @@ from crowdsim.navigation.floors import build_floors
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import BEST_TOTAL, COSTS, FASTEST, FOUND, UNREACHABLE
+from crowdsim.navigation.search import COSTS, FASTEST, STRAIGHT
+from crowdsim.navigation.search_fields import BEST_TOTAL, FOUND, UNREACHABLE
 from crowdsim.navigation.slopes import TRAVEL_TIME
 from crowdsim.threads import Team
 from tests.navigation.floors import two_storeys
@@ -113,7 +114,11 @@ def test_ways_cost_the_time_that_dijkstra_finds_and_no_metre_is_cheaper_than_one
                 expected = search_twin.least_total(planner.mesh, goals, goal, 2.0 * radius, *start.tolist(), polygon, price=search_twin.in_time)
                 if planner.search(start, goals, radius, goal=goal) == FOUND:
                     found += 1
-                    assert planner.slots.measure[0, BEST_TOTAL] == pytest.approx(expected, rel=1e-9)
+                    total = planner.slots.measure[0, BEST_TOTAL]
+                    if planner.slots.header[0, STRAIGHT] > 0:  # the goal is in sight, and nearer in time than over points of portals
+                        assert total < expected
+                    else:
+                        assert total == pytest.approx(expected, rel=1e-9)
                     _, piece = planner.corridor()
                     straight = math.dist(start, search_twin.nearest_in_piece(goals, piece, *start.tolist()))
                     assert planner.slots.measure[0, BEST_TOTAL] >= straight * (1.0 - 1e-12)
@@ -159,7 +164,7 @@ def test_a_way_round_by_the_road_is_taken_exactly_if_it_pays(speed, pays):
     mesh = build_mesh(shapely.box(0, 0, 24, 12), terrain=[Terrain("grass", park, speed)]).mesh
     length, effort, _ = way_of(mesh, (1.0, 7.0), (23.0, 7.0), 0.2)
     if pays:
-        assert 28.0 < length < 34.0 and effort == pytest.approx(length, rel=0.05)
+        assert 28.0 < length < 34.0 and effort == pytest.approx(length, rel=0.1)  # it cuts both corners of the grass, by a metre each
     else:
         assert length == pytest.approx(22.0, rel=0.01) and effort == pytest.approx(2.0 + 20.0 / speed, rel=0.01)
     assert way_of(mesh, (1.0, 7.0), (23.0, 7.0), costs="length")[0] == pytest.approx(22.0, rel=0.01)

@@ -11,7 +11,7 @@ from crowdsim.navigation.ends import next_clear_stretch
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh import make_flood
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team
 from tests.navigation.sights import ALL, Sights, ask, counts
@@ -246,11 +246,11 @@ def test_ways_at_map_coordinates_are_those_at_the_origin():
 
 def test_ways_are_never_longer_than_those_over_portals():
     ground = rooms(4)
-    starts, ends, _ = pairs_of(ground, 0.2, 8)
+    starts, ends, _ = pairs_of(ground, 0.2, 60)
     sights = Sights.on(ground)
     ways = sights.ways(starts, ends, 0.2)
     planner = MeshPlanner(sights.mesh, point_goals(sights.mesh, ends))
-    planner.submit(0, np.arange(8), starts, located(sights.mesh, starts), np.arange(8, dtype=np.int32), np.full(8, 0.2))
+    planner.submit(0, np.arange(60), starts, located(sights.mesh, starts), np.arange(60, dtype=np.int32), np.full(60, 0.2))
     answers, _ = planner.advance(ALL, Team(1))
     own = ways.strings()
     ways.cells = [answers.cells[a:b] for a, b in itertools.pairwise(answers.start)]

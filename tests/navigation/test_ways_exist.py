@@ -17,7 +17,7 @@ from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import FOUND as GRID_FOUND
 from crowdsim.navigation.mesh import make_flood
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import FOUND, UNREACHABLE
+from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.tiles import build_tiles
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.threads import Team

@@ -11,7 +11,7 @@ from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.search_fields import FOUND
 from crowdsim.navigation.trace import make_tracing, trace_way
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.scenario.build import build_world

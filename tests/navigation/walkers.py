@@ -6,7 +6,7 @@ import numpy as np
 
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.hold import NOTHING_HELD, Held, held_by_nobody
-from crowdsim.navigation.search import FOUND
+from crowdsim.navigation.search_fields import FOUND
 from crowdsim.navigation.steer import steer_many
 from crowdsim.navigation.walk import walk_many
 from tests.navigation.worlds import OnePlanner, located

@@ -9,11 +9,14 @@ import shapely
 from shapely import affinity
 
 from crowdsim.navigation.build import MeshParameters, build_mesh
+from crowdsim.navigation.entries import make_scratch
 from crowdsim.navigation.funnel import find_bends, lay_string
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh import locate, locate_many, make_flood
+from crowdsim.navigation.portal_points import place_points
 from crowdsim.navigation.posts import VERTEX, lay_out_posts
-from crowdsim.navigation.search import FOUND, START_POLYGON, STATUS, advance_search, begin_search, copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search import advance_search, begin_search, copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search_fields import FOUND, START_POLYGON, STATUS
 
 SIZE = 12.0
 UTM = (400_000.0, 5_000_000.0)
@@ -120,7 +123,8 @@ class OnePlanner:
 
     def __init__(self, mesh) -> None:
         self.mesh = mesh
-        self.slots = make_slots(1, mesh.edge_count)
+        self.points, self.scratch, self.goals = place_points(mesh), make_scratch(1, mesh.polygon_count), None
+        self.slots = make_slots(1, len(self.points.edge))
         self.flood = make_flood(mesh.polygon_count)
 
     @classmethod
@@ -132,15 +136,16 @@ class OnePlanner:
         """Run a search in slices; return its status."""
         x, y = float(start[0]), float(start[1])
         polygon = polygon if polygon >= 0 else locate(self.mesh, x, y, -1)
-        begin_search(self.slots, 0, self.mesh, goals, goal, 2.0 * radius, x, y, polygon, is_shared)
+        self.goals = goals
+        begin_search(self.slots, 0, self.mesh, goals, self.points, self.scratch, goal, 2.0 * radius, x, y, polygon, is_shared)
         while self.slots.header[0, STATUS] == 1:
-            advance_search(self.slots, 0, self.mesh, slice_size)
+            advance_search(self.slots, 0, self.mesh, goals, self.points, self.scratch, slice_size)
         return int(self.slots.header[0, STATUS])
 
     def corridor(self):
         """Return the found corridor (goal's end first) and the piece of the goal."""
         cells = np.zeros(max(1, corridor_size(self.slots, 0)), dtype=np.int32)
-        count, piece = copy_corridor(self.slots, 0, cells, 0)
+        count, piece = copy_corridor(self.slots, 0, self.mesh, self.goals, self.points, cells, 0)
         return cells[:count], piece
 
     def path(self, start, goal, radius: float, slice_size: int = 1 << 40):

@@ -1,13 +1,14 @@
-"""Twin of the search: Dijkstra's algorithm over the portals, written from the definition of what a way costs.
+"""Twin of the search: Dijkstra's algorithm over points of portals, written from the definition of what a way costs.
 
 Kernels: begin_search, advance_search, corridor_size, copy_corridor, serve_slots.
 """
 
 import heapq
-import itertools
 import math
 
-from tests.reference.goals import nearest_in_piece, pieces_of
+from crowdsim.navigation.goals import target_in_piece
+from crowdsim.navigation.mesh import make_flood
+from tests.reference.goals import pieces_of
 from tests.reference.heights import step_time
 from tests.reference.mesh import diagonals, pair_width, widest_from_edge
 from tests.reference.plane import orientation
@@ -29,33 +30,53 @@ def in_time(mesh, polygon, here, there):
     return float(mesh.polygon_pace.max()) * step_time(mesh, polygon, *step) if step != (0.0, 0.0) else 0.0
 
 
+def points_of(mesh, edge):
+    """The points of a portal: 0.2 m from its ends and at most 1 m apart between them, at most 24; the middle of a short one."""
+    begin, end = (mesh.vertex[v, :2] for v in (mesh.edge_vertex[edge], mesh.edge_end[edge]))
+    length = math.dist(begin, end)
+    if length <= 0.5:
+        return [tuple((0.5 * (begin + end)).tolist())]
+    count = 1 + math.ceil((length - 0.4) / max(1.0, (length - 0.4) / 23))
+    along = [0.2 + k * (length - 0.4) / (count - 1) for k in range(count)] if count > 1 else [0.5 * length]
+    return [tuple((begin + at / length * (end - begin)).tolist()) for at in along]
+
+
+def entry_of(mesh, goals, piece, width, here):
+    """Where a body comes into a piece of a goal from a point."""
+    return target_in_piece(mesh, goals, piece, *here, 0.5 * width, make_flood(mesh.polygon_count))
+
+
 def costs_to_goal(mesh, goals, goal, width, price=in_plan):
-    """For every half-edge from which the goal can be had: the least cost (m) from its portal's point.
+    """For every point of every half-edge from which the goal can be had: the least cost (m) from there, by (half-edge, number of the point).
 
     `price` is what a straight step in a polygon costs, from here to there. Portals shorter than the body is wide, and portals that a shorter diagonal parts, cannot be crossed one after the other.
     """
     best = {}
     queue = []
+    points = {int(edge): points_of(mesh, edge) for edge in range(mesh.edge_count) if mesh.edge_twin[edge] >= 0}
     for piece in pieces_of(goals, goal):
         if is_too_narrow(goals, piece, width):
             continue
         polygon = int(goals.piece_polygon[piece])
         for edge in edges_of(mesh, polygon):
-            if mesh.edge_twin[edge] >= 0 and mesh.edge_width[edge] >= width and widest_from_edge(mesh, polygon, edge, *goals.pole[piece].tolist()) >= width:
-                point = mesh.portal_point[edge].tolist()
-                heapq.heappush(queue, (price(mesh, polygon, point, nearest_in_piece(goals, piece, *point)), int(mesh.edge_twin[edge])))
+            twin = int(mesh.edge_twin[edge])
+            if twin >= 0 and mesh.edge_width[edge] >= width and widest_from_edge(mesh, polygon, edge, *goals.pole[piece].tolist()) >= width:
+                for k, point in enumerate(points[twin]):
+                    heapq.heappush(queue, (price(mesh, polygon, point, entry_of(mesh, goals, piece, width, point)), twin, k))
     while queue:
-        cost, node = heapq.heappop(queue)
-        if node in best:
+        cost, node, k = heapq.heappop(queue)
+        if (node, k) in best:
             continue
-        best[node] = cost
+        best[node, k] = cost
         polygon = int(mesh.edge_polygon[node])
         for edge in edges_of(mesh, polygon):
-            if mesh.edge_twin[edge] < 0 or edge == node or mesh.edge_width[edge] < width:
+            twin = int(mesh.edge_twin[edge])
+            if twin < 0 or edge == node or mesh.edge_width[edge] < width:
                 continue
             if pair_width(mesh, polygon, edge - mesh.polygon_start[polygon], node - mesh.polygon_start[polygon]) >= width:
-                step = price(mesh, polygon, mesh.portal_point[edge].tolist(), mesh.portal_point[node].tolist())
-                heapq.heappush(queue, (cost + step, int(mesh.edge_twin[edge])))
+                for other, point in enumerate(points[twin]):
+                    if (twin, other) not in best:
+                        heapq.heappush(queue, (cost + price(mesh, polygon, point, points[node][k]), twin, other))
     return best
 
 
@@ -77,19 +98,19 @@ def least_total(mesh, goals, goal, width, x, y, polygon, price=in_plan):
             for i, j, length in diagonals(mesh, polygon)
         )
         if not parted:
-            totals.append(price(mesh, polygon, (x, y), nearest_in_piece(goals, piece, x, y)))
-    costs = costs_to_goal(mesh, goals, goal, width, price)
-    for edge in edges_of(mesh, polygon):
-        if edge in costs and widest_from_edge(mesh, polygon, edge, x, y) >= width:
-            totals.append(costs[edge] + price(mesh, polygon, (x, y), mesh.portal_point[edge].tolist()))
+            totals.append(price(mesh, polygon, (x, y), entry_of(mesh, goals, piece, width, (x, y))))
+    for (edge, k), cost in costs_to_goal(mesh, goals, goal, width, price).items():
+        if mesh.edge_polygon[edge] == polygon and widest_from_edge(mesh, polygon, edge, x, y) >= width:
+            totals.append(cost + price(mesh, polygon, (x, y), points_of(mesh, edge)[k]))
     return min(totals)
 
 
-def cost_of_corridor(mesh, goals, portals, piece, x, y):
-    """What a corridor costs: from the start over the points of its portals to the piece of the goal."""
-    points = [(x, y), *(mesh.portal_point[edge].tolist() for edge in portals)]
-    points.append(nearest_in_piece(goals, piece, *points[-1]))
-    return sum(math.dist(a, b) for a, b in itertools.pairwise(points))
+def cost_of_corridor(mesh, goals, portals, piece, width, x, y):
+    """What a corridor costs at least: from the start over one point of each of its portals to the piece of the goal."""
+    here = {(x, y): 0.0}
+    for edge in portals:
+        here = {point: min(cost + math.dist(before, point) for before, cost in here.items()) for point in points_of(mesh, edge)}
+    return min(cost + math.dist(point, entry_of(mesh, goals, piece, width, point)) for point, cost in here.items())
 
 
 def is_connected(mesh, goals, portals, polygon, piece):

@@ -46,6 +46,13 @@ class Search:
 
 
 @dataclass(frozen=True)
+class Aim:
+    """What only one kind of navigation has."""
+
+    weight: float = param(1.0, "", low=1.0, high=100.0, why="1 finds the best ways there are")
+
+
+@dataclass(frozen=True)
 class Contacts:
     """Numbers of bodies."""
 
@@ -71,7 +78,7 @@ class Budget:
 OWNERS: dict[str, dict[str, Owner]] = {
     "avoidance": {"none": Alone, "orca": Orca},
     "speed_density": {"none": Alone, "weidmann": Law},
-    "navigation": {"mesh": (Mesh, Search)},
+    "navigation": {"optimal": (Mesh, Search), "mesh": (Mesh, Search, Aim)},
     "bodies": {"bodies": Contacts},
     "symmetry": {"symmetry": Breaker},
     "budget": {"budget": Budget},

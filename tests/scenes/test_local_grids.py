@@ -106,9 +106,10 @@ def shut_door(**bodies):
 
 
 @pytest.mark.sample(1)
+@pytest.mark.parametrize("kind", ["optimal", "mesh"])
 @pytest.mark.parametrize(("price", "arrived"), [(20.0, 1), (2.0, 0), (0.0, 0)])
-def test_on_a_mesh_a_portal_that_was_found_shut_has_a_price_and_the_next_way_leads_by_the_other_door(price, arrived):
-    with simulation(shut_door(local_grid_price=price)) as run:
+def test_on_a_mesh_a_portal_that_was_found_shut_has_a_price_and_the_next_way_leads_by_the_other_door(price, arrived, kind):
+    with simulation({**shut_door(local_grid_price=price), "navigation": kind}) as run:
         verdict = run.run()
     assert verdict.arrived == arrived
     assert verdict.replans["no local way"] <= 3 if arrived else verdict.replans["no local way"] > 30  # the same way again, once in a cooldown

@@ -77,3 +77,29 @@ def test_editors_are_told_of_every_kind_but_not_of_the_mesh():
     kinds = {form["properties"]["kind"]["const"]: form["properties"] for form in of_group["anyOf"] if "properties" in form}
     assert {"mesh", "optimal", "visibility", "grid"} <= set(kinds)
     assert all("most_sides" not in properties for properties in kinds.values()) and "cell_size" in kinds["grid"]
+
+
+SILENT = "version: 1\ngeometry: {{{ground}}}\ngroups: []\n{more}"
+HILL = "storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}, {name: high, elevation: 3, walkable: {box: [6, 0, 9, 4]}}]"
+GRASS = "walkable: {box: [0, 0, 10, 8]}, terrain: [{name: grass, speed: 0.5, area: {box: [4, 3, 6, 5]}}]"
+
+
+@pytest.mark.parametrize(
+    ("ground", "more", "kind"),
+    [
+        ("walkable: {box: [0, 0, 10, 8]}", "", "optimal"),
+        ("walkable: {box: [0, 0, 10, 8]}", "navigation: {share_searches: false}", "optimal"),
+        ("walkable: {box: [0, 0, 10, 8]}", "navigation: {weight: 2}", "mesh"),
+        ("walkable: {box: [0, 0, 10, 8]}", "navigation: {costs: length}", "mesh"),
+        (HILL, "", "mesh"),
+        (GRASS, "", "mesh"),
+    ],
+)
+def test_a_file_that_does_not_say_gets_the_kind_that_its_ground_and_its_numbers_ask_for(ground, more, kind):
+    assert parse_scenario(SILENT.format(ground=ground, more=more)).navigation.name == kind
+
+
+def test_numbers_that_only_the_mesh_has_are_refused_beside_another_kind_with_the_way_out():
+    for number in ("weight: 2", "heuristic: zero", "costs: length"):
+        with pytest.raises(ScenarioError, match=r"optimal has no parameter[\s\S]*[Tt]ake kind: mesh"):
+            parse_scenario(SILENT.format(ground="walkable: {box: [0, 0, 10, 8]}", more=f"navigation: {{kind: optimal, {number}}}"))

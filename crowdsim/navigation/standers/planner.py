@@ -19,7 +19,9 @@ from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.planner import FOR_TEAMS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, bounds_of, sorted_answers
 from crowdsim.navigation.protocol import ANSWER_WORK, Answers, Planner, starts_of, work_of
-from crowdsim.navigation.search import EXPANSIONS, FOUND, FOUND_THROUGH_AGENTS, MOST_PRICED, PENDING, STATUS, corridor_size, set_prices
+from crowdsim.navigation.search import chain_size
+from crowdsim.navigation.search_fields import EXPANSIONS, FOUND, FOUND_THROUGH_AGENTS, MOST_PRICED, PENDING, STATUS
+from crowdsim.navigation.slot_prices import set_prices
 from crowdsim.navigation.slot_searches import MiddleSearches, price_slots
 from crowdsim.navigation.standers.barriers import draw_barriers
 from crowdsim.navigation.standers.near import list_standers
@@ -76,7 +78,7 @@ def serve_round(
                 if search.header[slot, STATUS] == PENDING:
                     break
             is_new = slots.marks[slot, ANSWER] == LOOKS and search.header[slot, STATUS] == FOUND
-            portals = corridor_size(search, slot) if is_new else count
+            portals = chain_size(search, slot) if is_new else count
             if fill[slot] + portals > out.shape[1]:
                 break
             where[job], size[job], piece[job] = fill[slot], portals, way_piece[key]

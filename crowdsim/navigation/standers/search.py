@@ -11,28 +11,24 @@ import numpy as np
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals import nearest_in_piece
 from crowdsim.navigation.mesh import are_parted, is_cut_off
-from crowdsim.navigation.search import (
+from crowdsim.navigation.search import COSTS, FASTEST, chain_size, is_over, pop_first, reach
+from crowdsim.navigation.search_fields import (
     BEST_NODE,
     BEST_TOTAL,
-    COSTS,
     EXPANSIONS,
-    FASTEST,
     GENERATION,
     GOAL,
     HEAP_SIZE,
     PENDING,
+    PIECE_BOUND,
     START_POLYGON,
     START_X,
     START_Y,
     STATUS,
     WIDTH,
-    corridor_size,
-    is_over,
-    pop_first,
-    price_of,
-    reach,
 )
 from crowdsim.navigation.slopes import step_cost
+from crowdsim.navigation.slot_prices import price_of
 from crowdsim.navigation.standers.passage import are_parted_by_standers, gap_count, gap_point, portal_place
 
 
@@ -131,6 +127,7 @@ def begin_round(slots, slot, mesh, goals, goal, width, x, y, polygon):
     measure[slot, START_X], measure[slot, START_Y], measure[slot, WIDTH] = x, y, width
     header[slot, GENERATION] += 1
     header[slot, HEAP_SIZE] = header[slot, EXPANSIONS] = 0
+    measure[slot, PIECE_BOUND] = np.inf  # all pieces are begun at here
     _seed(slots, slot, mesh, goals)
     measure[slot, BEST_TOTAL], piece = _cheapest_piece_here(slots, slot, mesh, goals)
     header[slot, BEST_NODE] = -2 - piece
@@ -201,7 +198,7 @@ def advance_round(slots, slot, mesh, grant):
 @inlined_kernel
 def copy_round(slots, slot, mesh, out, at):
     """Write the portals of a found search to ``out[at:]``, the one at the goal first; return the piece of the goal."""
-    place, node = at + corridor_size(slots.search, slot), slots.search.header[slot, BEST_NODE]
+    place, node = at + chain_size(slots.search, slot), slots.search.header[slot, BEST_NODE]
     while node >= 0:
         place -= 1
         out[place] = _edge_of(slots, slot, mesh, node)

@@ -21,7 +21,8 @@ from crowdsim.navigation.ends import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.funnel import tangent
 from crowdsim.navigation.goals import GoalPieces, nearest_in_piece
 from crowdsim.navigation.mesh import Flood, NavMesh, wall_distance
-from crowdsim.navigation.search import FOUND, NOT_IN_HEAP, PENDING, TIE_SLACK, UNREACHABLE, pop_first, sift_up
+from crowdsim.navigation.search import NOT_IN_HEAP, pop_first, sift_up
+from crowdsim.navigation.search_fields import FOUND, PENDING, TIE_SLACK, UNREACHABLE
 from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, is_arc_clear, is_straight_clear
 from crowdsim.navigation.visibility.graph import VisibilityGraph
 from crowdsim.navigation.visibility.links import GoalLinks, distance_to_bounds

@@ -19,7 +19,8 @@ from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.funnel import tangent
 from crowdsim.navigation.goals import GoalPieces, nearest_in_piece
 from crowdsim.navigation.mesh import NavMesh, make_flood
-from crowdsim.navigation.search import HEAP_SIZE, NOT_IN_HEAP, pop_first, sift_up
+from crowdsim.navigation.search import NOT_IN_HEAP, pop_first, sift_up
+from crowdsim.navigation.search_fields import HEAP_SIZE
 from crowdsim.navigation.sharing import SharedTrees
 from crowdsim.navigation.visibility.clear import IS_CORNER, is_straight_clear
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, VisibilityGraph

@@ -5,7 +5,8 @@ import pytest
 import shapely
 
 from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.search import BEST_TOTAL, FOUND, STATUS, UNREACHABLE, corridor_size
+from crowdsim.navigation.search import corridor_size
+from crowdsim.navigation.search_fields import BEST_TOTAL, FOUND, STATUS, UNREACHABLE
 from crowdsim.navigation.standers.barriers import draw_barriers
 from crowdsim.navigation.standers.passage import are_parted_by_standers, gap_count, gap_point, is_way_open, portal_place
 from crowdsim.navigation.standers.search import advance_round, begin_round, copy_round

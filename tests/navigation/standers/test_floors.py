@@ -7,7 +7,7 @@ import shapely
 from crowdsim.navigation.build import build_mesh
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import FOUND, FOUND_THROUGH_AGENTS
+from crowdsim.navigation.search_fields import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.standers.parameters import StanderParameters
 from crowdsim.navigation.standers.planner import StanderPlanner
 from crowdsim.threads import Team
