@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdsim.errors import Problem, ScenarioError
+from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario import schema
 from crowdsim.scenario.areas import resolve_areas, resolve_events
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
@@ -31,19 +33,25 @@ from crowdsim.scenario.yaml_reader import read_yaml
 if TYPE_CHECKING:
     from crowdsim.recording.header import Header
 
+_VALUES = "scenario"  # How a mapping is called, and its scenario if it has no name.
 _PLANS = (".dxf", ".wkt", ".geojson", ".obj")  # endings of what people run by mistake
 
 
-def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = ()) -> Scenario:
-    """Read and check a scenario file.
+def load_scenario(
+    given: str | Path | Mapping[str, Any], *, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = (), folder: str | Path | None = None
+) -> Scenario:
+    """Read and check a scenario: a file, or its values.
 
     Parameters
     ----------
-    path : str or Path
+    given : str, Path or mapping
+        A file, or a mapping of what a file would hold; numpy's numbers and arrays may stand in it.
     sets : sequence of str
         Values to change first, each ``key=value`` as for ``--set``.
     allow_dirs : sequence of str or Path
         Folders, beside the scenario's own, from which it may name files.
+    folder : str or Path, optional
+        Where the files that a mapping names lie, if their paths are relative; the working directory by default. A file names those of its own folder.
 
     Returns
     -------
@@ -52,9 +60,17 @@ def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Seq
     Raises
     ------
     ScenarioError
-        With everything that is wrong, in the order of the file.
+        With everything that is wrong, in the order of the file; of a mapping each mistake names its key.
+    CrowdsimError
+        If it is none of these, or a folder is given beside a file.
     """
-    target = Path(path)
+    if isinstance(given, Mapping):
+        return _from_values(given, Path() if folder is None else folder, sets, allow_dirs)
+    if not isinstance(given, (str, Path)):
+        raise CrowdsimError(f"a scenario is a file or a mapping, not {given!r:.80}.")
+    if folder is not None:
+        raise CrowdsimError(f"a folder is given beside {given}, but a scenario file names files of its own folder. Leave it out, or use allow_dirs.")
+    path, target = given, Path(given)
     if target.suffix.lower() in _PLANS and target.is_file():
         raise ScenarioError(Problem("", "this is a floor plan, not a scenario", f"Make a scenario of it: crowdsim new --plan {path} --run", str(path)))
     try:
@@ -62,6 +78,27 @@ def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Seq
     except FileRefused as refused:
         raise ScenarioError(Problem("", str(refused), refused.way_out, str(path))) from None
     return parse_scenario(text, file=str(path), folder=target.parent, sets=sets, allow_dirs=allow_dirs)
+
+
+def _from_values(values: Mapping[str, Any], folder: str | Path, sets: Sequence[str], allow_dirs: Sequence[str | Path]) -> Scenario:
+    try:
+        text = json.dumps(values, default=_plain_value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ScenarioError(f"the scenario cannot be written as text ({error}). Give finite numbers, texts, lists and dicts.") from None
+    try:
+        return parse_scenario(text, file=_VALUES, folder=folder, sets=sets, allow_dirs=allow_dirs)
+    except ScenarioError as error:  # it is one long line: places in it say nothing
+        raise ScenarioError([replace(problem, file="", line=0, column=0) if problem.file == _VALUES else problem for problem in error.problems]) from None
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is no plain value")
 
 
 def parse_scenario(
