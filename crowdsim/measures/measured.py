@@ -133,7 +133,7 @@ def _read_archive(path: Path, fps: float | None, unit: str | None) -> Tracks:
         raise RecordingError(f"{path}: its frame rate is {_as_text(said)!r}, which is no number.") from None
     try:
         ground = None if text is None else shapely.from_wkt(_as_text(text))
-    except shapely.errors.ShapelyError:
+    except (shapely.errors.ShapelyError, NotImplementedError):  # the latter for arcs
         raise RecordingError(f"{path}: its ground, wkt_geometry, is no well-known text.") from None
     if not len(rows["id"]):
         raise RecordingError(f"{path}: holds nobody.")

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
 from crowdsim.geometry.surface import Patch
+from crowdsim.plans.kinds import Kind, kind_of
 from crowdsim.scenario import schema
 from crowdsim.scenario.dxf import drawing_of, pieces_of_dxf
 from crowdsim.scenario.files import FileAccess, FileRefused
 from crowdsim.scenario.floor import Floor
 from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, grid_map_of, pieces_of_geojson, pieces_of_wkt
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_GEOMETRY_CHARACTERS, MAX_VERTICES
-from crowdsim.scenario.tree import Path, Problems, number_text
+from crowdsim.scenario.tree import Path, Problems, clipped, number_text
 
 GRID_M = 2.0**-20  # 1 micrometre: coordinates on it are exact in float64 up to 8e9 m, so shared walls of two rooms are the same numbers; coarser moves walls.
 SLIVER_WIDTH_M = 1e-5  # Mean width below which a part or hole left over by the union is rounding, not ground: ten steps of the grid. Walls are thicker.
@@ -187,7 +188,7 @@ class AreaReader:
         name = getattr(area, "name", None)
         good = []
         for piece in found:
-            complaint = self._complaint(piece)
+            complaint = _misplaced(piece, path) or self._complaint(piece)
             if complaint:
                 file = self._file_named(area)
                 where = ", ".join(part for part in (file, piece.where) if part)
@@ -261,6 +262,18 @@ class AreaReader:
             low, high = coordinates.min(axis=0), coordinates.max(axis=0)
             return f"the polygon between ({low[0]:g}, {low[1]:g}) and ({high[0]:g}, {high[1]:g}) has no inside", "Its points lie on one line; give it a width."
         return None if piece.polygon.is_valid else _invalid(shapely.is_valid_reason(piece.polygon))
+
+
+def _misplaced(piece: Piece, path: Path) -> tuple[str, str] | None:
+    """Return what is wrong with a polygon whose file says that it is something else than the place where it is used, and the way out, or None."""
+    kind = kind_of(piece.kind)
+    if "walkable" in path and kind in (Kind.OBSTACLES, Kind.WALLS):
+        what, way_out = "an obstacle" if kind is Kind.OBSTACLES else "a wall", "Put it into a file of its own, under geometry.obstacles"
+    elif "obstacles" in path and kind is Kind.GROUND:
+        what, way_out = "ground", "Put it into a file of its own, under geometry.walkable"
+    else:
+        return None
+    return f'is {what}, as its file says ("{clipped(piece.kind)}")', f"{way_out}; or make a scenario of the whole file: crowdsim new --plan FILE."
 
 
 def _is_ring(areas: list[Any]) -> bool:
