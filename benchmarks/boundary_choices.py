@@ -4,7 +4,7 @@
     python -m benchmarks.boundary_choices --only clearpath:tip=butt,side_bias=0  one model with numbers of its own
     python -m benchmarks.boundary_choices --scenes circles bottleneck --seeds 1
 
-Columns: agents that did not arrive; agent-seconds of those stuck (less than 0.2 m from where they were ten seconds ago); the mean over scenes of the
+Columns: agents that did not arrive; agent-seconds of those stuck (no progress along the path by 0.2 m in ten seconds); the mean over scenes of the
 last arrival over the ideal time, which is the longest of the agents' shortest ways at their speeds; deepest overlap after bodies were pushed apart.
 """
 

@@ -46,11 +46,13 @@ class Walkers:
         self.velocity = self.rng.normal(0.0, 1.0, (agents, 2))
         self.corner = self.rng.uniform(0.0, 100.0, (300, 2))[self.rng.integers(0, 300, agents)]
         self.preferred = self.velocity.copy()
+        self.walked = np.zeros(agents)
 
     def step(self) -> dict[str, np.ndarray]:
         count = len(self.entity)
         self.velocity += self.rng.normal(0.0, 0.02, self.velocity.shape)
         self.position += 0.1 * self.velocity
+        self.walked = self.walked + 0.1 * np.hypot(*self.velocity.T)
         self.preferred += self.rng.normal(0.0, 0.02, self.velocity.shape)
         blocked = self.rng.random(count) < 0.3
         return {
@@ -68,6 +70,8 @@ class Walkers:
             "layer": np.zeros(count, dtype=np.int32),
             "goal": (self.entity % 4).astype(np.int32),
             "is_stuck": np.zeros(count, dtype=np.uint8),
+            "remaining": np.hypot(*(self.corner - self.position).T),
+            "progress": self.walked,
             "heading": self.velocity / np.maximum(np.hypot(*self.velocity.T), 1e-9)[:, None],
             "gait": np.ones(count, dtype=np.uint8),
             "nudges": np.zeros(count, dtype=np.int32),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from crowdsim.measures.deadlock_recorded import Recorded
 
+MEANINGS = {"progress": "less than 0.2 m of progress in 10 s", "displacement": "less than 0.2 m from where they were 10 s before"}
 MOST_NAMED = 3  # Heads of a deadlock that the table names; --json has all.
 
 
@@ -77,6 +78,7 @@ def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
     now, edges = why_stuck(recorded, moment_s), who_waits_for_whom(recorded, moment_s)
     return {
         "run_s": end,
+        "stuck_by": "progress" if recorded.recording.header.stuck_by == "progress" else "displacement",
         "agents": len(recorded.roster),
         "stuck_ever": int(people["entity"].nunique()),
         "deadlocked_ever": int(people.loc[people["is_long"] & (people["cause"] != "queue"), "entity"].nunique()),
@@ -118,9 +120,11 @@ def as_text(name: str, facts: dict[str, Any], *, everybody: bool) -> str:
     held = [each for each in facts["groups"] if each["is_deadlock"]]
     others = len(facts["groups"]) - len(held)
     text = f"{name}: {_count(len(held), 'deadlock')}, {facts['deadlocked_ever']:,} of {facts['agents']:,} people in {facts['run_s']:g} s"
-    text += f"\n{facts['stuck_ever']:,} were stuck for a time (less than 0.2 m in 10 s)"
+    text += f"\n{facts['stuck_ever']:,} were stuck for a time ({MEANINGS[facts['stuck_by']]})"
     if others:
         text += f"; {_count(others, 'group')} got on by {'itself' if others == 1 else 'themselves'}" + ("" if everybody else " (--all lists them)")
+    if facts["stuck_by"] == "displacement":
+        text += "\nnote: this run was recorded by an older crowdsim, to which people who jostle on one spot were not stuck; run its scenario again to find them"
     shown = facts["groups"] if everybody else held
     if shown:
         rows = [

@@ -21,7 +21,8 @@ from crowdsim import __version__
 from crowdsim.cli.shell import say, say_json, table
 from crowdsim.errors import ExitCode
 
-_REQUIREMENT = re.compile(r"""([\w.-]+)(?:>=([\d.]+))?.*?(?:extra == ["'](\w+)["'])?$""")
+_REQUIREMENT = re.compile(r"""([\w.-]+)([^;]*)(?:;.*?extra==["'](\w+)["'])?.*$""")
+_BOUND = re.compile(r"(>=|<)([\d.]+)")
 _FOR_DEVELOPERS = ("dev", "bench")
 _MEGABYTE = 1e6
 
@@ -87,10 +88,12 @@ def _packages() -> Iterator[dict[str, Any]]:
     """Yield what crowdsim needs, and what its extras need: name, version or None, extra or None, and what is wrong with it."""
     seen = set()
     for text in _requirements():
-        match = _REQUIREMENT.match(text.replace(" ", "").replace("extra==", "extra == "))
+        match = _REQUIREMENT.match(text.replace(" ", ""))
         if match is None or match[3] in _FOR_DEVELOPERS or match[1] in seen:
             continue
-        name, least, extra = match.groups()
+        name, range_text, extra = match.groups()
+        bounds = dict(_BOUND.findall(range_text))
+        least, below = bounds.get(">="), bounds.get("<")
         seen.add(name)
         try:
             found: str | None = version(name)
@@ -101,6 +104,8 @@ def _packages() -> Iterator[dict[str, Any]]:
             problem = f"{name} is missing. Install it: pip install {name}"
         elif found is not None and least and _numbers(found) < _numbers(least):
             problem = f"{name} {found} is too old. Install a newer one: pip install '{name}>={least}'"
+        elif found is not None and below and _numbers(found) >= _numbers(below):
+            problem = f"{name} {found} is newer than what crowdsim was tried with. Install an older one: pip install '{name}{range_text}'"
         yield {"name": name, "version": found, "extra": extra, "needed": least, "problem": problem}
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def new(
     file: Annotated[Path | None, typer.Argument(help="File to write; it must not exist. With --plan: default is its name.", show_default=False)] = None,
     template: Annotated[str | None, typer.Option("--template", "-t", help="What to start from; without a file, all of them are listed.")] = None,
-    plan: Annotated[Path | None, typer.Option("--plan", metavar="PLAN", help="A floor plan to start from: .dxf, .wkt, .geojson, .json, .obj.")] = None,
+    plan: Annotated[Path | None, typer.Option("--plan", metavar="PLAN", help="A plan to start from: .dxf, .wkt, .geojson, .json, .txt, .map, .obj.")] = None,
     run: Annotated[bool, typer.Option("--run", help="With --plan: run it at once, as crowdsim run would.")] = False,
     exits: Annotated[list[str] | None, typer.Option("--exit", metavar="X,Y", help="With --plan: a point where people get out, m; may be repeated.")] = None,
     people: Annotated[int | None, typer.Option("--people", min=1, max=100_000, help="With --plan: how many; default: one for 4 m2, at most 500.")] = None,

@@ -53,6 +53,7 @@ def run(
     with Progress(enabled=not (quiet or json)) as progress:
         progress.note("loading")
         from crowdsim.scenario.load import load_scenario
+        from crowdsim.scenario.locked import locked_in
         from crowdsim.schedule.simulation import Simulation
 
         sets = with_seed(set_, seed) + (["record.trace=true"] if trace else [])
@@ -66,6 +67,8 @@ def run(
         progress.watch_compiler()
         try:
             with stoppable() as asked, Simulation(loaded, threads=threads, out=target, force=force) as simulation:
+                for problem in locked_in(simulation.built):
+                    complain(f"note: {problem}")
                 progress.start(simulation)
                 verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
         except CrowdsimError:

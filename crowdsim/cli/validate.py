@@ -28,12 +28,13 @@ def validate(
     from crowdsim.scenario.build import build_world
     from crowdsim.scenario.examine import examine, notes_left
     from crowdsim.scenario.load import load_scenario
+    from crowdsim.scenario.locked import locked_in
 
     load_plugins(plugin)
     loaded = load_scenario(scenario, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir))
     built = build_world(loaded)
     problems, facts = examine(built)
-    notes = notes_left(loaded)
+    notes = [*notes_left(loaded), *locked_in(built)]
     if json:
         rows = [problem_rows(ScenarioError(found)) if found else [] for found in (problems, notes)]
         say_json({"ok": not problems, "problems": rows[0], "notes": rows[1], **asdict(facts)})

@@ -12,6 +12,7 @@ from crowdsim.measures.exit_flow import PEOPLE_PER_M_S
 
 SLOWEST_SHOWN = 4
 MOST_GOALS = 8  # Goals whose arrivals are listed; --json has them all.
+LEAST_NAME = 10  # Characters of a name that are left in a narrow terminal.
 LONG_WAIT_S = 2.0  # A path request that is open longer than this gets a warning: people would notice somebody who stands and thinks that long.
 _NUMBERS = {
     "agents", "arrived", "standing", "not_arrived", "simulated_s", "wall_s", "ticks", "deepest_overlap_m", "symmetries_broken", "strays", "expansions",
@@ -127,17 +128,8 @@ def left_text(result: Mapping[str, Any]) -> str:
     """Return who did not arrive, one by one, and a warning if paths were long in coming; empty if there is nothing to say."""
     text = ""
     if result["left"]:
-        shown = [
-            (
-                left["agent"], f"({left['x']:.2f}, {left['y']:.2f})", left["reason"], f"{left['stuck_for_s']:g} s" if left["stuck_for_s"] else "",
-                left.get("waits_for", ""),
-            )
-            for left in result["left"]
-        ]  # fmt: skip
-        waits = any(left.get("waits_for") for left in result["left"])
-        headers = ("agent", "place (m)", "reason", "stuck for", "waits for")
-        more = result["not_arrived"] - len(shown)
-        text += "\n\n" + table(headers if waits else headers[:4], shown if waits else [row[:4] for row in shown]) + (f"\nand {more:,} more" if more > 0 else "")
+        more = result["not_arrived"] - len(result["left"])
+        text += f"\n\n{_left_table(result['left'])}" + (f"\nand {more:,} more" if more > 0 else "")
     if result["longest_wait_s"] > LONG_WAIT_S:
         text += f"\n\nwarning: a path request was open for {result['longest_wait_s']:g} s; a larger budget (budget: {{work: ...}}) answers sooner"
     return text + _flow_warning(result)
@@ -162,6 +154,39 @@ def _flow_warning(result: Mapping[str, Any]) -> str:
     way_out = "; speed_density: weidmann slows crowds down as people do (docs/models.md)" if result.get("speed_law") == "none" else ""
     times = f"{flow['per_m_s'] / most:.2g} times as many as people at most do"
     return f"\n\nwarning: through {flow['exit']} {flow['per_m_s']:.2g} persons get a second and metre, {times}: this run is too fast to plan with{way_out}"
+
+
+def _left_table(left: Sequence[Mapping[str, Any]]) -> str:
+    """Return who did not arrive as a table; where that is too wide, without the places, and with shorter names: why and behind whom is what one has to see."""
+    columns = {
+        "agent": [str(each["agent"]) for each in left], "place (m)": [f"({each['x']:.2f}, {each['y']:.2f})" for each in left],
+        "reason": [str(each["reason"]) for each in left], "stuck for": [f"{each['stuck_for_s']:g} s" if each["stuck_for_s"] else "" for each in left],
+        "waits for": [str(each.get("waits_for", "")) for each in left],
+    }  # fmt: skip
+    if not any(columns["waits for"]):
+        del columns["waits for"]
+
+    def excess() -> int:
+        return sum(max(map(len, (name, *values))) for name, values in columns.items()) + 2 * len(columns) - 2 - terminal_width()
+
+    if excess() > 0 and "waits for" in columns:
+        del columns["place (m)"]
+    while excess() > 0:
+        widest = max((name for name in ("agent", "waits for") if name in columns), key=lambda name: max(map(len, columns[name])))
+        most = max(map(len, columns[widest])) - 1
+        if most < LEAST_NAME:
+            break
+        columns[widest] = [_shortened(name, most) for name in columns[widest]]
+    return table(tuple(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _shortened(name: str, most: int) -> str:
+    """Return a name of at most so many characters, by its begin and its index."""
+    if len(name) <= most:
+        return name
+    begin, bracket, index = name.replace("..", "").rpartition("[")
+    tail = ".." + (bracket + index if begin else "")
+    return (begin or name)[: max(1, most - len(tail))] + tail
 
 
 def _by_goal(arrivals: Mapping[str, int]) -> str:

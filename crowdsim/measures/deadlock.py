@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.measures.deadlock_by_place import stuck_by_place as stuck_by_place
 from crowdsim.measures.deadlock_causes import NOBODY, WALL, Cause, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
 from crowdsim.measures.deadlock_recorded import Recorded
-from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, is_near, look_every
+from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, look_every
 from crowdsim.recording.reader import open_run
 
 if TYPE_CHECKING:
@@ -41,35 +42,8 @@ class _Look(NamedTuple):
     gap_m: float
 
 
-def stuck_by_place(places: pd.DataFrame, *, every: float, looks: int) -> pd.DataFrame:
-    """Return who is stuck by where everybody was: the definition, on any trajectories.
-
-    Parameters
-    ----------
-    places : DataFrame
-        Columns time_s (s, multiples of `every`), id, x, y (m); and wants_on (bool), True where it is missing.
-    every : float, s
-        Between two looks.
-    looks : int
-        After how many looks places are compared; `every * looks` is 10 s.
-
-    Returns
-    -------
-    DataFrame
-        time_s, id, is_stuck; ascending by time, then id. Stuck is who wants on, wanted on then, and is less than 0.2 m from where it was then.
-    """
-    import pandas as pd
-
-    data = places if "wants_on" in places else places.assign(wants_on=True)
-    data = data.assign(look=np.round(data["time_s"] / every).astype(int))
-    then = data.loc[data["wants_on"], ["look", "id", "x", "y"]].assign(look=lambda table: table["look"] + looks)
-    both = data.merge(then, on=["look", "id"], how="left", suffixes=("", "_then")).sort_values(["look", "id"], ignore_index=True)
-    near = is_near(both[["x", "y"]].to_numpy(dtype=float), both[["x_then", "y_then"]].to_numpy(dtype=float))
-    return pd.DataFrame({"time_s": both["time_s"], "id": both["id"], "is_stuck": near & both["wants_on"].to_numpy(dtype=bool)})
-
-
 def stuck_spells(recording: Source) -> pd.DataFrame:
-    """Return when who was stuck: less than 0.2 m from where it was ten seconds before, not arrived, and not waiting by design.
+    """Return when who was stuck: less than 0.2 m of progress along its path in ten seconds, not arrived, and not waiting by design.
 
     Parameters
     ----------
@@ -78,7 +52,7 @@ def stuck_spells(recording: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        entity, agent (name); still_since_s: since when it was where it was (s), stuck_s: when it had been so for ten seconds, end_s: when it got on, NaN if
+        entity, agent (name); still_since_s: since when it got on by so little (s), stuck_s: when it had been so for ten seconds, end_s: when it got on, NaN if
         never; duration_s: for how long it was stuck; x, y (m); is_long: it was still stuck after 30 s. One row for each time, ascending by begin, then entity.
     """
     run = _recorded(recording)
@@ -168,7 +142,7 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     -------
     DataFrame
         cause; is_deadlock: somebody in it was stuck for 30 s, and not in a queue that gets on; people: how many were ever stuck in it; long: how many of them
-        for 30 s; since_s: since when the first of them was where it was, until_s: when the last got on, NaN if never; x, y (m): middle of its heads; heads:
+        for 30 s; since_s: since when the first of them got on by little, until_s: when the last got on, NaN if never; x, y (m): middle of its heads; heads:
         entities of those that hold the others, and of the ring; entities: all of them; gap_m: width of the gap, NaN where there is none. Ascending by begin.
 
     Notes

@@ -42,7 +42,7 @@ class Cause(IntEnum):
     ARCH = 8  # people who want through one gap from one side hold each other before it
     INFEASIBLE = 9  # its way is free, but avoidance finds no velocity that leads on: it keeps no constraints, or stops for walls beside the way
     OBSTACLE = 10  # an obstacle stands in its way for good
-    QUEUE = 11  # it waits behind people who get on, or an obstacle that goes on by its timetable: no deadlock, however long it takes
+    QUEUE = 11  # it waits behind people who get on, at a gap that others get through, or for an obstacle that goes on by its timetable: no deadlock
 
     @property
     def words(self) -> str:
@@ -57,6 +57,7 @@ _WORDS = {
 }  # fmt: skip
 _QUEUE = int(Cause.QUEUE)
 NOT_DIAGNOSED = 255  # in columns that hold a cause
+NO_QUEUE_ONCE = 254  # Likewise: was in a queue, and when it was looked at last it was something else. Jostling makes rings of a moment.
 NOBODY, WALL = 0, -1
 
 
@@ -366,8 +367,8 @@ class _Reasoning:
         beside = near[moment.is_stuck[near] & (near != row)].tolist()
         if beside:
             gap, way = self._gap([row, *beside])
-            if way[0] != 0 and np.any(way[1:] == way[0]):
-                return Cause.ARCH, gap
+            if gap is not None and way[0] != 0 and np.any(way[1:] == way[0]):
+                return (Cause.QUEUE if self._is_served(row, gap) else Cause.ARCH), gap
         if self._meets_somebody(row):
             return Cause.HEAD_ON, None
         holds = moment.diagnosis[row] == Diagnosis.RELAXED or moment.blocker[row] == WALL
@@ -404,12 +405,21 @@ class _Reasoning:
         against = [self._cosine(a, b) for a, b in pairs if ways[a] == 0 or ways[a] != ways[b]]
         if (np.any(way == 1) and np.any(way == -1)) or any(cosine < AGAINST for cosine in against):
             return Cause.HEAD_ON, gap
-        if max(np.count_nonzero(way == 1), np.count_nonzero(way == -1)) > 1:
-            return Cause.ARCH, gap
+        if gap is not None and max(np.count_nonzero(way == 1), np.count_nonzero(way == -1)) > 1:
+            return (Cause.QUEUE if self._is_served(members[0], gap) else Cause.ARCH), gap
         if any(cosine < ACROSS for cosine in against) or any(self._meets_somebody(row) for row in members):
             return Cause.HEAD_ON, gap
         relaxed = np.count_nonzero(moment.diagnosis[members] >= Diagnosis.RELAXED)
         return (Cause.INFEASIBLE if 2 * relaxed > len(members) else Cause.UNKNOWN), None
+
+    def _is_served(self, row: int, gap: Gap) -> bool:
+        """Return whether somebody who gets on is at a gap: those who hold each other before it for a while are passed beside then, and no arch."""
+        moment = self.moment
+        gets_on = (moment.activity == AgentState.WALKING) & ~moment.is_stuck & (moment.layer == moment.layer[row]) & (moment.entity <= moment.highest_person)
+        along, beyond = gap.b - gap.a, moment.position[gets_on] - gap.a
+        share = ((beyond @ along) / max(gap.width * gap.width, 1e-300)).clip(0.0, 1.0)
+        apart = np.hypot(*(beyond - share[:, None] * along).T)
+        return bool(np.any(apart - moment.radius[gets_on] <= GAP_REACH_M))
 
     def _cosine(self, a: int, b: int) -> float:
         return float(self.direction[a, 0] * self.direction[b, 0] + self.direction[a, 1] * self.direction[b, 1])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
+from crowdsim.scenario.areas import closed_areas
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class Recorded:
         is_open = [area.available for area in geometry.areas]
         for kind, area in past.loc[past["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]].itertuples(index=False):
             is_open[int(area)] = kind == "AREA_OPENED"
-        shut: list[tuple[int, Any]] = [(-1, area.area) for area, there in zip(geometry.areas, is_open, strict=True) if not there]
+        shut: list[tuple[int, Any]] = [(-1, each.polygon) for each in closed_areas(geometry.areas, is_open)]
         obstacles: Sequence[Any] = self.scenario.obstacles if self._obstacles_are_known else ()
         shut += [(obstacle.layer, obstacle.outline(tick)) for obstacle in obstacles if obstacle.is_closed(tick)]
         grounds = []
@@ -168,7 +169,7 @@ class Recorded:
         return grounds
 
     def walls(self, tick: int) -> Segments:
-        """Return the walls at the end of a tick; where an exit covers one, it is open."""
+        """Return the walls at the end of a tick; where an exit covers one, or another floor begins, it is open."""
         changes = self.events[self.events["kind"].isin(("AREA_OPENED", "AREA_CLOSED", "OBSTACLE_STANDS", "OBSTACLE_MOVES", "OBSTACLE_GONE"))]
         era = int((changes["tick"] <= tick).sum())
         if era not in self._walls:
@@ -180,11 +181,16 @@ class Recorded:
         return {}
 
     def _walls_of(self, grounds: Sequence[Any]) -> Segments:
+        from crowdsim.scenario.floor import joins_of
+
         starts, ends, layers = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0, dtype=np.int32)]
+        joins = joins_of(self.scenario.geometry.floors)
         for floor, ground in enumerate(grounds):
             exits = [goal.area for goal in self.scenario.goals if goal.kind == "exit" and goal.layer in (-1, floor)]
             border = shapely.boundary(ground)
             border = shapely.difference(border, shapely.union_all(exits)) if exits else border
+            meets = [shapely.LineString(join.line) for join in joins if floor in join.floors]
+            border = shapely.difference(border, shapely.buffer(shapely.union_all(meets), _MM, cap_style="flat")) if meets else border
             for line in shapely.get_parts(shapely.line_merge(border) if border.geom_type == "MultiLineString" else border):
                 points = shapely.get_coordinates(line)
                 starts.append(points[:-1])

@@ -13,15 +13,20 @@ from crowdsim.world.columns import AgentState, PathStatus
 if TYPE_CHECKING:
     from crowdsim.scenario.model import Event
 
-STUCK_DISPLACEMENT_M = 0.2  # Net displacement below which somebody who wants to get on is stuck: half a body. Larger takes slow queues for standstill.
+STUCK_BY = "progress"  # In headers of recordings: which definition this is. Older ones meant net displacement.
+PROGRESS_M = 0.2  # Progress along the path that somebody who wants to get on has to make: half a body. Larger takes slow queues for standstill.
 STUCK_SECONDS = 10.0  # The time over which it counts. Shorter takes everybody for stuck who lets somebody pass.
+SLOW_SECONDS = 2.0  # Whoever does less than that in so many seconds at its desired speed has to do no more: a fifth of the time, so that it may climb stairs.
+MOST_SETBACKS = 3  # Times that its least remaining length begins again by what it does itself, until it has come nearer than ever. Fewer blames a detour after
+# a detour, more lets those go on who swing to and fro.
+REGAINING_SHARE, REGAINING_SECONDS = 0.5, 5  # Pushed back, it begins again once it has walked for so many seconds at that share of the speed that it prefers.
 DEADLOCK_SECONDS = 30.0  # Stuck for so long is a deadlock: no queue that is served stands so long, and nobody waits so long in a door for another.
-TRAIL_SLOTS = 10  # Places of the last ten seconds that an agent keeps.
+TRAIL_SLOTS = 10  # Looks of the last ten seconds that an agent keeps.
 HELD_SPEED_M_S = 1e-3  # A program that gives an agent less to do lets it stand.
 
 
 def look_every(tick_length: float) -> tuple[int, int]:
-    """Return the number of ticks between two looks at where everybody is, and after how many looks the present place is compared with the one then.
+    """Return the number of ticks between two looks at how far everybody has got, and after how many looks that is compared with what it was then.
 
     Both together come nearest to `STUCK_SECONDS`: exactly for ticks of which a whole number is a second, and to 6 % for all up to a second.
 
@@ -64,9 +69,19 @@ def wants_on(
     return wants & has_way & walks if door_opens_later else wants
 
 
-def is_near(position: NDArray[np.float64], then: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return (n,) bool: who is less than `STUCK_DISPLACEMENT_M` from where it was then, (n, 2) in metres; nan, nowhere, is not near."""
-    return np.hypot(position[:, 0] - then[:, 0], position[:, 1] - then[:, 1]) < STUCK_DISPLACEMENT_M
+def is_held_up(progress: NDArray[np.float64], then: NDArray[np.float64], speed: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return (n,) bool: whose path has not become shorter by `PROGRESS_M` since then, nor by what it does in `SLOW_SECONDS`.
+
+    Parameters
+    ----------
+    progress : (n,) float64, m
+        By how much its least remaining length has fallen so far, see `crowdsim.navigation.progress`.
+    then : (n,) float64, m
+        What that was `STUCK_SECONDS` before; nan, when it did not want on, holds nobody up.
+    speed : (n,) float64, m/s
+        At which it would go alone on level ground.
+    """
+    return progress - then < np.minimum(PROGRESS_M, SLOW_SECONDS * speed)
 
 
 def opens_later(events: Sequence[Event], tick: int) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,8 @@ class TargetParameters:
 
 
 INSIDE_M = 0.1  # How far inside of a piece of a goal its target lies: farther than the 0.05 m within which a waypoint is reached.
+RIM_SPACING_M = 0.5  # Between points along the rims of pieces: ways to them are longer than to the piece by half of it at most, beside INSIDE_M.
+MOST_RIM_POINTS = 64  # Of a goal: longer rims have theirs farther apart. Each is measured to at every cell that a search reaches.
 
 
 def targets_of(goals: GoalPieces) -> NDArray[np.float64]:
@@ -31,6 +35,62 @@ def targets_of(goals: GoalPieces) -> NDArray[np.float64]:
     inwards = middle - goals.pole
     away = np.maximum(np.hypot(inwards[:, 0], inwards[:, 1]), 1e-300)
     return goals.pole + inwards * np.minimum(0.5, INSIDE_M / away)[:, None]
+
+
+class GoalPoints(NamedTuple):
+    """Points of goals that ways over cells can lead to.
+
+    Attributes
+    ----------
+    point : (m, 2) float64, m
+        First that of each piece, see `targets_of`; then those along the rims of pieces of goals that have several.
+    piece : (m,) int32
+    """
+
+    point: NDArray[np.float64]
+    piece: NDArray[np.int32]
+
+
+def points_of(goals: GoalPieces) -> GoalPoints:
+    """Return the points of all goals. Which of several pieces is nearest on foot, their middles alone do not say where pieces are wide."""
+    middle = targets_of(goals)
+    points, pieces = [middle], [np.arange(len(middle), dtype=np.int32)]
+    for first, last in itertools.pairwise(goals.goal_start.tolist()):
+        if last - first < 2:
+            continue
+        rings = [goals.vertex[a:b] for a, b in itertools.pairwise(goals.vertex_start[first : last + 1].tolist())]
+        around = sum(float(_ends_of_edges(ring)[-1]) for ring in rings)
+        spacing = max(RIM_SPACING_M, around / MOST_RIM_POINTS)
+        for piece, ring in enumerate(rings, start=first):
+            on_rim = _rim_points(ring, spacing)
+            points.append(on_rim)
+            pieces.append(np.full(len(on_rim), piece, dtype=np.int32))
+    return GoalPoints(np.concatenate(points), np.concatenate(pieces))
+
+
+def _ends_of_edges(ring: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far along a ring each of its edges ends, (e,), m."""
+    along = np.roll(ring, -1, axis=0) - ring
+    return np.cumsum(np.hypot(along[:, 0], along[:, 1]))
+
+
+def _rim_points(ring: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
+    """Return points a little inside the rim of a convex piece, evenly spaced along it; none where it is too thin."""
+    end = _ends_of_edges(ring)
+    count = int(end[-1] / spacing)
+    if len(ring) < 3 or count == 0:
+        return np.zeros((0, 2))
+    begin = np.concatenate([[0.0], end[:-1]])
+    length = np.maximum(end - begin, 1e-300)
+    unit = (np.roll(ring, -1, axis=0) - ring) / length[:, None]
+    at = (np.arange(count) + 0.5) * (end[-1] / count)
+    edge = np.searchsorted(end, at, side="right")
+    inwards = np.column_stack([-unit[:, 1], unit[:, 0]])
+    point = ring[edge] + unit[edge] * (at - begin[edge])[:, None] + inwards[edge] * INSIDE_M
+    away = point[:, None, :] - ring[None, :, :]
+    depth = away[:, :, 0] * inwards[:, 0] + away[:, :, 1] * inwards[:, 1]
+    found: NDArray[np.float64] = point[depth.min(axis=1) >= INSIDE_M - 1e-9]
+    return found
 
 
 def nearest_pieces(

@@ -17,12 +17,12 @@ OBSTACLE, OPEN, CLOSED = "#c77d1a", "#2a9d5c", "#d62828"
 
 
 def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool]) -> None:
-    """Draw areas that can be closed: green and empty while they are open, red and filled while they are closed."""
+    """Draw areas that can be closed: green and empty while they are open (thin where they are rooms of a grid map), red and filled while they are closed."""
     for area, is_open in zip(areas, available, strict=True):
         colour = OPEN if is_open else CLOSED
+        inside, width, hatch = ("none", 0.6 if area.shared else 1.2, None) if is_open else (colour + "66", 1.2, "////")
         for part in shapely.get_parts(area.area):
-            inside = "none" if is_open else colour + "66"
-            axes.fill(*part.exterior.xy, facecolor=inside, edgecolor=colour, linewidth=1.2, hatch=None if is_open else "////", zorder=3.5)
+            axes.fill(*part.exterior.xy, facecolor=inside, edgecolor=colour, linewidth=width, hatch=hatch, zorder=3.5)
         left, bottom, right, top = area.area.bounds
         label = area.name if is_open else f"{area.name} (closed)"
         beside = (right, 0.5 * (bottom + top)) if top - bottom > right - left else (left, top)  # where the door itself is not

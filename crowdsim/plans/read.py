@@ -13,10 +13,10 @@ from crowdsim.plans.drawn import MILLIMETRES_SPAN, Drawn, counted, in_metres, ne
 from crowdsim.plans.kinds import Kind
 from crowdsim.scenario.dxf import HEADER_UNITS, METRES, NO_OUTLINE, drawing_of, entities_of, outline_of
 from crowdsim.scenario.files import FileAccess, FileRefused
-from crowdsim.scenario.geometry_files import GeometryRefused, grid_map_of, json_value, refuse_arcs
+from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, grid_map_of, json_value, movingai_map_of, refuse_arcs
 from crowdsim.scenario.limits import MAX_VERTICES
 
-ENDINGS = (".dxf", ".wkt", ".geojson", ".json")
+ENDINGS = (".dxf", ".wkt", ".geojson", ".json", ".txt", ".map")
 _ADVICE = {
     ".dwg": "Save it as DXF (text, for example in the version of 2013).",
     ".ifc": "Export the storey's plan as DXF, or its slab as OBJ.",
@@ -37,7 +37,7 @@ def read_plan(path: Path, *, unit: str | None = None, kinds: dict[str, Kind] | N
     Parameters
     ----------
     path : Path
-        .dxf, .wkt, .geojson or .json.
+        With one of `ENDINGS`.
     unit : str, optional
         A key of `crowdsim.scenario.dxf.METRES`; by default what the file says, or what its size tells.
     kinds : dict of str to Kind, optional
@@ -50,7 +50,7 @@ def read_plan(path: Path, *, unit: str | None = None, kinds: dict[str, Kind] | N
     """
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        advice = _ADVICE.get(ending, "Plans are read from .dxf, .wkt, .geojson, .json (a grid map) and .obj.")
+        advice = _ADVICE.get(ending, "Plans are read from .dxf, .wkt, .geojson, .json, .txt and .map (grid maps) and .obj.")
         raise CrowdsimError(f'"{path}" is no plan that can be read. {advice}'.replace("FILE", str(path)))
     drawn = Drawn(kinds={layer.casefold(): kind for layer, kind in (kinds or {}).items()})
     try:
@@ -61,6 +61,10 @@ def read_plan(path: Path, *, unit: str | None = None, kinds: dict[str, Kind] | N
             scale = _read_dxf(drawn, data, unit)
         elif ending == ".wkt":
             _read_wkt(drawn, data.decode("utf-8-sig"))
+        elif ending in (".txt", ".map"):
+            text = data.decode("utf-8-sig")
+            _take_map(drawn, grid_map_of(text) if ending == ".txt" else movingai_map_of(text, 1.0))
+            scale = 1.0
         else:
             _read_json(drawn, data.decode("utf-8-sig"))
     except (GeometryRefused, FileRefused) as refused:
@@ -106,13 +110,7 @@ def _read_json(drawn: Drawn, text: str) -> None:
     """Read GeoJSON, whose features say by a property what they are, or a grid map."""
     value = json_value(text)
     if isinstance(value, dict) and "areas" in value and "type" not in value:
-        found = grid_map_of(text)
-        for piece in found.areas:
-            drawn.add("areas", piece.polygon)
-        for piece in found.obstacles:
-            drawn.add("obstacles", piece.polygon)
-        if found.closed_areas:
-            drawn.words.append(f"{counted(len(found.closed_areas), 'area')} with available: false {was(len(found.closed_areas))} left out")
+        _take_map(drawn, grid_map_of(text))
         return
     if not isinstance(value, dict) or "type" not in value:
         raise GeometryRefused("this is neither GeoJSON nor a grid map", 'GeoJSON begins like {"type": "FeatureCollection", "features": [...]}.')
@@ -132,6 +130,16 @@ def _read_json(drawn: Drawn, text: str) -> None:
         drawn.add(next((name for name in names if drawn.kind(name)), names[0] if names else ""), shape)
     if passed:
         drawn.words.append(f"{counted(passed, 'point')} of the file {was(passed)} passed over")
+
+
+def _take_map(drawn: Drawn, found: GridMap) -> None:
+    """Take the open areas and the obstacles of a grid map."""
+    for piece in found.areas:
+        drawn.add("areas", piece.polygon)
+    for piece in found.obstacles:
+        drawn.add("obstacles", piece.polygon)
+    if found.closed_areas:
+        drawn.words.append(f"{counted(len(found.closed_areas), 'area')} with available: false {was(len(found.closed_areas))} left out")
 
 
 def _read_dxf(drawn: Drawn, data: bytes, unit: str | None) -> float | None:

@@ -88,6 +88,8 @@ class Header:
         False if a clock decided anything (the wall-clock budget).
     first_tick : int
         The tick before which this recording knows nothing: above 0 where the run goes on from a checkpoint of another (`crowdsim fork`).
+    stuck_by : str
+        What being stuck means in it: ``progress`` along the path; or, in recordings that do not say, net ``displacement``, see docs/deadlocks.md.
     run_id : str
         Distinguishes two runs of one scenario.
     started : str
@@ -112,6 +114,7 @@ class Header:
     exact: bool = False
     reproducible: bool = True
     first_tick: int = 0
+    stuck_by: str = "displacement"
     run_id: str = field(default_factory=lambda: secrets.token_hex(4))
     started: str = field(default_factory=_now)
     versions: Mapping[str, str] = field(default_factory=software_versions)

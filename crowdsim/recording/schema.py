@@ -129,6 +129,7 @@ class RecordedCount:
 VELOCITY_RESOLUTION_M_S = 2.0**-14
 # 1 mm: a corner is looked at, never computed with. A float32 knows that up to 8 km from the origin (`fitted`); at map coordinates of 5e6 m, half metres.
 CORNER_RESOLUTION_M = 2.0**-10
+LENGTH_RESOLUTION_M = 2.0**-10  # 1 mm, in a float32 up to 16 km of path: a two-hundredth of the progress that being stuck is told by.
 HEADING_RESOLUTION = 2.0**-8  # A quarter of a degree: finer than anybody sees.
 
 STANDARD_COLUMNS = (
@@ -150,7 +151,9 @@ STANDARD_COLUMNS = (
     RecordedColumn("nudges", "int32", "", "how often the agent was asked aside"),
     RecordedColumn("replans", "int32", "", "how often the agent asked for a new way"),
     RecordedColumn("local_way", "uint8", "", "what the local grid says of the line to the next corner"),
-    RecordedColumn("is_stuck", "uint8", "", "1 while displacement stays below 0.2 m for 10 s"),
+    RecordedColumn("is_stuck", "uint8", "", "1 while progress along the path stays below 0.2 m for 10 s"),
+    RecordedColumn("remaining", "float32", "m", "length of the path ahead; nan is not known", exact="float64", resolution=LENGTH_RESOLUTION_M),
+    RecordedColumn("progress", "float32", "m", "by how much the least remaining length has fallen so far", exact="float64", resolution=LENGTH_RESOLUTION_M),
 )
 
 # Kept as well where a run is traced with all columns: with them every column of the digests can be shown agent by agent.

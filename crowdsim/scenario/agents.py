@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario import packing
+from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.draws import draw_distribution
+from crowdsim.scenario.geometry import GRID_M, cleaned
 from crowdsim.scenario.model import Group, Scenario, Visit
 from crowdsim.scenario.placement import WALL_MARGIN_M, Placed, place
 from crowdsim.scenario.ticks import ticks_in
@@ -198,19 +200,29 @@ def _positions(
 
 
 def _distinct_regions(scenario: Scenario) -> tuple[list[tuple[Any, Any]], NDArray[np.int32]]:
-    """Return the different regions with the grounds that they are on, and which one each group has; groups without one share all ground of their floor."""
+    """Return the different regions with the grounds that they are on, and which one each group has; groups without one share all open ground of their floor."""
     known: dict[tuple[int, bytes], int] = {}
     regions: list[tuple[Any, Any]] = []
     of_group = []
     for each in scenario.groups:
         ground = scenario.geometry.grounds[max(0, each.layer)]
-        area = each.region if each.region is not None else ground
+        area = each.region if each.region is not None else _open_ground(scenario, ground, each.radius.high)
         text = each.layer, area.wkb
         if text not in known:
             known[text] = len(regions)
             regions.append((ground, area))
         of_group.append(known[text])
     return regions, np.array(of_group, dtype=np.int32)
+
+
+def _open_ground(scenario: Scenario, ground: Any, radius: float) -> Any:
+    """Return where centres of bodies are that keep clear of what is closed at the begin; all ground where nothing is."""
+    closed = [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)]
+    if not closed:
+        return ground
+    kept_off = shapely.union_all(closed, grid_size=GRID_M).buffer(radius, join_style="mitre")
+    left = cleaned(shapely.difference(ground, kept_off, grid_size=GRID_M))
+    return ground if left.is_empty else left
 
 
 def _refuse_hopeless(

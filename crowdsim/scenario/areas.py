@@ -8,6 +8,7 @@ from typing import Any
 
 import shapely
 
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.scenario import schema
 from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, ToggledArea, cleaned
 from crowdsim.scenario.model import Event, Group
@@ -24,19 +25,19 @@ def resolve_areas(shape: schema.GeometryShape, geometry: Geometry, reader: AreaR
     if geometry.floors:
         problems.add(("geometry", "areas"), "areas can be opened and closed on one level floor only, and this geometry has several floors", key=True)
         return geometry
-    found: dict[str, ToggledArea] = {}
+    found: dict[str, ToggledArea] = {area.name: area for area in geometry.areas}  # of grid maps
     for index, each in enumerate(shape.areas):
         path: Path = ("geometry", "areas", index)
         if each.name in found:
             problems.add((*path, "name"), f'there is an area "{each.name}" already', "Events tell areas apart by their names; give another one.")
-        area = reader.united(each.area, (*path, "area"))
+        area = reader.united(each.area, (*path, "area")) if each.area != [] or not shape.resolved else shapely.Polygon()
         if area is None:
             continue
-        if shapely.area(shapely.intersection(area, geometry.walkable)) <= LEAST_AREA_M2:
+        if not (shape.resolved and each.shared) and shapely.area(shapely.intersection(area, geometry.walkable)) <= LEAST_AREA_M2:
             problems.add(
                 (*path, "area"), f'"{each.name}" shares nothing with the walkable ground', "Draw it over ground that one can walk on while it is open."
             )
-        found[each.name] = ToggledArea(each.name, area, each.available)
+        found[each.name] = ToggledArea(each.name, area, each.available, each.shared)
     return replace(geometry, areas=tuple(found[name] for name in sorted(found)))
 
 
@@ -78,6 +79,35 @@ def _has_one(shape: schema.EventShape, keys: tuple[str, str], what: str, path: P
     elif len(given) > 1:
         problems.add((*path, given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them, or write two events.", key=True)
     return len(given) == 1
+
+
+def closed_areas(areas: Sequence[ToggledArea], available: Sequence[bool]) -> list[Shut]:
+    """Return the ground that is closed, area by area.
+
+    Parameters
+    ----------
+    areas : sequence of ToggledArea
+    available : sequence of bool
+        Which of them are open.
+
+    Returns
+    -------
+    list of Shut
+        Of a shared area what no other that is open holds: perhaps nothing, then it is empty.
+    """
+    opened = [area.area for area, is_open in zip(areas, available, strict=True) if is_open and area.shared]
+    found = []
+    for area, is_open in zip(areas, available, strict=True):
+        if not is_open:
+            near = [each for each in opened if shapely.intersects(each, area.area)] if area.shared else []
+            left = cleaned(shapely.difference(area.area, shapely.union_all(near, grid_size=GRID_M), grid_size=GRID_M)) if near else area.area
+            found.append(Shut(area.name, left, True))
+    return found
+
+
+def closed_at_the_begin(areas: Sequence[ToggledArea]) -> list[Shut]:
+    """Return the ground that is closed when a scenario begins, area by area."""
+    return closed_areas(areas, [area.available for area in areas])
 
 
 def parted_ground(ground: Any, closed: Sequence[Any]) -> tuple[Any, list[Any]]:

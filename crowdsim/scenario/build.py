@@ -33,9 +33,9 @@ from crowdsim.navigation.surface_mesh import build_surface
 from crowdsim.navigation.tile_rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles import TiledMesh, build_tiles
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
-from crowdsim.scenario.areas import ground_without
+from crowdsim.scenario.areas import closed_at_the_begin, ground_without
 from crowdsim.scenario.floor import joins_of
-from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon
 from crowdsim.scenario.kept import kept_arrays
 from crowdsim.scenario.mesh_parts import mesh_parts
 from crowdsim.scenario.model import Goal, Scenario
@@ -83,7 +83,7 @@ def build_world(scenario: Scenario) -> Built:
         If the ground cannot be meshed.
     """
     agents = resolve_agents(scenario)
-    mesh_build = mesh_of(scenario, agents, [each.area for each in scenario.geometry.areas if not each.available])
+    mesh_build = mesh_of(scenario, agents, [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)])
     shapes = [goal_shape(goal) for goal in scenario.goals]
     goals = cut_goals(mesh_build.mesh, shapes)
     itineraries, itinerary = _itineraries(agents)
@@ -316,7 +316,7 @@ def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
 
 
 def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
-    """Return the cells that agents find ways on: the ground at the begin, less what walls and the widest of them take.
+    """Return the cells that agents find ways on, as they are at the begin: S2's, made of the areas and obstacles of the scenario.
 
     Parameters
     ----------
@@ -329,26 +329,29 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
     ScenarioError
         If the ground is not one level floor, or too large.
     """
-    scenario = built.scenario
+    scenario, geometry = built.scenario, built.scenario.geometry
     chosen = chosen or scenario.navigation
     _refuse_terrain(scenario, chosen)
-    if not built.world.is_level or len(scenario.geometry.floor_names) > 1:
-        where = f"this geometry has {len(scenario.geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
+    if not built.world.is_level or len(geometry.floor_names) > 1:
+        where = f"this geometry has {len(geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
         raise ScenarioError(_about_navigation(scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"))
-    radius = built.agents.radius[agents_of(built, chosen)]
-    widest = chosen.parameters(WayParameters).agent_radius or (float(radius.max()) if len(radius) else 0.0)
+    radius, ways = built.agents.radius[agents_of(built, chosen)], chosen.parameters(WayParameters)
+    widest = ways.agent_radius or (float(radius.max()) if len(radius) else 0.0)
     cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
+    layout = geometry.layout or GridLayout((NamedPolygon(geometry.walkable),))
+    raster = layout.raster if layout.raster is not None and layout.raster.cell == cells.cell_size else None
+    areas = [Area(each.name or f"({number})", each.polygon) for number, each in enumerate(layout.areas)]
     # What is closed at the begin can be opened: it is no wall for good.
-    build = built.mesh_build if all(area.available for area in scenario.geometry.areas) else mesh_of(scenario, built.agents)
-    walls = np.hstack([build.walls.start, build.walls.end])
+    build = built.mesh_build if all(area.available for area in geometry.areas) else mesh_of(scenario, built.agents)
+    walls = np.ascontiguousarray(np.hstack([build.walls.start, build.walls.end]))
+    keeps_off = ways.keep_off_edges and (raster is None or raster.kept is None)  # what cells keep from obstacles already, they keep from edges, too
     try:
-        grid = build_grid([Area("walkable", scenario.geometry.walkable)], (), parameters, np.ascontiguousarray(walls))
+        grid = build_grid(areas, [each.polygon for each in geometry.obstacles], parameters, walls if keeps_off else None, raster)
     except NavigationError as error:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
-    for area in scenario.geometry.areas:
-        if not area.available:
-            grid.put_up(area.name, area.area)
+    grid.add_bars(walls)
+    grid.show(closed_at_the_begin(geometry.areas))
     return grid
 
 

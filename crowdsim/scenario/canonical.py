@@ -47,7 +47,7 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         "stop": _without_none(
             {"after": scenario.stop.after, "when": "all_arrived" if scenario.stop.when_all_arrived else "never", "stuck_for": scenario.stop.stuck_for}
         ),
-        "geometry": _geometry(scenario.geometry),
+        "geometry": {**_geometry(scenario.geometry), **_layout(scenario)},
         "goals": {goal.name: _goal(goal, scenario) for goal in scenario.goals if not goal.is_inline},
         "groups": [_group(group, scenario) for group in scenario.groups],
     }
@@ -82,7 +82,9 @@ def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
 
 def _geometry(geometry: Geometry) -> dict[str, Any]:
     if not geometry.floors:
-        areas = [{"name": each.name, "area": _areas(each.area), "available": each.available} for each in geometry.areas]
+        areas = [
+            {"name": each.name, "area": _areas(each.area), "available": each.available, **({"shared": True} if each.shared else {})} for each in geometry.areas
+        ]
         return {**_ground(geometry.walkable, geometry.obstacles), **_terrain(geometry), **({"areas": areas} if areas else {}), "resolved": True}
     if geometry.patches:
         patches = [{"sheet": patch.sheet, "plane": [*patch.plane.place, *patch.plane.slope], "wkt": wkt_of(patch.ground)} for patch in geometry.patches]
@@ -96,6 +98,19 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
         "clearance": geometry.clearance,
         "resolved": True,
     }
+
+
+def _layout(scenario: Scenario) -> dict[str, Any]:
+    """Return the key with how a grid is laid over the ground, where somebody finds ways on one."""
+    layout = scenario.geometry.layout
+    if layout is None or not any(chosen.is_grid for chosen in scenario.navigations):
+        return {}
+    raster: dict[str, Any] | None = None
+    if layout.raster is not None:
+        laid = layout.raster
+        raster = {"corner": [laid.x, laid.y], "cell_size": laid.cell, "width": laid.width, "depth": laid.depth, "kept": laid.kept}
+    areas = [_without_none({"wkt": wkt_of(each.polygon), "name": each.name or None}) for each in layout.areas]
+    return {"grid": _without_none({"areas": areas, "raster": _without_none(raster) if raster is not None else None})}
 
 
 def _terrain(geometry: Geometry) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.check import NEAR_WALL, cut_off_message
 from crowdsim.scenario.gaps import problem_of, shut_out, widest_way
+from crowdsim.scenario.locked import Locks
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.ways import WayFinder
 
@@ -106,9 +107,12 @@ def agents_in_walls(built: Built) -> list[Problem]:
 
 
 def agents_without_way(built: Built, ways: list[float]) -> list[Problem]:
-    """Return a problem for each gap behind which agents have no way to one of their goals; `ways` receives the lengths of the first ways (m)."""
+    """Return a problem for each gap behind which agents never have a way to one of their goals; `ways` receives the lengths of the first ways (m).
+
+    Who has none at the begin and gets one when something opens waits for that.
+    """
     world, agents = built.world, built.agents
-    finder = WayFinder(built)
+    finder, locks = WayFinder(built), Locks(built)
     problems: list[Problem] = []
     rows = np.arange(len(agents))
     stage = 0
@@ -122,8 +126,10 @@ def agents_without_way(built: Built, ways: list[float]) -> list[Problem]:
         status, length, piece = finder.lengths_of(rows, position[rows], polygon[rows], goal)
         if stage == 0:
             ways += length[status == FOUND].tolist()
-        for wanted in np.unique(goal[status != FOUND]).tolist():
-            without = rows[(status != FOUND) & (goal == wanted)]
+        never = np.flatnonzero(status != FOUND)
+        never = never[~locks.ever_has_way(rows[never], position[rows[never]], goal[never])]
+        for wanted in np.unique(goal[never]).tolist():
+            without = rows[never[goal[never] == wanted]]
             on_mesh = shut_out(finder, wanted, without, position, polygon, problems)
             problems += _no_way(built, wanted, without[~on_mesh], position, polygon)
         arrived = status == FOUND

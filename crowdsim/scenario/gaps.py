@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
 from crowdsim.navigation.goals import GoalPieces
+from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.search import FOUND
@@ -60,16 +61,17 @@ def _shut_door(finder: WayFinder, goal: int, rows: NDArray[np.int64], position: 
     built = finder.built
     under = finder.grid_under(int(rows[0]))
     assert under is not None
-    cells = under[1].parameters
+    cells, ways = under[1].parameters, under[0].parameters(WayParameters)
     widest = rows[np.argmax(built.agents.radius[rows])]
     radius = float(built.agents.radius[widest])
-    needed = 2.0 * (radius + cells.object_padding) + cells.cell_size
+    kept = ways.agent_radius or radius
+    needed, at_edges = 2.0 * (kept + cells.object_padding) + cells.cell_size, 2.0 * kept * ways.keep_off_edges + cells.cell_size
     gap = widest_way(built.world.mesh, built.world.goals, position[widest], int(polygon[widest]), goal, np.inf)
     name = built.scenario.goals[goal].name
     has, it = ("has", "its") if len(rows) == 1 else ("have", "their")
     message = (
         f'{has} no way to goal "{name}" over {it} grid: with cells of {cells.cell_size:g} m and a padding of {cells.object_padding:g} m a body of '
-        f"{radius:.3g} m is sure to pass doors from {needed:.3g} m on"
+        f"{kept:.3g} m is sure to pass gaps between obstacles from {needed:.3g} m on, and between edges of areas from {at_edges:.3g} m on"
     )
     if gap is None or gap[0] >= needed:
         return problem_of(built, rows.tolist(), message, "Take smaller cells or less padding, or navigation: mesh, which has a way.")

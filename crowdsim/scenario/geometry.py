@@ -14,18 +14,20 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
 from crowdsim.geometry.surface import Patch
+from crowdsim.navigation.grid.layout import Raster
 from crowdsim.plans.kinds import Kind, kind_of
 from crowdsim.scenario import schema
 from crowdsim.scenario.dxf import drawing_of, pieces_of_dxf
 from crowdsim.scenario.files import FileAccess, FileRefused
 from crowdsim.scenario.floor import Floor
-from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, grid_map_of, pieces_of_geojson, pieces_of_wkt
-from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_GEOMETRY_CHARACTERS, MAX_VERTICES
+from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, grid_map_of, movingai_map_of, pieces_of_geojson, pieces_of_wkt
+from crowdsim.scenario.limits import MAX_AREAS, MAX_COORDINATE_M, MAX_GEOMETRY_CHARACTERS, MAX_KEY_LENGTH, MAX_VERTICES
 from crowdsim.scenario.tree import Path, Problems, clipped, number_text
 
 GRID_M = 2.0**-20  # 1 micrometre: coordinates on it are exact in float64 up to 8e9 m, so shared walls of two rooms are the same numbers; coarser moves walls.
 SLIVER_WIDTH_M = 1e-5  # Mean width below which a part or hole left over by the union is rounding, not ground: ten steps of the grid. Walls are thicker.
 LEAST_SPAN_M = 0.1  # Ground that is less across holds no body; the file is in other units.
+_NAME = re.compile(schema.NAME_PATTERN)
 _REASON = re.compile(r"(?P<reason>[^\[]+)\[(?P<x>\S+) (?P<y>\S+)\]")
 
 
@@ -55,11 +57,30 @@ class ToggledArea:
         As given: it may reach beyond the ground.
     available : bool
         Whether it is open at the begin.
+    shared : bool
+        Whether what another shared area that is open holds too stays open: those of grid maps, which overlap as they like (S2 section 2).
     """
 
     name: str
     area: Any
     available: bool = True
+    shared: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class GridLayout:
+    """How a grid is laid over ground.
+
+    Attributes
+    ----------
+    areas : tuple of NamedPolygon
+        The walkable areas as they were given, in the order of their names and outlines; those that can be opened and closed have names.
+    raster : Raster or None
+        Where the cells of a file lie.
+    """
+
+    areas: tuple[NamedPolygon, ...]
+    raster: Raster | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +106,8 @@ class Geometry:
         Areas that are walked at speeds of their own, for each floor ascending by name; they do not overlap. Empty where there are none.
     areas : tuple of ToggledArea
         Ascending by name.
+    layout : GridLayout or None
+        Of a grid over it; None where there are several floors, and where it is not known.
     """
 
     walkable: Any
@@ -95,6 +118,7 @@ class Geometry:
     sheet_floors: tuple[int, ...] = ()
     terrain: tuple[tuple[Terrain, ...], ...] = ()
     areas: tuple[ToggledArea, ...] = ()
+    layout: GridLayout | None = None
 
     def floor_at(self, x: float, y: float, z: float) -> int:
         """Return the number of the floor whose ground at (x, y) is nearest in height to z (m); -1 where there is none, or no floors."""
@@ -140,7 +164,8 @@ class AreaReader:
         self.exact = exact
         self.vertices = 0
         self.characters = 0  # of geometry as text that was read
-        self._maps: dict[str, GridMap] = {}
+        self._maps: dict[tuple[str, float], GridMap] = {}  # by file and size of cells
+        self.grid_maps: list[tuple[Path, str, GridMap]] = []  # on which one walks: where the scenario names them, and the files
         self._files: dict[tuple[str, str], list[Piece]] = {}
         self._drawings: dict[str, Any] = {}
 
@@ -163,7 +188,18 @@ class AreaReader:
         """Return the obstacles that the grid maps among `areas` bring along."""
         if isinstance(areas, list) and not _is_ring(areas):
             return [piece for index, area in enumerate(areas) for piece in self.obstacles_in(area, (*path, index))]
-        return self._pieces_of_one(areas, path, True) if isinstance(areas, schema.S2FileArea) else []
+        return self._pieces_of_one(areas, path, True) if isinstance(areas, schema.S2FileArea) and self.map_of(areas).raster is None else []
+
+    def maps_in(self, areas: Any, path: Path) -> list[tuple[Path, str, GridMap]]:
+        """Return the grid maps among `areas` that can be read, with where the scenario names them, and their files."""
+        if isinstance(areas, list) and not _is_ring(areas):
+            return [found for index, area in enumerate(areas) for found in self.maps_in(area, (*path, index))]
+        if not isinstance(areas, (schema.S2FileArea, schema.MapFileArea)):
+            return []
+        try:
+            return [(path, self._file_named(areas), self.map_of(areas))]
+        except (GeometryRefused, FileRefused):  # told where its pieces were asked for
+            return []
 
     def united(self, areas: Any, path: Path) -> Any:
         """Return one valid polygon or multipolygon of one or several areas, or None after a problem was added."""
@@ -188,7 +224,7 @@ class AreaReader:
         name = getattr(area, "name", None)
         good = []
         for piece in found:
-            complaint = _misplaced(piece, path) or self._complaint(piece)
+            complaint = _misplaced(piece, path) or self.complaint(piece)
             if complaint:
                 file = self._file_named(area)
                 where = ", ".join(part for part in (file, piece.where) if part)
@@ -199,7 +235,8 @@ class AreaReader:
 
     @staticmethod
     def _file_named(area: Any) -> str:
-        return next((value for key in ("wkt_file", "geojson_file", "s2_file", "dxf_file") if isinstance(value := getattr(area, key, None), str)), "")
+        keys = ("wkt_file", "geojson_file", "s2_file", "map_file", "dxf_file")
+        return next((value for key in keys if isinstance(value := getattr(area, key, None), str)), "")
 
     def _found(self, area: Any, obstacles: bool) -> list[Piece]:
         if isinstance(area, list):
@@ -223,9 +260,27 @@ class AreaReader:
             return self._from_file(area.geojson_file, "geojson", pieces_of_geojson)
         if isinstance(area, schema.DxfFileArea):
             return self._from_drawing(area)
-        if area.s2_file not in self._maps:
-            self._maps[area.s2_file] = grid_map_of(self._counted(self.access.read(area.s2_file)))
-        return self._maps[area.s2_file].obstacles if obstacles else self._maps[area.s2_file].areas
+        found = self.map_of(area)
+        if obstacles and found.raster is not None:
+            raise GeometryRefused("a map of cells has no obstacles that could be taken from it", "Put it under walkable: its walkable cells are the ground.")
+        return found.obstacles if obstacles else found.areas
+
+    def map_of(self, area: schema.S2FileArea | schema.MapFileArea) -> GridMap:
+        """Return the grid map of a file.
+
+        Raises
+        ------
+        GeometryRefused or FileRefused
+            If it cannot be read.
+        """
+        is_s2 = isinstance(area, schema.S2FileArea)
+        file, cell = (area.s2_file, 0.0) if isinstance(area, schema.S2FileArea) else (area.map_file, float(area.cell_size))
+        if (file, cell) not in self._maps:
+            if is_s2 and file.lower().endswith(".map"):
+                raise GeometryRefused("this is a map of the MovingAI benchmark, by its ending", f"Write {{map_file: {file}}}.")
+            text = self._counted(self.access.read(file))
+            self._maps[file, cell] = grid_map_of(text) if is_s2 else movingai_map_of(text, cell)
+        return self._maps[file, cell]
 
     def _from_file(self, name: str, kind: str, read: Callable[[str], list[Piece]]) -> list[Piece]:
         if (kind, name) not in self._files:
@@ -248,7 +303,7 @@ class AreaReader:
         if self.characters > MAX_GEOMETRY_CHARACTERS:
             raise GeometryRefused(f"with this text the scenario has more than {MAX_GEOMETRY_CHARACTERS:,} characters of geometry", "Simplify the geometry.")
 
-    def _complaint(self, piece: Piece) -> tuple[str, str] | None:
+    def complaint(self, piece: Piece) -> tuple[str, str] | None:
         """Return what is wrong with a polygon and the way out, or None."""
         coordinates = shapely.get_coordinates(piece.polygon)
         self.vertices += len(coordinates)
@@ -351,13 +406,56 @@ def resolve_geometry(shape: schema.GeometryShape, reader: AreaReader, problems: 
     The union of the walkable areas, snapped to a grid of 2**-20 m, without the obstacles; parts and holes thinner than rounding are dropped, and so are corners
     that turn nothing. Overlay on a fixed grid: Hobby, "Practical segment intersection with finite precision output", 1999, as in GEOS.
     """
-    found = ground_of_areas(shape.walkable, shape.obstacles, ("geometry",), reader, shape.resolved, problems)
-    return Geometry(*found) if found is not None else None
+    found = ground_of_areas(shape.walkable, shape.obstacles, ("geometry",), reader, shape.resolved, problems, toggles=True)
+    if found is None:
+        return None
+    return Geometry(found.ground, found.obstacles, areas=found.areas, layout=found.layout or written_layout(shape, problems))
+
+
+def written_layout(shape: schema.GeometryShape, problems: Problems) -> GridLayout | None:
+    """Return the layout of a grid as crowdsim has written it, or None."""
+    if shape.grid is None:
+        return None
+    if not shape.resolved:
+        problems.add(("geometry", "grid"), "only crowdsim itself writes grid, into recordings", "Leave it out; navigation has the numbers of a grid.", key=True)
+        return None
+    areas = []
+    for index, each in enumerate(shape.grid.areas):
+        try:
+            areas += [NamedPolygon(piece.polygon, each.name or "") for piece in pieces_of_wkt(each.wkt)]
+        except GeometryRefused as refused:
+            problems.add(("geometry", "grid", "areas", index), str(refused), refused.way_out)
+    raster = shape.grid.raster
+    if raster is None:
+        return GridLayout(tuple(areas))
+    kept = None if raster.kept is None else float(raster.kept)
+    x, y = map(float, raster.corner)
+    return GridLayout(tuple(areas), Raster(x, y, float(raster.cell_size), raster.width, raster.depth, kept))
+
+
+@dataclass(frozen=True, eq=False)
+class FoundGround:
+    """The ground of one floor.
+
+    Attributes
+    ----------
+    ground : shapely Polygon or MultiPolygon
+    obstacles : tuple of NamedPolygon
+    areas : tuple of ToggledArea
+        Those that grid maps bring along, ascending by name.
+    layout : GridLayout or None
+        None where crowdsim has written the areas: then it has written the layout, too.
+    """
+
+    ground: Any
+    obstacles: tuple[NamedPolygon, ...]
+    areas: tuple[ToggledArea, ...] = ()
+    layout: GridLayout | None = None
 
 
 def ground_of_areas(
-    walkable_areas: Any, obstacle_areas: Any, path: Path, reader: AreaReader, resolved: bool, problems: Problems
-) -> tuple[Any, tuple[NamedPolygon, ...]] | None:
+    walkable_areas: Any, obstacle_areas: Any, path: Path, reader: AreaReader, resolved: bool, problems: Problems, *, toggles: bool = False
+) -> FoundGround | None:
     """Return the ground of one floor and its obstacles, or None where there are problems.
 
     Parameters
@@ -369,15 +467,24 @@ def ground_of_areas(
     resolved : bool
         Take areas as they are: crowdsim has written them.
     problems : Problems
+    toggles : bool
+        Whether areas of grid maps can be opened and closed there; if not, those that are closed are no ground.
     """
     before = len(problems.found)
     walkable = reader.pieces(walkable_areas, (*path, "walkable"))
     obstacles = reader.pieces(obstacle_areas, (*path, "obstacles"), obstacles=True)
+    maps: list[tuple[Path, str, GridMap]] = []
     if not resolved:
-        obstacles += reader.obstacles_in(walkable_areas, (*path, "walkable"))
+        obstacles += reader.obstacles_in(walkable_areas, (*path, "walkable")) if len(problems.found) == before else []
+        maps = reader.maps_in(walkable_areas, (*path, "walkable"))
+        reader.grid_maps += maps
     if len(problems.found) > before or any(isinstance(areas, list) and None in areas for areas in (walkable_areas, obstacle_areas)):
         return None
-    if not walkable:
+    named = _named_areas(maps, reader, problems) if toggles else []
+    if len(problems.found) > before:
+        return None
+    closed = [piece for piece, available in named if not available]
+    if not walkable and not closed:
         problems.add((*path, "walkable"), "no area is given", "Give at least one polygon.")
         return None
     given = sorted(
@@ -390,7 +497,7 @@ def ground_of_areas(
             problems.add((*path, "walkable"), "parts of the ground overlap", "Only crowdsim itself writes resolved: true; leave it out.")
             return None
     else:
-        ground = _cut(_union([piece.polygon for piece in walkable]), given)
+        ground = _cut(_union([piece.polygon for piece in (*walkable, *closed)]), given)
     if ground.is_empty:
         words = f"the {len(given)} obstacles cover" if len(given) > 1 else "the obstacle covers"
         problems.add((*path, "obstacles"), f"{words} all of the walkable areas", "Leave some ground to walk on.")
@@ -400,7 +507,56 @@ def ground_of_areas(
         size = f"{right - left:.3g} x {top - bottom:.3g}"
         problems.add((*path, "walkable"), f"the ground is only {size} m large", "Coordinates are metres: project degrees, and scale kilometres, first.")
         return None
-    return ground, tuple(given)
+    if resolved:
+        return FoundGround(ground, tuple(given))
+    theirs = {id(piece.polygon) for piece, _ in named}
+    rest = [piece.polygon for piece in walkable if id(piece.polygon) not in theirs]
+    return FoundGround(ground, tuple(given), _shared_areas(named, rest), _layout(named, rest, maps))
+
+
+def _named_areas(maps: Sequence[tuple[Path, str, GridMap]], reader: AreaReader, problems: Problems) -> list[tuple[Piece, bool]]:
+    """Return the areas of grid maps that can be opened and closed, with whether they are open; a closed one without a name is known by its place."""
+    known: dict[str, str] = {}
+    found = []
+    for path, file, each in maps:
+        for piece, available in ((piece, is_open) for pieces, is_open in ((each.areas, True), (each.closed_areas, False)) for piece in pieces):
+            where, name = f"{file}, {piece.where}", piece.name or ("" if available else piece.where)
+            complaint = reader.complaint(piece) if not available else None
+            if complaint:
+                problems.add(path, f"{where}: {complaint[0]}", complaint[1])
+            elif not name:  # nothing can close it
+                continue
+            elif not _NAME.match(name) or len(name) > MAX_KEY_LENGTH:
+                way_out = f"Names begin with no blank and no bracket, and have at most {MAX_KEY_LENGTH} characters."
+                problems.add(path, f'{where}: "{clipped(name)}" is no name that events could use', way_out)
+            elif name in known:
+                problems.add(path, f'{where}: there is an area "{clipped(name)}" already: {known[name]}', "Events tell areas apart by their names.")
+            else:
+                known[name] = where
+                found.append((Piece(piece.polygon, name, piece.where), available))
+    if len(found) > MAX_AREAS:
+        problems.add(maps[0][0], f"{len(found):,} areas with names, but there may be at most {MAX_AREAS:,} that can be opened and closed", "Unite some.")
+    return found
+
+
+def _shared_areas(named: Sequence[tuple[Piece, bool]], rest: Sequence[Any]) -> tuple[ToggledArea, ...]:
+    """Return the areas of grid maps as they are opened and closed: what other ground holds is always open."""
+    always = _union(rest) if rest else None
+    found = []
+    for piece, available in named:
+        own = shapely.set_precision(piece.polygon, GRID_M)
+        if always is not None:
+            own = shapely.difference(own, always, grid_size=GRID_M)
+        found.append(ToggledArea(piece.name, cleaned(own), available, True))
+    return tuple(sorted(found, key=lambda area: area.name))
+
+
+def _layout(named: Sequence[tuple[Piece, bool]], rest: Sequence[Any], maps: Sequence[tuple[Path, str, GridMap]]) -> GridLayout:
+    """Return how a grid is laid over the areas of one floor; where several files have cells, none of them says it."""
+    areas = [*(NamedPolygon(piece.polygon, piece.name) for piece, _ in named), *(NamedPolygon(each) for each in rest)]
+    rasters = [each.raster for _, _, each in maps if each.raster is not None]
+    areas.sort(key=lambda area: (area.name, shapely.get_coordinates(area.polygon).tolist()))
+    return GridLayout(tuple(areas), rasters[0] if len(rasters) == 1 else None)
 
 
 def _cut(ground: Any, obstacles: Sequence[NamedPolygon]) -> Any:

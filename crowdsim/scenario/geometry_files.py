@@ -1,18 +1,26 @@
-"""Polygons from well-known text, GeoJSON and the JSON form of grid maps (S2, section 2b)."""
+"""Polygons from well-known text, GeoJSON, the grid maps of S2 (section 2) in JSON and as text, and maps of the MovingAI benchmark."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
+from numpy.typing import NDArray
 
+from crowdsim.errors import NavigationError
+from crowdsim.navigation.grid.layout import Raster
 from crowdsim.scenario.limits import MAX_VERTICES
 from crowdsim.scenario.tree import clipped, described, suggestion
+from crowdsim.tunable import tunables
+
+if TYPE_CHECKING:  # grids are made by kernels, whose compiler nobody needs who reads a scenario without one
+    from crowdsim.navigation.grid.files import Cells
 
 _MOST_NESTING = 16  # GEOS reads nested collections by recursion.
 _MOST_JSON_VALUES = 4 * MAX_VERTICES  # A vertex is a list and two numbers.
@@ -53,11 +61,22 @@ class Piece:
 
 @dataclass
 class GridMap:
-    """A map in the JSON form of S2, section 2b, as polygons."""
+    """A grid map as polygons.
+
+    Attributes
+    ----------
+    areas, closed_areas, obstacles : list of Piece
+    numbers : dict of str to float
+        What the file says of the grid, by the names of `crowdsim.navigation.grid.parameters.GridParameters`.
+    raster : Raster or None
+        Where its cells lie, for a file of cells.
+    """
 
     areas: list[Piece] = field(default_factory=list)
     closed_areas: list[Piece] = field(default_factory=list)
     obstacles: list[Piece] = field(default_factory=list)
+    numbers: dict[str, float] = field(default_factory=dict)
+    raster: Raster | None = None
 
 
 def pieces_of_wkt(text: str) -> list[Piece]:
@@ -226,15 +245,17 @@ def _ring_from(points: Any, at: str) -> np.ndarray:
 
 
 def grid_map_of(text: str) -> GridMap:
-    """Return the areas and obstacles of a map in the JSON form of S2, section 2b; x, z there are x, y here.
-
-    The numbers of the grid (`cellSize`, `agentRadius`, ...) say how S2 makes its grid; ground as polygons has no need of them.
+    """Return a grid map of S2: the JSON form (section 2b), or the plain text with cells (2a); x, z there are x, y here.
 
     Raises
     ------
     GeometryRefused
-        If it has not that form.
+        If it has neither form.
     """
+    if not text.lstrip().startswith(("{", "[")) and text.split(maxsplit=1)[:1] != ["null"]:
+        return _map_of_cells(text)
+    from crowdsim.navigation.grid.files import NUMBERS
+
     value = json_value(text)
     if not isinstance(value, dict) or "areas" not in value:
         near = suggestion("areas", value) if isinstance(value, dict) else ""
@@ -242,7 +263,11 @@ def grid_map_of(text: str) -> GridMap:
     for key in value:
         if key not in ("areas", "obstacles") and suggestion(key, ("areas", "obstacles")):
             raise GeometryRefused(f'there is no key "{clipped(key)}" in a grid map', suggestion(key, ("areas", "obstacles")))
-    result = GridMap()
+        lowered = {name.lower(): name for name in NUMBERS}
+        near_names = difflib.get_close_matches(key.lower(), lowered, n=1, cutoff=0.8)
+        if key not in NUMBERS and near_names:
+            raise GeometryRefused(f'there is no key "{clipped(key)}" in a grid map', f'Did you mean "{lowered[near_names[0]]}"?')
+    result = GridMap(numbers=_numbers_in({ours: value[name] for name, ours in NUMBERS.items() if name in value}))
     for key, plain_target in (("areas", result.areas), ("obstacles", result.obstacles)):
         for index, item in enumerate(_list_of(value, key, "") if key in value else []):
             where = f"{key}[{index}]"
@@ -256,3 +281,83 @@ def grid_map_of(text: str) -> GridMap:
             target = plain_target if available or key == "obstacles" else result.closed_areas
             target.append(Piece(polygon, name if isinstance(name, str) else "", where))
     return result
+
+
+def _numbers_in(values: dict[str, Any]) -> dict[str, float]:
+    """Return the numbers of a grid map, checked; `values` has the names of `GridParameters`."""
+    from crowdsim.navigation.grid.files import NUMBERS
+    from crowdsim.navigation.grid.parameters import GridParameters
+
+    theirs, found = {ours: name for name, ours in NUMBERS.items()}, {}
+    for tunable in tunables(GridParameters):
+        if tunable.name in values:
+            value = values[tunable.name]
+            complaint = tunable.complaint(value)
+            if complaint:
+                raise GeometryRefused(f"{theirs[tunable.name]}: {clipped(complaint, 200)}")
+            found[tunable.name] = float(value)
+    return found
+
+
+def _map_of_cells(text: str) -> GridMap:
+    """Return a grid map whose cells stand in plain text."""
+    from crowdsim.navigation.grid.files import cells_from_text
+    from crowdsim.navigation.grid.parameters import GridParameters
+
+    try:
+        cells = cells_from_text(text)
+    except NavigationError as error:
+        way_out = "A grid map is JSON with areas, or text with a head (cellSize 0.4, minX, minZ, gridWidth, gridDepth) and rows of 1 and 0."
+        raise GeometryRefused(f"this is no grid map: {str(error).removesuffix('.')}", way_out) from None
+    numbers = _numbers_in(cells.numbers)
+    defaults = GridParameters()
+    kept = numbers.get("agent_radius", defaults.agent_radius) + numbers.get("object_padding", defaults.object_padding)
+    return GridMap(areas=_pieces_of_cells(cells, numbers["cell_size"]), numbers=numbers, raster=_raster(cells, numbers["cell_size"], kept))
+
+
+def movingai_map_of(text: str, cell: float) -> GridMap:
+    """Return the walkable cells of a map of the MovingAI benchmark, `cell` (m) wide.
+
+    Raises
+    ------
+    GeometryRefused
+        If it has not that form.
+    """
+    from crowdsim.navigation.grid.files import cells_from_map
+
+    try:
+        cells = cells_from_map(text)
+    except NavigationError as error:
+        raise GeometryRefused(f"this is no map of the MovingAI benchmark: {str(error).removesuffix('.')}") from None
+    return GridMap(areas=_pieces_of_cells(cells, cell), numbers=_numbers_in({"cell_size": cell}), raster=_raster(cells, cell, None))
+
+
+def _raster(cells: Cells, cell: float, kept: float | None) -> Raster:
+    depth, width = cells.walkable.shape
+    return Raster(cells.x + 0.0, cells.y + 0.0, cell, width, depth, kept)
+
+
+def _pieces_of_cells(cells: Cells, cell: float) -> list[Piece]:
+    """Return the outlines of what walkable cells cover; cells that touch at a corner alone are apart."""
+    padded = np.pad(cells.walkable, 1)
+    corners = int(np.count_nonzero(_turns(padded)))
+    if corners > MAX_VERTICES:
+        raise GeometryRefused(f"its cells have {corners:,} corners, but there may be at most {MAX_VERTICES:,}", "Make the map smaller.")
+    if not corners:
+        raise GeometryRefused("no cell of it is walkable", "Walkable cells are 1 in a grid map of S2, and ., G or S in a map of the benchmark.")
+    row, column = np.nonzero(padded[1:-1, :-1] != padded[1:-1, 1:])
+    upright = np.stack([column, row, column, row + 1], axis=1)
+    row, column = np.nonzero(padded[:-1, 1:-1] != padded[1:, 1:-1])
+    level = np.stack([column, row, column + 1, row], axis=1)
+    sides = shapely.linestrings(np.concatenate([upright, level]).reshape(-1, 2, 2).astype(np.float64))
+    faces = shapely.get_parts(shapely.polygonize(sides))
+    inside = np.floor(shapely.get_coordinates(shapely.point_on_surface(faces))).astype(np.int64)
+    faces = shapely.simplify(faces[cells.walkable[inside[:, 1], inside[:, 0]]], 0.0)
+    origin = np.array([cells.x, cells.y])
+    return [Piece(each) for each in shapely.transform(faces, lambda points: points * cell + origin)]
+
+
+def _turns(padded: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return at which corners of cells an outline turns."""
+    a, b, c, d = padded[:-1, :-1], padded[:-1, 1:], padded[1:, :-1], padded[1:, 1:]
+    return ~(((a == b) & (c == d)) | ((a == c) & (b == d)))

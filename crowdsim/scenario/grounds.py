@@ -13,7 +13,7 @@ from crowdsim.navigation.build import MeshBuild
 from crowdsim.navigation.goals import GoalPieces, cut_goals
 from crowdsim.navigation.tile_build import TileMesh
 from crowdsim.navigation.tile_rebuild import TileRebuilder
-from crowdsim.scenario.areas import ground_without
+from crowdsim.scenario.areas import closed_areas, ground_without
 from crowdsim.scenario.build import Built, goal_shape, mesh_of, mesh_steps
 from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import ToggledArea
@@ -300,7 +300,7 @@ def grounds_by_the_clock(areas: Sequence[ToggledArea], events: Sequence[Event], 
         else:
             standing[which] = obstacles[which].outline(tick)
         if number + 1 == len(changes) or changes[number + 1][0] != tick:
-            closed = [area.area for area, is_open in zip(areas, available, strict=True) if not is_open] + [standing[each] for each in sorted(standing)]
+            closed = [each.polygon for each in closed_areas(areas, available)] + [standing[each] for each in sorted(standing)]
             if _key(closed) not in map(_key, found):
                 found.append(closed)
         if len(found) == MOST_KEPT:

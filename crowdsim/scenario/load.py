@@ -17,6 +17,7 @@ from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
 from crowdsim.scenario.geometry import AreaReader, Geometry, resolve_geometry
+from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
 from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
@@ -172,22 +173,23 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     """Return the scenario of a draft, or None where something is missing; what is wrong is added to the problems."""
     notes = Problems(root)
     values = draft.values
-    sections = _sections(root, problems)
     reader = AreaReader(access, problems, exact="geometry" in values and values["geometry"].resolved)
     geometry = _geometry(values["geometry"], reader, problems, notes) if "geometry" in values else None
     if geometry is not None and values["geometry"].terrain:
         geometry = resolve_terrain(values["geometry"], geometry, reader, problems)
     if geometry is not None and values["geometry"].areas:
         geometry = resolve_areas(values["geometry"], geometry, reader, problems)
+    sections = _sections(root, problems, numbers_of(reader.grid_maps))
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
     table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
-    resolver = GroupResolver(table, reader, problems, tick, sections)
+    resolver = GroupResolver(table, reader, problems, tick, sections, numbers_of(reader.grid_maps))
     for index, shape in draft.groups.items():
         resolver.add(index, shape)
     resolver.check_tick()
     goals = table.finished()
     groups = resolver.finished(goals)
+    check_numbers(reader.grid_maps, navigations_in(sections.get("navigation"), groups, _indices(draft)), root, problems, notes)
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
         events = resolve_events(values["events"], geometry.areas, groups, tick, problems)
@@ -242,13 +244,13 @@ def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problem
     return None
 
 
-def _sections(root: Node, problems: Problems) -> dict[str, Any]:
+def _sections(root: Node, problems: Problems, grid_numbers: Mapping[str, float]) -> dict[str, Any]:
     resolved: dict[str, Chosen | None] = {}
     for section in SECTIONS:
         node = root.value.get(section.name)
         if node is not None and node.value is UNUSABLE:
             continue
-        resolved[section.name] = resolve_section(section, node, problems)
+        resolved[section.name] = resolve_section(section, node, problems, grid_numbers=grid_numbers)
     return resolved
 
 

@@ -187,7 +187,10 @@ def tunables_of(owner: Owner) -> list[Tunable]:
     return [tunable for part in parts if dataclasses.is_dataclass(part) for tunable in tunables(part)]
 
 
-def resolve_section(section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None) -> Chosen | None:
+def resolve_section(
+    section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None,
+    grid_numbers: Mapping[str, float] | None = None,
+) -> Chosen | None:  # fmt: skip
     """Check what a scenario says in a section and fill in the rest.
 
     Parameters
@@ -201,6 +204,8 @@ def resolve_section(section: Section, node: Node | None, problems: Problems, *, 
         Where the section stands, if not at the top: a group may have one of its own.
     base : Chosen, optional
         What the section says that this one stands in place of: its owner, and the values of that owner, hold where this one is silent.
+    grid_numbers : mapping of str to float, optional
+        Defaults of a navigation over cells, from the files of its ground.
 
     Returns
     -------
@@ -227,7 +232,8 @@ def resolve_section(section: Section, node: Node | None, problems: Problems, *, 
         at = (*path, section.selector) if node is not None and isinstance(node.value, dict) and section.selector in node.value else path
         problems.add(at, f'"{name}" is no known {section.selector}', _known_owners(section, name, owners))
         return None
-    values = {tunable.name: tunable.default for tunable in tunables_of(owners[name])}
+    defaults = grid_numbers if grid_numbers and name in GRIDS and section.name == "navigation" else {}
+    values = {tunable.name: defaults.get(tunable.name, tunable.default) for tunable in tunables_of(owners[name])}
     if base is not None:
         shared = section.shared_names()
         values |= {key: value for key, value in base.values.items() if base.name == name or key in shared}

@@ -225,8 +225,11 @@ class GoalTable:
 class GroupResolver:
     """Turns the groups of a scenario into objects, checking them against goals and each other."""
 
-    def __init__(self, goals: GoalTable, reader: AreaReader, problems: Problems, tick: float | None, sections: Mapping[str, Any] | None = None) -> None:
-        self.goals = goals
+    def __init__(
+        self, goals: GoalTable, reader: AreaReader, problems: Problems, tick: float | None, sections: Mapping[str, Any] | None = None,
+        grid_numbers: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        self.goals, self.grid_numbers = goals, grid_numbers
         self.sections = sections or {}
         self.reader = reader
         self.problems = problems
@@ -285,7 +288,7 @@ class GroupResolver:
         if node is None or node.value is UNUSABLE:
             return None
         section = next(section for section in SECTIONS if section.name == name)
-        own = resolve_section(section, node, self.problems, path=path, base=base)
+        own = resolve_section(section, node, self.problems, path=path, base=base, grid_numbers=self.grid_numbers)
         return own if own != base else None
 
     def _count(self, shape: schema.GroupShape, path: Path) -> int:

@@ -16,6 +16,7 @@ from pydantic import Field, Tag
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_EVENTS, MAX_GOALS, MAX_GROUPS, MAX_OBSTACLES, MAX_VISITS
 from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are found here
     AREA_KEYS,
+    NAME_PATTERN,
     Area,
     Areas,
     BoxArea,
@@ -27,7 +28,9 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
     FileName,
     GeoJsonFileArea,
     GeometryShape,
+    LayoutShape,
     Length,
+    MapFileArea,
     Metres,
     Name,
     PatchShape,

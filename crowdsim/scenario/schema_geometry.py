@@ -57,7 +57,8 @@ Length = Annotated[float, Field(gt=0, le=MAX_COORDINATE_M), Unit("m")]
 Seconds = Annotated[float, Field(ge=0, le=1e9), Unit("s")]
 Point = Annotated[list[Metres], Field(min_length=2, max_length=2), Expects("a point [x, y]")]
 Ring = Annotated[list[Point], Field(min_length=3), Expects("a polygon of at least 3 points [[x, y], ...]")]
-Name = Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH, pattern=r"^[^(\s]([^\x00-\x1f]*\S)?$"), Expects("a name")]
+NAME_PATTERN = r"^[^(\s]([^\x00-\x1f]*\S)?$"
+Name = Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH, pattern=NAME_PATTERN), Expects("a name")]
 Point3 = Annotated[list[Metres], Field(min_length=3, max_length=3), Expects("a point [x, y, z]")]
 Stretch = Annotated[list[Point], Field(min_length=2, max_length=2), Expects("a line [[x, y], [x, y]]")]
 SpeedShare = Annotated[float, Field(gt=0, le=5)]
@@ -123,9 +124,19 @@ class GeoJsonFileArea(Named):
 
 
 class S2FileArea(Named):
-    """Areas and obstacles from a file in the JSON form of grid maps (`areas`, `obstacles`, `cellSize`, ...)."""
+    """Areas and obstacles from a grid map in JSON (`areas`, `obstacles`, `cellSize`, ...), or the cells of one as plain text."""
 
-    s2_file: FileName = Field(description="File, relative to the scenario's folder. Its x, z become x, y; areas with `available: false` are left out.")
+    s2_file: FileName = Field(
+        description="File, relative to the scenario's folder. Its x, z become x, y. In walkable its named areas can be opened and closed, those with "
+        "`available: false` are closed at the begin, and its numbers are those of navigation grid and s2-grid where that is silent."
+    )
+
+
+class MapFileArea(Named):
+    """The walkable cells of a map of the MovingAI benchmark."""
+
+    map_file: FileName = Field(description="File, relative to the scenario's folder. Its lower left corner is the origin.")
+    cell_size: Length = Field(default=1.0, description="Side of a cell, m.")
 
 
 class DxfFileArea(Named):
@@ -141,10 +152,10 @@ class DxfFileArea(Named):
     wall: Length | None = Field(default=None, description="How thick lines that enclose nothing are as walls, m. Without it they are an error.")
 
 
-AREA_KEYS = ("polygon", "box", "circle", "wkt", "wkt_file", "geojson_file", "s2_file", "dxf_file")
+AREA_KEYS = ("polygon", "box", "circle", "wkt", "wkt_file", "geojson_file", "s2_file", "map_file", "dxf_file")
 _AREA_FORMS = (
     "a polygon [[x, y], ...] or one of {polygon: ...}, {box: ...}, {circle: ...}, {wkt: ...}, {wkt_file: ...}, {geojson_file: ...}, {s2_file: ...}, "
-    "{dxf_file: ..., layers: [...]}"
+    "{map_file: ...}, {dxf_file: ..., layers: [...]}"
 )
 
 
@@ -170,6 +181,7 @@ Area = Annotated[
     | Annotated[WktFileArea, Tag("~wkt_file")]
     | Annotated[GeoJsonFileArea, Tag("~geojson_file")]
     | Annotated[S2FileArea, Tag("~s2_file")]
+    | Annotated[MapFileArea, Tag("~map_file")]
     | Annotated[DxfFileArea, Tag("~dxf_file")],
     by_form(_area_form, _AREA_FORMS),
 ]
@@ -183,6 +195,7 @@ Areas = Annotated[
     | Annotated[WktFileArea, Tag("~wkt_file")]
     | Annotated[GeoJsonFileArea, Tag("~geojson_file")]
     | Annotated[S2FileArea, Tag("~s2_file")]
+    | Annotated[MapFileArea, Tag("~map_file")]
     | Annotated[DxfFileArea, Tag("~dxf_file")],
     by_form(_areas_form, _AREA_FORMS + ", or a list of them"),
 ]
@@ -251,6 +264,33 @@ class ToggledAreaShape(Shape):
     name: Name = Field(description="Name for events and messages.")
     area: Areas = Field(description="Where it is. While it is closed there is a wall along its outline, wherever that lies on the ground.")
     available: bool = Field(default=True, description="Whether it is open at the begin.")
+    shared: bool = Field(
+        default=False, description="true: what another shared area that is open holds too stays open, as among the areas of a grid map. Default: false."
+    )
+
+
+class LaidAreaShape(Shape):
+    """An area as it was given, as crowdsim writes it into a recording."""
+
+    wkt: Annotated[str, Field(min_length=1)] = Field(description="Its outline.")
+    name: Name | None = Field(default=None, description="Name, if it can be opened and closed.")
+
+
+class RasterShape(Shape):
+    """Where the cells of a file lie, as crowdsim writes it into a recording."""
+
+    corner: Point = Field(description="Lower left corner, m.")
+    cell_size: Length = Field(description="Side of a cell, m.")
+    width: Annotated[int, Field(ge=1, le=10**9)] = Field(description="Cells in x.")
+    depth: Annotated[int, Field(ge=1, le=10**9)] = Field(description="Cells in y.")
+    kept: Annotated[float, Field(ge=0, le=MAX_COORDINATE_M)] | None = Field(default=None, description="How far its cells keep from obstacles already, m.")
+
+
+class LayoutShape(Shape):
+    """How a grid is laid over the ground, as crowdsim writes it into a recording."""
+
+    areas: Annotated[list[LaidAreaShape], Field(min_length=1)] = Field(description="The walkable areas as they were given.")
+    raster: RasterShape | None = Field(default=None, description="Where the cells of a file lie.")
 
 
 class GeometryShape(Shape):
@@ -272,6 +312,9 @@ class GeometryShape(Shape):
     surface: SurfaceShape | None = Field(default=None, description="A mesh in space, in place of walkable and storeys.")
     terrain: Annotated[list[TerrainShape], Field(max_length=MAX_FLOORS), Expects("a list of terrain [{name: ..., speed: ..., area: ...}, ...]")] = Field(
         default=[], description="Areas that are walked at speeds of their own."
+    )
+    grid: LayoutShape | None = Field(
+        default=None, description="In scenarios that crowdsim has written into a recording, with navigation on a grid: what its cells are made of."
     )
     clearance: Annotated[float, Field(ge=1.0, le=10.0), Unit("m")] = Field(
         default=2.0, description="Free height that ground needs above it, m: what has less is not walkable."

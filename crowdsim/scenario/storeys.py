@@ -13,7 +13,7 @@ import shapely
 from crowdsim.geometry.floor_plans import MEETS_M, Plane, gap_of_line
 from crowdsim.scenario import schema
 from crowdsim.scenario.floor import Flight, Floor, Line, seen_from_above
-from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, cleaned, ground_of_areas
+from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, GridLayout, cleaned, ground_of_areas, written_layout
 from crowdsim.scenario.tree import Path, Problems, listed, number_text, suggestion
 
 STEEPEST = 1.75  # Rise over run: 60 degrees. A staircase has 0.5 to 0.75, a ship's ladder 1.7; what is steeper is climbed, or the numbers are swapped.
@@ -39,7 +39,10 @@ def resolve_storeys(shape: schema.GeometryShape, reader: AreaReader, problems: P
     """
     before = len(problems.found)
     _check_names(shape, problems)
-    storeys = [floor for floor in (_storey(index, each, reader, shape.resolved, problems) for index, each in enumerate(shape.storeys)) if floor is not None]
+    layouts: list[GridLayout | None] = []
+    storeys = [
+        floor for floor in (_storey(index, each, reader, shape.resolved, problems, layouts) for index, each in enumerate(shape.storeys)) if floor is not None
+    ]
     if len(problems.found) > before:
         return None
     storeys.sort(key=lambda floor: (floor.elevation, floor.name))
@@ -60,7 +63,9 @@ def resolve_storeys(shape: schema.GeometryShape, reader: AreaReader, problems: P
     if len(problems.found) > before:
         return None
     floors = (*storeys, *connections)
-    return Geometry(seen_from_above(floors), tuple(obstacle for floor in floors for obstacle in floor.obstacles), floors, float(shape.clearance))
+    obstacles = tuple(obstacle for floor in floors for obstacle in floor.obstacles)
+    layout = layouts[0] or written_layout(shape, problems) if len(floors) == 1 else None
+    return Geometry(seen_from_above(floors), obstacles, floors, float(shape.clearance), layout=layout)
 
 
 def _check_names(shape: schema.GeometryShape, problems: Problems) -> None:
@@ -73,12 +78,15 @@ def _check_names(shape: schema.GeometryShape, problems: Problems) -> None:
             known.add(name)
 
 
-def _storey(index: int, shape: schema.StoreyShape, reader: AreaReader, resolved: bool, problems: Problems) -> Floor | None:
+def _storey(
+    index: int, shape: schema.StoreyShape, reader: AreaReader, resolved: bool, problems: Problems, layouts: list[GridLayout | None]
+) -> Floor | None:
+    """Return a storey, or None after a problem was added; `layouts` receives how a grid is laid over it."""
     found = ground_of_areas(shape.walkable, shape.obstacles, ("geometry", "storeys", index), reader, resolved, problems)
     if found is None:
         return None
-    ground, obstacles = found
-    return Floor(shape.name, ground, Plane((0.0, 0.0, float(shape.elevation) + 0.0)), obstacles)
+    layouts.append(found.layout)
+    return Floor(shape.name, found.ground, Plane((0.0, 0.0, float(shape.elevation) + 0.0)), found.obstacles)
 
 
 def _connection(path: Path, shape: schema.ConnectionShape, numbers: dict[str, int], storeys: Sequence[Floor], problems: Problems) -> Floor | None:

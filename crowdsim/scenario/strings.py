@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.search import FOUND
-from crowdsim.navigation.targets import nearest_pieces, targets_of
+from crowdsim.navigation.targets import points_of
 from crowdsim.navigation.trace import make_tracing, trace_way
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
@@ -68,11 +68,11 @@ def lines_of(built: Built, most: int) -> list[Line]:
 
 def _over_cells(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> list[Line]:
     goals, position = built.world.goals, built.agents.position[rows]
-    planner = GridPlanner(grid_of(built, chosen), targets_of(goals), chosen.parameters(WayParameters))
-    part = built.world.mesh.polygon_part
-    piece = nearest_pieces(goals, planner.target, goal, position, part[built.polygon[rows]], part[goals.piece_polygon])
-    rows, position, piece = rows[piece >= 0], position[piece >= 0], piece[piece >= 0]
-    planner.submit(0, rows + 1, position, np.zeros(len(rows), dtype=np.int64), piece, built.agents.radius[rows])
+    planner = GridPlanner(grid_of(built, chosen), points_of(goals).point, chosen.parameters(WayParameters))
+    radius = built.agents.radius[rows]
+    which, choices = planner.chooser(built.world.mesh, goals).choices(goal, built.polygon[rows], planner.needs(radius), radius)
+    rows, position, which = rows[which >= 0], position[which >= 0], which[which >= 0]
+    planner.submit(0, rows + 1, position, np.zeros(len(rows), dtype=np.int64), which, built.agents.radius[rows], choices)
     answers, _ = planner.advance(_ALL, Team())
     lines = []
     for entity, first, last in zip(answers.entity.tolist(), answers.start[:-1].tolist(), answers.start[1:].tolist(), strict=True):

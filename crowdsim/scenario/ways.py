@@ -13,7 +13,7 @@ from crowdsim.navigation.measure import measure_corridors, measure_ways
 from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.search import FOUND, UNREACHABLE
-from crowdsim.navigation.targets import nearest_pieces, targets_of
+from crowdsim.navigation.targets import points_of
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.threads import Team
@@ -133,17 +133,18 @@ class WayFinder:
         self, grid: Grid, chosen: Chosen, position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
     ) -> _Ways:
         """Search and measure ways over cells."""
-        goals, part = self.built.world.goals, self.built.world.mesh.polygon_part
-        planner = GridPlanner(grid, targets_of(goals), chosen.parameters(WayParameters))
-        piece = nearest_pieces(goals, planner.target, goal, position, part[polygon], part[goals.piece_polygon])
+        goals = self.built.world.goals
+        planner = GridPlanner(grid, points_of(goals).point, chosen.parameters(WayParameters))
+        chooser = planner.chooser(self.built.world.mesh, goals)
+        which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
         status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)
-        asks = np.flatnonzero(piece >= 0)
-        planner.submit(0, asks + 1, position[asks], np.zeros(len(asks), dtype=np.int64), piece[asks], radius[asks])
+        piece = np.full(len(goal), -1, dtype=np.int32)
+        asks = np.flatnonzero(which >= 0)
+        planner.submit(0, asks + 1, position[asks], np.zeros(len(asks), dtype=np.int64), which[asks], radius[asks], choices)
         answers, _ = planner.advance(_ALL, Team())
         found = answers.status == FOUND_ON_GRID
         rows = answers.entity[found] - 1
-        status[rows], length[rows] = FOUND, answers.length[found]
-        piece[status != FOUND] = -1
+        status[rows], length[rows], piece[rows] = FOUND, answers.length[found], chooser.piece_at(goal[rows], answers.target[found])
         return status, length, piece
 
 

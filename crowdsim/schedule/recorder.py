@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.registry import origin_of
+from crowdsim.measures.deadlock_stuck import STUCK_BY
 from crowdsim.recording.files import Kept
 from crowdsim.recording.header import Header
 from crowdsim.recording.reader import Recording
@@ -78,6 +79,7 @@ class Recorder:
             exact=self.trace,
             reproducible=not milliseconds_of(scenario),
             first_tick=first_tick,
+            stuck_by=STUCK_BY,
         )
         self.writer = RecordingWriter(
             out,

@@ -13,6 +13,7 @@ from crowdsim.scenario.build import WALL_REACH_MARGIN_M, Built, model_reach
 from crowdsim.schedule.wayfinding import Planning
 from crowdsim.systems.by_group import PlanByGroup
 from crowdsim.systems.plan import Plan
+from crowdsim.systems.progress import forget_path
 from crowdsim.systems.ways import PlanWays
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
@@ -59,6 +60,7 @@ def set_radii(built: Built, plan: Planning, rows: NDArray[np.intp], radius: Arra
     agents.activity[rows[hopeless]] = AgentState.WALKING
     again = rows[asks]
     agents.path_status[again] = PathStatus.NONE
+    forget_path(agents, again)
     agents.corridor_length[again] = 0
     agents.goal_piece[again] = -1
     agents.guessed[again] = -1

@@ -26,6 +26,7 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
 from crowdsim.scenario.agents import chosen_rows
+from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
 from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.scenario.model import Scenario
@@ -39,13 +40,14 @@ from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_ground, warm_kernels
-from crowdsim.schedule.wayfinding import goes_round_standers, plan_and_follow
+from crowdsim.schedule.wayfinding import goes_round_standers, guessing_groups, plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.gauge import Gauge
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.notice import Notice
@@ -174,6 +176,8 @@ class Simulation(Interventions):
             return self._plan
         if kind is Follow:
             return self._follow
+        if kind is Gauge:
+            return Gauge(world, scenario.tick, guessing_groups(scenario))
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is SlowDown:
@@ -201,7 +205,7 @@ class Simulation(Interventions):
         if scenario.geometry.floors:
             grounds = FloorGrounds(self.built)
         else:
-            grounds = TiledGrounds(self.built) if self.world.tiles is not None else Grounds(self.built, [area.area for area in areas if not area.available])
+            grounds = TiledGrounds(self.built) if self.world.tiles is not None else Grounds(self.built, [each.polygon for each in closed_at_the_begin(areas)])
             for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
                 grounds.foresee(closed)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import ExitCode
-from crowdsim.measures.deadlock_causes import NOBODY, NOT_DIAGNOSED, WALL, Cause, diagnose
+from crowdsim.measures.deadlock_causes import NO_QUEUE_ONCE, NOBODY, NOT_DIAGNOSED, WALL, Cause, diagnose
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS
 from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
@@ -237,8 +237,9 @@ class Ledger:
         found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.population), agents.is_stuck == 1, going_on))
         reasons = [reason_of(agents, row, int(found.cause[row])) for row in walkers.tolist()]
         deadlocked = self._deadlocked.copy()
-        # Those who came to 30 s since the system last looked.
-        late = (agents.is_stuck == 1) & (agents.stuck_cause == NOT_DIAGNOSED) & ((tick - agents.stuck_tick) * scenario.tick >= DEADLOCK_SECONDS - 1e-9)
+        # Those who came to 30 s since the system last looked, or were in no queue any more then.
+        late = (agents.is_stuck == 1) & np.isin(agents.stuck_cause, (NOT_DIAGNOSED, NO_QUEUE_ONCE))
+        late &= (tick - agents.stuck_tick) * scenario.tick >= DEADLOCK_SECONDS - 1e-9
         deadlocked[agents.entity[late], found.cause[late]] = True
         tally: dict[str, int] = {}
         for reason in reasons:

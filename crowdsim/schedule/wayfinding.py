@@ -12,7 +12,8 @@ from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.guess import WaitParameters
 from crowdsim.navigation.protocol import Planner
-from crowdsim.navigation.targets import TargetParameters, targets_of
+from crowdsim.navigation.targets import TargetParameters, points_of
+from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
@@ -26,6 +27,7 @@ from crowdsim.world.world import World
 
 if TYPE_CHECKING:
     from crowdsim.navigation.visibility.planner import VisibilityPlanner
+    from crowdsim.scenario.model import Scenario
 
 Planning = Plan | PlanWays | PlanByGroup
 Following = Follow | FollowWays | FollowByGroup
@@ -57,6 +59,12 @@ def goes_round_standers(chosen: Chosen) -> bool:
     return chosen.is_grid or bool(chosen.values["round_standers"])
 
 
+def guessing_groups(scenario: Scenario) -> NDArray[np.bool_]:
+    """Return (groups,) bool: whose agents walk on guesses while they wait for their paths."""
+    chosen = [scenario.navigation_of(group) for group in scenario.groups]
+    return np.array([not each.is_grid and each.parameters(WaitParameters).while_waiting == "guess" for each in chosen], dtype=np.bool_)
+
+
 def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> tuple[Plan | PlanWays, Follow | FollowWays]:
     """Return the systems of one way of finding a way, for some groups."""
     world, scenario = built.world, built.scenario
@@ -74,7 +82,7 @@ def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_]
             plan.corner_guesses = CornerGuesses(world, lambda: cast("VisibilityPlanner", plan.planner).terrain)
         return plan, Follow(world, groups, waiting, plan.corner_guesses)
     ways = Ways(chosen.parameters(WalkParameters))
-    planner = GridPlanner(grid_of(built, chosen), targets_of(world.goals), chosen.parameters(WayParameters))
+    planner = GridPlanner(grid_of(built, chosen), points_of(world.goals).point, chosen.parameters(WayParameters))
     on_cells = PlanWays(world, planner, ways, budget, groups, name)
-    on_cells.show([Closed(area.name, area.area) for area in scenario.geometry.areas if not area.available])
+    on_cells.show([Closed(each.name, each.polygon, is_ground=True) for each in closed_at_the_begin(scenario.geometry.areas)])
     return on_cells, FollowWays(world, ways, groups)

@@ -10,6 +10,7 @@ from crowdsim.systems.depart import Depart
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.gauge import Gauge
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.index import Index
@@ -36,6 +37,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Replan,  # who has a way and needs a new one
     Plan,  # search for paths, within the budget
     Follow,  # preferred velocities: to the next corner, or a guess
+    Gauge,  # how much everybody has got on along its path
     GoRound,  # a local way round those who stand, where that is asked for
     SlowDown,  # in a crowd, where a law of speed and density is asked for
     Nudge,  # who stands in the way steps aside

@@ -25,7 +25,7 @@ class Arrive(System):
     """
 
     reads = ("entity", "activity", "goal", "stage", "position", "surface", "path_status")
-    writes = ("activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece")
+    writes = ("activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece", "remaining")
     counts = ("arrivals",)
 
     def __init__(self, world: World, forget: Callable[[NDArray[np.int64]], None]) -> None:
@@ -55,6 +55,7 @@ class Arrive(System):
             agents.corridor_length[row] = 0
             agents.goal_piece[row] = -1
             agents.path_status[row] = PathStatus.NONE
+            agents.remaining[row] = np.nan
             if stage < len(itinerary.goals):
                 agents.goal[row] = itinerary.goals[stage]
                 if not np.isnan(itinerary.speeds[stage]):

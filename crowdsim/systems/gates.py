@@ -10,6 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps, at_once
+from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
@@ -201,7 +202,7 @@ class Gates(System):
         return self._areas_closed(self.available)
 
     def _areas_closed(self, available: NDArray[np.bool_]) -> tuple[Closed, ...]:
-        return tuple(Closed(area.name, area.area) for area, is_open in zip(self.areas, available.tolist(), strict=True) if not is_open)
+        return tuple(Closed(each.name, each.polygon, is_ground=True) for each in closed_areas(self.areas, available.tolist()))
 
     def _tell_of(self, tick: int, change: GroundChange) -> None:
         if self._told is not None:

@@ -35,11 +35,14 @@ class Closed:
     area : shapely Polygon or MultiPolygon, m
     layer : int
         Number of its floor; -1 where there is one level floor.
+    is_ground : bool
+        An area of the ground that is shut; else an obstacle that stands on it.
     """
 
     name: str
     area: Any
     layer: int = -1
+    is_ground: bool = False
 
 
 @dataclass(frozen=True)

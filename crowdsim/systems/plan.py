@@ -21,6 +21,7 @@ from crowdsim.systems.blocks import make_room
 from crowdsim.systems.corner_guesses import CornerGuesses
 from crowdsim.systems.ground import GroundChange, ask_again
 from crowdsim.systems.notice import standing
+from crowdsim.systems.progress import TAKEN, forget_path, take_path
 from crowdsim.systems.slices import Budget, SearchTask, search
 from crowdsim.systems.straighten import straighten
 from crowdsim.threads import Team
@@ -62,10 +63,11 @@ class Plan(System):
 
     reads = (
         "entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "corridor_start", "corridor_capacity", "corridor_length",
-        "path_tick", "priced_portal", "is_yielding", "is_driven",
+        "path_tick", "priced_portal", "is_yielding", "is_driven", *TAKEN,
     )
     writes = (
         "activity", "path_status", "path_tick", "corridor_start", "corridor_capacity", "corridor_length", "goal_piece", "strays", "guessed", "corner_post",
+        *TAKEN,
     )
     counts = SearchTask.counts
 
@@ -177,6 +179,7 @@ class Plan(System):
         """Take the ways of agents that are sent elsewhere, but for those who keep to them until they have another."""
         agents = self.world.agents
         rows = rows[self.of_groups(self.groups)[rows]]
+        forget_path(agents, rows)
         status = agents.path_status[rows]
         keeps = has_way(status) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
         lost = rows[~(keeps & self.keeps_previous)]
@@ -230,6 +233,7 @@ class Plan(System):
             measure_corridors(*corridors, lengths_m)
         else:
             measure_ways(*corridors, lengths_m, np.empty(len(rows)))
+        take_path(agents, rows[found], lengths_m[found])
         way[:, 0] = lengths_m
         world.events.note(tick.number, EventKind.PATH_FOUND, answers.entity[found], way[found], answers.status[found])
 

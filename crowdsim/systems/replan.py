@@ -11,6 +11,7 @@ from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.systems.progress import forget_path
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -20,6 +21,8 @@ _COUNTED = {
     ReplanCause.GOAL_MOVED: "replans_goal_moved", ReplanCause.PUSHED_OFF: "replans_pushed_off",
     ReplanCause.NO_LOCAL_WAY: "replans_no_local_way",
 }  # fmt: skip
+SLIDES_SHARE = 0.5  # Of its radius: who follows waypoints slides along a wall that is nearer to its line than its radius, past its end. Larger asks in vain.
+STOPPED_SHARE = 0.1  # Of its desired speed: slower, who follows waypoints along a wall is taken to be stopped by it. Larger asks again while it still gets on.
 _CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
 
 
@@ -42,7 +45,8 @@ class Replan(System):
     """Let agents ask for new ways: because of people ahead, when held up, when a way was shut or a goal moved (SYSTEMS C4).
 
     Every agent looks ahead once in a cooldown, all at different ticks. If somebody near the line to its next corner has moved since it last looked,
-    and somebody who stands cuts that line, it wants a new way. So does who is bound by a wall that is in that line: it was pushed off its way.
+    and somebody who stands cuts that line, it wants a new way. So does who is bound by a wall that is in that line: it was pushed off its way. Those who
+    follow waypoints look for walls always, and want a new way if one all but stops them, too: nothing else leads them back, as a corridor does on a mesh.
 
     Parameters
     ----------
@@ -59,9 +63,9 @@ class Replan(System):
 
     reads = (
         "entity", "group", "activity", "goal", "path_status", "path_tick", "is_driven", "is_yielding", "held_ticks", "position", "next_corner",
-        "radius", "surface", "layer", "blocker", "counted_position", "moved_tick", "replan_wish", "replans",
+        "radius", "surface", "layer", "blocker", "velocity", "desired_speed", "counted_position", "moved_tick", "replan_wish", "replans",
     )
-    writes = ("path_status", "counted_position", "moved_tick", "replan_wish", "asks_again", "replans")
+    writes = ("path_status", "counted_position", "moved_tick", "replan_wish", "asks_again", "replans", "remaining")
     counts = ("replan_triggers", "replan_cuts", *_COUNTED.values())
 
     def __init__(
@@ -79,13 +83,28 @@ class Replan(System):
         agents = self.world.agents
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
         agents.asks_again[:] = 0
-        if not (self.parameters.replanning or np.any(agents.replan_wish)):
+        on_waypoints = ~self.world.on_corridors()
+        if not (self.parameters.replanning or np.any(agents.replan_wish) or np.any(on_waypoints)):
             return
         walks = (agents.activity == AgentState.WALKING) & (agents.goal >= 0) & (agents.is_driven == 0)
         walks &= (agents.path_status >= PathStatus.FOUND) & (agents.path_status <= PathStatus.NEAREST_REACHABLE)
+        if np.any(on_waypoints):
+            self._look_for_walls(tick, np.flatnonzero(walks & on_waypoints & self._is_due(tick)))
         if self.parameters.replanning:
             self._look(tick, walks)
         self._grant(tick, walks)
+
+    def _is_due(self, tick: Tick) -> NDArray[np.bool_]:
+        """Return (n,) bool: whose turn it is to look ahead; everybody has one in a cooldown."""
+        return (tick.number + self.world.agents.entity) % self.cooldown == 0
+
+    def _look_for_walls(self, tick: Tick, rows: NDArray[np.int64]) -> None:
+        """Let those of some agents on waypoints ask again who have a wall in their line, or are stopped by one."""
+        agents = self.world.agents
+        wish_to_replan(agents, self._blocked(tick, rows, SLIDES_SHARE), ReplanCause.PUSHED_OFF)
+        speed = np.hypot(agents.velocity[rows, 0], agents.velocity[rows, 1])
+        is_stopped = (agents.blocker[rows] == WALL) & (speed < STOPPED_SHARE * agents.desired_speed[rows])
+        wish_to_replan(agents, rows[is_stopped], ReplanCause.PUSHED_OFF)
 
     def _look(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
         """Find out who has somebody, or a wall, in its way."""
@@ -94,7 +113,7 @@ class Replan(System):
         has_moved = got[:, 0] * got[:, 0] + got[:, 1] * got[:, 1] >= self.parameters.replan_moved * self.parameters.replan_moved
         np.copyto(agents.counted_position, agents.position, where=has_moved[:, None])
         np.copyto(agents.moved_tick, tick.number, where=has_moved)
-        due = np.flatnonzero(walks & ((tick.number + agents.entity) % self.cooldown == 0))
+        due = np.flatnonzero(walks & self._is_due(tick))
         if len(due):
             wish_to_replan(agents, self._blocked(tick, due[agents.blocker[due] == WALL]), ReplanCause.PUSHED_OFF)
             due = due[self._somebody_moved(tick, due)]
@@ -104,12 +123,13 @@ class Replan(System):
             wish_to_replan(agents, due[self.heeds_people[agents.group[due]]], ReplanCause.PEOPLE_AHEAD)
         wish_to_replan(agents, walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE), ReplanCause.HELD_UP)
 
-    def _blocked(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return those of some agents that have a wall in the line to their next corner."""
+    def _blocked(self, tick: Tick, rows: NDArray[np.int64], share: float = 1.0) -> NDArray[np.int64]:
+        """Return those of some agents that have a wall in the line to their next corner, for a share of their radius."""
         agents = self.world.agents
         is_blocked = np.empty(len(rows), dtype=np.uint8)
         tick.team.run(
-            find_blocked_lines, len(rows), rows, self.world.mesh, self.world.polygons(), agents.position, agents.next_corner, agents.radius, is_blocked,
+            find_blocked_lines, len(rows), rows, self.world.mesh, self.world.polygons(), agents.position, agents.next_corner, share * agents.radius,
+            is_blocked,
         )  # fmt: skip
         return rows[is_blocked == 1]
 
@@ -158,6 +178,7 @@ class Replan(System):
         counted = np.flatnonzero(granted | sent)
         if not len(counted):
             return
+        forget_path(agents, sent)
         causes = agents.replan_wish[counted]
         for cause, name in _COUNTED.items():
             tick.counts[name] = self.count_of(causes == cause)

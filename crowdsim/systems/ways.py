@@ -9,13 +9,17 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.navigation.grid.choices import Chooser
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
+from crowdsim.navigation.grid.room import walked
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
-from crowdsim.navigation.targets import nearest_pieces, targets_of
+from crowdsim.navigation.targets import points_of
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
+from crowdsim.systems.progress import NOTED, TAKEN, forget_path, take_length, take_path
 from crowdsim.systems.replan import wish_to_replan
 from crowdsim.systems.slices import Budget, SearchTask, search
 from crowdsim.threads import Team
@@ -70,7 +74,7 @@ class PlanWays(System):
     ----------
     world : World
     planner : GridPlanner
-        Its targets are those of `targets_of`.
+        Its targets are those of `points_of`.
     ways : Ways
     budget : Budget
         Says how far searches get in a tick.
@@ -80,8 +84,8 @@ class PlanWays(System):
         Of the searches as a task, one for each planner of a world.
     """
 
-    reads = ("entity", "group", "activity", "goal", "position", "radius", "path_status", "path_tick", "asks_again", "is_yielding")
-    writes = ("activity", "path_status", "path_tick", "goal_piece")
+    reads = ("entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "path_tick", "asks_again", "is_yielding", *TAKEN)
+    writes = ("activity", "path_status", "path_tick", "goal_piece", *TAKEN)
     counts = SearchTask.counts
 
     def __init__(
@@ -91,6 +95,7 @@ class PlanWays(System):
         self.planner, self.ways, self.budget, self.groups = planner, ways, budget, groups
         self.searches = SearchTask(name, planner, self._apply, budget.tasks, budget.counts_answers)
         self._closed: list[Any] = []
+        self._chooser: Chooser | None = None
 
     def process(self, tick: Tick) -> None:
         """Submit, search, apply."""
@@ -119,61 +124,66 @@ class PlanWays(System):
         """Take the goals of agents that are sent elsewhere; they walk on until they have another way."""
         agents = self.world.agents
         rows = rows[self.of_groups(self.groups)[rows]]
+        forget_path(agents, rows)
         agents.corridor_length[rows] = 0
         agents.goal_piece[rows] = -1
 
     def show(self, closed: Sequence[Closed]) -> None:
         """Show on the grid what is closed now."""
-        grid, names = self.planner.grid, [each.name for each in closed]
-        for name in grid.raised:
-            if name not in names:
-                grid.take_down(name)
-        for each in closed:
-            if each.name not in grid.raised:
-                grid.put_up(each.name, each.area)
+        self.planner.grid.show([Shut(each.name, each.area, each.is_ground) for each in closed])
         self._closed = [each.area for each in closed]
-        self.planner.target = targets_of(self.world.goals)
+        self.planner.target = points_of(self.world.goals).point
+        self._chooser = None
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Find ways on another ground from now on; whoever waits for a way, or has one over cells that were lost, asks again."""
         world, agents, walkers = self.world, self.world.agents, self.ways.walkers
-        before = self.planner.grid.walkable()
+        before, bars = self.planner.grid.walkable(), self.planner.grid.bars
         self.show(change.closed)
         if not change.is_new:
             return
         ask_again(world, change)
         self.ways.keep_up(world)
         mine = self.of_groups(self.groups)
-        is_cut = walkers.cut(before & ~self.planner.grid.walkable(), self.planner.grid.ground, agents.position, team)
+        grid = self.planner.grid
+        is_lost = before & (~grid.walkable() | ((grid.bars & ~bars) > 0))  # a thin door may hold no centre: then steps over it are what is lost
+        is_cut = walkers.cut(is_lost, grid.ground, agents.position, team)
         lost = np.flatnonzero(is_cut & mine & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING))
         world.events.note(tick, EventKind.WAY_LOST, agents.entity[lost], agents.position[lost], (walkers.walks.total - walkers.walks.current)[lost])
         wish_to_replan(agents, lost, ReplanCause.WAY_SHUT)
         agents.path_status[lost] = PathStatus.NONE
         walkers.forget(np.flatnonzero(mine & (agents.path_status == PathStatus.NONE)))
         has_piece = np.flatnonzero(mine & (agents.goal_piece >= 0))
-        agents.goal_piece[has_piece] = self._nearest_piece(has_piece)
+        agents.goal_piece[has_piece] = self._choices().piece_at(agents.goal[has_piece], walkers.walks.target[has_piece])
 
     def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
-        """Ask for ways to the pieces of the goals that are nearest as the crow flies, round those who stand now."""
+        """Ask for ways to the pieces of the goals that are nearest on foot, round those who stand now."""
         agents, planner, walkers = self.world.agents, self.planner, self.ways.walkers
         shut_in = self._shut_in(rows)
         self._give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
         rows = rows[~shut_in]
-        piece = self._nearest_piece(rows)
-        agents.goal_piece[rows] = piece
+        chooser, radius = self._choices(), agents.radius[rows]
+        which, choices = chooser.choices(agents.goal[rows], self.world.polygons()[rows], planner.needs(radius), radius)
         agents.path_tick[rows] = tick.number
-        hopeless = rows[piece < 0]
+        hopeless = rows[which < 0]
+        agents.goal_piece[hopeless] = -1
         self._give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
-        rows, piece = rows[piece >= 0], piece[piece >= 0]
-        is_new = walkers.ask(rows, planner.target[piece]) | (agents.asks_again[rows] == 1)
-        walkers.walks.target[rows[~is_new]] = planner.target[piece[~is_new]]  # a step at most, for which no way has to be found
+        rows, which = rows[which >= 0], which[which >= 0]
+        # Of several points the search finds which is meant; of one it is known whether a way leads there already.
+        only = np.array([points[0] if len(points) == 1 else -1 for points in choices], dtype=np.int64)[which] if len(rows) else which
+        has_one = only >= 0
+        agents.goal_piece[rows] = np.where(has_one, chooser.piece[only], -1)
+        is_new = np.ones(len(rows), dtype=np.bool_)
+        is_new[has_one] = walkers.ask(rows[has_one], planner.target[only[has_one]]) | (agents.asks_again[rows[has_one]] == 1)
+        walkers.forget(rows[~has_one])
+        walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]  # a step at most, for which no way has to be found
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
-        rows, piece = rows[is_new], piece[is_new]
+        rows, which = rows[is_new], which[is_new]
         # Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.
         stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
         stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
-        planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], piece, agents.radius[rows])
+        planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], which, agents.radius[rows], choices)
 
     def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return who is inside something that is closed: cells know of no way there, walls are all around."""
@@ -183,11 +193,11 @@ class PlanWays(System):
             found |= shapely.contains_xy(area, position[:, 0], position[:, 1])
         return found
 
-    def _nearest_piece(self, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the piece of each agent's goal that it goes to; -1 if the goal has none."""
-        agents, goals, part = self.world.agents, self.world.goals, self.world.mesh.polygon_part
-        here = part[self.world.polygons()[rows]]
-        return nearest_pieces(goals, self.planner.target, agents.goal[rows], agents.position[rows], here, part[goals.piece_polygon])
+    def _choices(self) -> Chooser:
+        """Return what knows which points of their goals agents can mean, on the grid as it is now."""
+        if self._chooser is None or self._chooser.version != self.planner.grid.version:
+            self._chooser = self.planner.chooser(self.world.mesh, self.world.goals)
+        return self._chooser
 
     def _apply(self, tick: Tick, answers: WayAnswers) -> None:
         """Set agents on their ways; who has none gives up."""
@@ -197,12 +207,25 @@ class PlanWays(System):
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)
-        beyond = np.where(leads_there[:, None], self.planner.target[agents.goal_piece[rows]], np.nan)
-        self.ways.walkers.take(rows, answers.start, answers.waypoint, agents.position, beyond)
+        beyond = np.where(leads_there[:, None], answers.target, np.nan)
+        walkers = self.ways.walkers
+        walkers.walks.requested[rows] = answers.target
+        agents.goal_piece[rows] = self._choices().piece_at(agents.goal[rows], answers.target)
+        waypoint, start = self._past_walls(rows, answers)
+        walkers.take(rows, start, waypoint, agents.position, beyond)
         has_way = np.diff(answers.start) > 0
+        take_path(agents, rows[has_way], walkers.ahead(rows[has_way], agents.position, tick.team))
         length = np.column_stack([answers.length, np.zeros(len(rows))])
         events.note(tick.number, EventKind.PATH_FOUND, answers.entity[has_way], length[has_way], answers.status[has_way])
         self._give_up(tick, rows[~has_way], answers.status[~has_way])
+
+    def _past_walls(self, rows: NDArray[np.int64], answers: WayAnswers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the ways of answers as bodies can walk them where cells keep less than their radius from walls: waypoints, and where each way begins."""
+        parameters, agents = self.planner.parameters, self.world.agents
+        if (parameters.keep_off_edges and parameters.agent_radius == 0.0) or not len(answers.waypoint):
+            return answers.waypoint, answers.start
+        under = self.world.polygons()[rows]
+        return walked(self.world.mesh, self.planner.grid.ground, answers.waypoint, answers.start, agents.position[rows], under, agents.radius[rows])
 
     def _give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
         agents = self.world.agents
@@ -233,8 +256,8 @@ class FollowWays(System):
         Whom it leads; everybody by default.
     """
 
-    reads = ("entity", "group", "activity", "path_status", "position", "desired_speed", "is_driven")
-    writes = ("activity", "preferred_velocity", "next_corner")
+    reads = ("entity", "group", "activity", "path_status", "position", "desired_speed", "is_driven", *NOTED)
+    writes = ("activity", "preferred_velocity", "next_corner", *NOTED)
     counts = ("guessing",)
 
     def __init__(self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None) -> None:
@@ -244,12 +267,17 @@ class FollowWays(System):
     def process(self, tick: Tick) -> None:
         """Lead those who walk; who is as near to its goal as can be stands there."""
         agents, walkers = self.world.agents, self.ways.walkers
+        before = walkers.walks.current.copy()
         velocity, arrived = walkers.follow(agents.position, agents.desired_speed, tick.length, tick.team)
+        passed = arrived | (walkers.walks.current != before)
         free = (agents.is_driven == 0) & self.of_groups(self.groups)
         walking = free & (agents.activity == AgentState.WALKING)
         agents.preferred_velocity[walking] = velocity[walking]
         agents.preferred_velocity[free & ~walking] = 0.0
         aim = walkers.aim()
+        # A waypoint is passed at some distance, and whoever kept its way to another target, or was led by a program, was not set on one.
+        measured = np.flatnonzero(walking & np.isin(agents.path_status, WALKS) & (passed | np.isnan(agents.remaining)))
+        take_length(agents, measured, walkers.ahead(measured, agents.position, tick.team))
         # A walk ends near its target, arriving may take a little more: into the region, or nearer than `arrive_within`.
         near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_way(agents.path_status))
         rest = (aim[near] - agents.position[near]) / tick.length

@@ -19,7 +19,7 @@ class EventKind(IntEnum):
     ARRIVAL = 2  # reached its last goal; value: index of the goal (of a nearest-of goal, the one that was reached)
     PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, along the surface, y: 0
     UNREACHABLE = 4  # value: PathStatus of the answer
-    STUCK = 5  # value: entity that binds it, -1 a wall, 0 none
+    STUCK = 5  # makes no progress along its path; value: entity that binds it, -1 a wall, 0 none
     UNSTUCK = 6  # value: ticks for which it was stuck
     SYMMETRY_BROKEN = 7  # value: entity with which it stood symmetrically, 0 none
     GOAL_REACHED = 8  # a goal that is not the last; value: index of the goal
@@ -43,7 +43,7 @@ class EventKind(IntEnum):
     OBSTACLE_MOVES = 34  # the same: it stood, and its place is open ground again
     OBSTACLE_SENT = 35  # entity: 0; value: index of the obstacle; a program put it in, sent it elsewhere or took it away; x, y: where it is to stand
     GAVE_WAY = 36  # makes room for one that has waited longer; value: entity of that one
-    DEADLOCKED = 40  # has been stuck for 30 s; value: Cause (crowdsim.measures.deadlock_causes)
+    DEADLOCKED = 40  # has been stuck for 30 s; value: Cause (crowdsim.measures.deadlock_causes); again if it was a queue and is none any more
 
 
 EVENT_DTYPE = np.dtype([("tick", "i8"), ("entity", "i8"), ("kind", "i8"), ("value", "i8"), ("x", "f8"), ("y", "f8")])

@@ -252,7 +252,7 @@ class World:
             "counted_position": population.position,
             "heading": FACING,
             "goal": goal,
-            "trail": np.nan,
+            "progress_place": population.position,
         }
         rows = self.agents.append(len(population), columns)
         self.events.note(self.tick, EventKind.SPAWN, entity, population.position, population.group)
@@ -279,7 +279,7 @@ class World:
         columns = {
             "entity": entity, "group": NO_GROUP, "itinerary": NO_ITINERARY, "activity": int(AgentState.OBSTACLE), "position": position,
             "tentative_position": position, "next_corner": position, "counted_position": position, "surface": self.handles_of(polygon),
-            "layer": self.mesh.polygon_layer[polygon], "radius": radius, "maximum_speed": np.inf, "is_immovable": 1, "trail": np.nan,
+            "layer": self.mesh.polygon_layer[polygon], "radius": radius, "maximum_speed": np.inf, "is_immovable": 1, "progress_place": position,
             "heading": FACING,
         }  # fmt: skip
         self.agents.append(len(entity), columns)

@@ -1,5 +1,6 @@
 """`crowdsim deadlocks`: tables for people, JSON for programs, a picture, and an exit code; the page about deadlocks shows what it prints."""
 
+import gzip
 import json
 import re
 import subprocess
@@ -8,6 +9,8 @@ import sys
 import pytest
 
 from crowdsim.measures.deadlock_causes import Cause
+from crowdsim.recording.header import from_json, to_json
+from crowdsim.recording.reader import open_run
 from tests.cli.command import crowdsim, environment
 from tests.crowds import ROOT, SCENARIOS
 
@@ -32,10 +35,34 @@ def test_the_page_shows_what_the_command_prints(folder):
     assert (done.returncode, done.stdout) == (3, shown)
 
 
-def test_the_snippet_of_the_page_runs(folder):
-    snippet = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
-    done = subprocess.run([sys.executable, "-c", snippet], cwd=folder, env=environment(), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "") and "head-on" in done.stdout
+def test_the_snippets_of_the_page_run(folder):
+    first, second = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    for snippet, said in ((first, "head-on"), (second, "time_s")):
+        done = subprocess.run([sys.executable, "-c", snippet], cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "") and said in done.stdout
+
+
+def test_the_note_of_the_page_is_what_validate_prints():
+    command, shown = re.search(r"\$ crowdsim (validate .*?)\n(note: .*?)```", PAGE, re.DOTALL).groups()
+    done = crowdsim(command.split(), cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, shown)
+
+
+def test_a_run_of_an_older_version_keeps_its_meaning_and_that_is_told(folder):
+    """Its header does not say by what people were stuck."""
+    with open_run(folder / "runs" / "corridor.h5") as recording:
+        header, layout = recording.header, recording.layout
+    assert header.stuck_by == "progress" and {"remaining", "progress"} <= {column.name for column in layout.columns}
+    document = json.loads(to_json(header, layout))
+    del document["header"]["stuck_by"]
+    assert from_json(json.dumps(document).encode())[0].stuck_by == "displacement"
+    sample = ROOT / "tests" / "samples" / "recording-2.h5.gz"
+    old = folder / "old.h5"
+    old.write_bytes(gzip.decompress(sample.read_bytes()))
+    done = crowdsim(["deadlocks", old])
+    assert done.returncode == 0 and "less than 0.2 m from where they were 10 s before" in done.stdout and "recorded by an older crowdsim" in done.stdout
+    assert json.loads(crowdsim(["deadlocks", old, "--json"]).stdout)["stuck_by"] == "displacement"
+    assert json.loads(crowdsim(["deadlocks", folder / "runs" / "corridor.h5", "--json"]).stdout)["stuck_by"] == "progress"
 
 
 def test_the_page_lists_every_cause_with_its_number():

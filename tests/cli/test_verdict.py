@@ -75,6 +75,19 @@ def test_many_goals_are_counted_and_no_line_is_wider_than_the_screen(monkeypatch
     assert f"recording    {Path('runs') / ('a long name ' * 8)}" in lines  # to be copied in one piece
 
 
+def test_in_eighty_columns_one_sees_why_and_behind_whom(monkeypatch):
+    """Places go first, then the middles of long names; the index of an agent stays."""
+    monkeypatch.setenv("COLUMNS", "80")
+    who = {"agent": "eastbound-commuters-of-the-morning[12]", "x": 103.25, "y": 44.25, "reason": "stuck: infeasible avoidance", "stuck_for_s": 107.5}
+    one = {"agent": "#7", "x": 1.0, "y": 2.0, "reason": "no way to its goal; it goes as near as it can", "stuck_for_s": 0, "waits_for": ""}
+    table = left_text(RESULT | {"left": [{**who, "waits_for": "westbound-commuters-of-the-morning[3]"}, one]}).strip().splitlines()
+    assert max(map(len, table[:3])) <= 80 and table[0].split("  ")[0] == "agent" and "waits for" in table[0] and "place" not in table[0]
+    assert table[1].startswith("east..[12]  stuck: infeasible avoidance") and table[1].endswith("107.5 s    westb..[3]")
+    monkeypatch.setenv("COLUMNS", "160")
+    wide = left_text(RESULT | {"left": [{**who, "waits_for": "westbound-commuters-of-the-morning[3]"}]}).strip().splitlines()
+    assert "(103.25, 44.25)" in wide[1] and wide[1].endswith("westbound-commuters-of-the-morning[3]")
+
+
 def test_info_shows_the_table_that_run_has_printed(tmp_path):
     ran = crowdsim(["run", SCENARIOS / "four-way-crossing.yaml", "-o", tmp_path / "a.h5", "--set", "stop.after=20"])
     shown = crowdsim(["info", tmp_path / "a.h5"])

@@ -1,15 +1,16 @@
 """Who is stuck, who waits for whom, what gaps are: by hand, and against naive twins."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import shapely
 
+from crowdsim.errors import RecordingError
 from crowdsim.measures import deadlock
 from crowdsim.measures.deadlock_causes import NOT_DIAGNOSED, Cause, Moment, diagnose, goal_distance
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts, pairs_within, strong_parts, who_waits
 from crowdsim.measures.deadlock_places import Segments, gap_ahead, is_shut_in, lines_cut
-from crowdsim.measures.deadlock_stuck import look_every, wants_on
+from crowdsim.measures.deadlock_stuck import is_held_up, look_every, wants_on
+from crowdsim.measures.tracks import make_tracks
 from crowdsim.scenario.model import Goal
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 from tests.reference import deadlock as naive
@@ -36,16 +37,60 @@ def test_looks_are_a_second_apart_and_compare_ten_seconds(tick, every, looks):
     assert abs(every * looks * tick - 10.0) <= 0.6
 
 
-def test_stuck_is_who_wants_on_and_is_within_twenty_centimetres_of_where_it_was():
-    """1 stands, 2 creeps 19 cm, 3 creeps 21 cm, 4 goes round and comes back, 5 wants on only from 5 s."""
-    rows = []
-    for second in range(13):
-        for one, x in ((1, 0.0), (2, 0.019 * second), (3, 0.021 * second), (4, abs(5 - second % 10)), (5, 0.0)):
-            rows.append((float(second), one, x, 0.0, one != 5 or second >= 5))
-    found = deadlock.stuck_by_place(pd.DataFrame(rows, columns=["time_s", "id", "x", "y", "wants_on"]), every=1.0, looks=10)
-    stuck = found[found["is_stuck"]].groupby("id")["time_s"].min()
-    assert stuck.to_dict() == {1: 10.0, 2: 10.0, 4: 10.0}
-    assert len(found) == len(rows) and not found[found["time_s"] < 10.0]["is_stuck"].any()
+def seen(paths, **more):
+    """Return tracks of people, one place a second each."""
+    rows = [(one, second, x, y) for one, places in paths.items() for second, (x, y) in enumerate(places)]
+    person, frame, x, y = zip(*rows, strict=True)
+    return make_tracks("hand", 1.0, person, frame, x, y, **more)
+
+
+def stuck_times(table):
+    return {one: own["time_s"].tolist() for one, own in table[table["is_stuck"]].groupby("id")}
+
+
+def test_stuck_is_whose_way_to_its_goal_has_not_become_shorter_than_ever_by_twenty_centimetres():
+    """1 stands, 2 creeps 19 cm in ten seconds, 3 creeps 21 cm, 4 goes to and fro by two metres, 5 walks after it has stood."""
+    paths = {
+        1: [(0.0, 0.0)] * 16, 2: [(0.019 * k, 0.0) for k in range(16)], 3: [(0.021 * k, 0.0) for k in range(16)],
+        4: [(1.0 - abs(2 - k % 4), 0.0) for k in range(16)], 5: [(0.0, 0.0)] * 12 + [(1.0 * k, 0.0) for k in range(1, 5)],
+    }  # fmt: skip
+    found = stuck_times(deadlock.stuck_by_place(seen(paths), goal=shapely.Point(9, 0)))
+    assert found[1] == found[2] == list(range(10, 16)) and 3 not in found
+    assert found[4] == [12, 13, 14, 15]  # it came nearest after two seconds
+    assert found[5] == [10, 11]
+
+
+def test_without_a_goal_everybody_wants_to_where_it_was_seen_last():
+    """1 walks off at the end, 2 stays, 3 mills about in a queue and leaves."""
+    paths = {1: [(0.5 * k, 0.0) for k in range(16)], 2: [(2.0, 2.0)] * 16, 3: [(0.3 * (k % 2), 1.0) for k in range(13)] + [(3.0, 1.0), (6.0, 1.0)]}
+    found = stuck_times(deadlock.stuck_by_place(seen(paths)))
+    assert found == {2: list(range(10, 16)), 3: [11, 12]}
+
+
+def test_ways_lead_over_the_ground_and_round_its_walls():
+    """Through a wall it would come nearer with every step; round it, it goes away from its goal until the gap."""
+    ground = shapely.difference(shapely.box(0, 0, 10, 4), shapely.box(4.9, 0, 5.1, 3.5))
+    into_the_corner = [(1.0 + 0.25 * k, 0.5) for k in range(15)] + [(4.7, 0.5)] * 12
+    round_it = [(4.0, 0.5 + 0.2 * k) for k in range(16)] + [(4.0 + 0.4 * k, 3.7) for k in range(11)]
+    table = deadlock.stuck_by_place(seen({1: into_the_corner, 2: round_it}, ground=ground), goal={1: shapely.box(9, 0, 10, 1), 2: shapely.Point(9, 0.5)})
+    assert set(stuck_times(table)) == {1} and min(stuck_times(table)[1]) >= 20
+    first = table.groupby("id")["remaining_m"].first()
+    assert first[2] == pytest.approx(np.hypot(0.9, 3.0) + 0.2 + np.hypot(3.9, 3.0), abs=1e-6)
+    assert not table["remaining_m"].isna().any() and table.attrs["units"]["progress_m"] == "m"
+
+
+def test_frames_that_are_rare_are_compared_over_ten_seconds_too_and_too_rare_ones_are_refused():
+    every_five = make_tracks("rare", 0.2, [1] * 5, range(5), [0.0, 0.1, 0.15, 0.15, 4.0], [0.0] * 5)
+    assert stuck_times(deadlock.stuck_by_place(every_five, goal=shapely.Point(9, 0))) == {1: [10.0, 15.0]}
+    with pytest.raises(RecordingError, match=r"0.04 frames a second, too few"):
+        deadlock.stuck_by_place(make_tracks("rarer", 0.04, [1, 1], [0, 1], [0, 0], [0, 0]))
+
+
+def test_slow_walkers_are_asked_for_what_they_can_do():
+    speed, then = np.array([1.3, 0.1, 0.05, 0.01]), np.zeros(4)
+    assert is_held_up(np.array([0.19, 0.19, 0.09, 0.019]), then, speed).tolist() == [True] * 4
+    assert is_held_up(np.array([0.21, 0.21, 0.11, 0.021]), then, speed).tolist() == [False] * 4
+    assert is_held_up(np.array([0.0]), np.array([np.nan]), np.array([1.3])).tolist() == [False]
 
 
 def test_who_waits_by_design_does_not_want_on():

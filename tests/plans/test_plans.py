@@ -212,6 +212,13 @@ def test_a_grid_map_is_a_plan_and_its_obstacles_stand_on_it(tmp_path: Path) -> N
     assert looked_at(plan(tmp_path, text, "map.json"))[0].area == pytest.approx(96.0)
 
 
+def test_the_cells_of_a_grid_map_are_a_plan(tmp_path: Path) -> None:
+    cells = "cellSize 0.5\nminX 0\nminZ 0\ngridWidth 20\ngridDepth 3\n" + "1" * 20 + "\n" + "1" * 20 + "\n" + "1" * 10 + "0" * 10 + "\n"
+    assert looked_at(plan(tmp_path, cells, "cells.txt"))[0].area == pytest.approx(12.5)
+    benchmark = "type octile\nheight 3\nwidth 6\nmap\n......\n..@@..\n......\n"
+    assert looked_at(plan(tmp_path, benchmark, "m.map"))[0].area == pytest.approx(16.0)
+
+
 def test_the_scenario_of_a_plan_loads_and_says_what_was_taken_for_granted(tmp_path: Path) -> None:
     loaded, starter = scenario(tmp_path, plan(tmp_path, GATE), people=12)
     assert (loaded.name, loaded.agent_count, [goal.name for goal in loaded.goals], loaded.notes) == ("mine", 12, ["exit"], ())

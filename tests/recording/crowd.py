@@ -63,6 +63,8 @@ class Crowd:
             "replans": np.full(count, tick // 2, dtype=np.int32),
             "local_way": np.zeros(count, dtype=np.uint8),
             "is_stuck": np.zeros(count, dtype=np.uint8),
+            "remaining": np.hypot(position[:, 0], position[:, 1]),
+            "progress": np.full(count, 0.05 * tick),
         }
         return self.entity[here], position, columns
 

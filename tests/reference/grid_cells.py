@@ -1,6 +1,6 @@
 """Twin of the making of cells: every centre against every edge, from the definition (S2 section 2).
 
-Kernels: fill_polygon, stamp_distances. Also Grid as a whole: `clearance_of`.
+Kernels: fill_polygon, stamp_distances, bar_steps. Also Grid as a whole: `clearance_of`.
 """
 
 import math
@@ -30,3 +30,25 @@ def clearance_of(areas, obstacles, padding, px, py):
     if any(is_inside(edges, px, py) for edges in obstacles):
         return 0.0
     return min((distance_to_edge(e, px, py) for edges in obstacles for e in edges), default=math.inf)
+
+
+def are_parted(edge, a, b):
+    """Whether a segment properly crosses an edge (ties are the caller's to leave out)."""
+
+    def side(p, q, r):
+        return (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
+
+    c, d = edge[:2], edge[2:]
+    return side(c, d, a) * side(c, d, b) < 0.0 and side(a, b, c) * side(a, b, d) < 0.0
+
+
+def bars_of(edges, x, y, cell, width, depth):
+    """Set of ((column, row), (dx, dy)): steps between neighbouring centres that lead over an edge."""
+    found = set()
+    for column in range(width):
+        for row in range(depth):
+            a = x + (column + 0.5) * cell, y + (row + 0.5) * cell
+            for dx, dy in ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)):
+                if any(are_parted(edge, a, (a[0] + dx * cell, a[1] + dy * cell)) for edge in edges):
+                    found.add(((column, row), (dx, dy)))
+    return found

@@ -11,19 +11,26 @@ DIAGONAL = ((1, 1), (-1, 1), (-1, -1), (1, -1))
 SQRT2 = math.sqrt(2.0)
 
 
-def steps_from(walkable, cell, corners="both"):
-    """Yield neighbours and costs; `corners` says how many of the cells beside a diagonal step must be walkable: both (S2), one, or none."""
+def steps_from(walkable, cell, corners="both", barred=frozenset()):
+    """Yield neighbours and costs; `corners` says how many of the cells beside a diagonal step must be walkable: both (S2), one, or none.
+
+    `barred` holds steps, (cell, (dx, dy)), that lead over walls: as if there were no cell there.
+    """
     x, y = cell
+
+    def is_free(dx, dy):
+        return (x + dx, y + dy) in walkable and (cell, (dx, dy)) not in barred
+
     for dx, dy in STRAIGHT:
-        if (x + dx, y + dy) in walkable:
+        if is_free(dx, dy):
             yield (x + dx, y + dy), 1.0
     for dx, dy in DIAGONAL:
-        sides = ((x + dx, y) in walkable) + ((x, y + dy) in walkable)
-        if (x + dx, y + dy) in walkable and sides >= {"both": 2, "one": 1, "none": 0}[corners]:
+        sides = is_free(dx, 0) + is_free(0, dy)
+        if is_free(dx, dy) and sides >= {"both": 2, "one": 1, "none": 0}[corners]:
             yield (x + dx, y + dy), SQRT2
 
 
-def costs_from(walkable, start, corners="both"):
+def costs_from(walkable, start, corners="both", barred=frozenset()):
     """Least cost (cells) to every cell that can be reached."""
     best, queue = {}, [(0.0, start)]
     while queue:
@@ -31,7 +38,7 @@ def costs_from(walkable, start, corners="both"):
         if cell in best:
             continue
         best[cell] = cost
-        for other, step in steps_from(walkable, cell, corners):
+        for other, step in steps_from(walkable, cell, corners, barred):
             if other not in best:
                 heapq.heappush(queue, (cost + step, other))
     return best

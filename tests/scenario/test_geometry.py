@@ -275,11 +275,16 @@ GRID_MAP = {
 }
 
 
-def test_a_grid_map_brings_its_available_areas_and_its_obstacles(tmp_path: Path) -> None:
+def test_a_grid_map_brings_its_areas_and_its_obstacles(tmp_path: Path) -> None:
+    """Also the closed ones: they can be opened."""
     (tmp_path / "map.json").write_text(json.dumps(GRID_MAP))
     found = ground({"s2_file": "map.json"}, folder=tmp_path)
-    assert found.walkable.equals(shapely.box(0, 0, 4, 4).difference(shapely.box(1, 1, 2, 2)))
+    assert found.walkable.equals(shapely.box(0, 0, 8, 4).difference(shapely.box(1, 1, 2, 2)))
     assert [each.name for each in found.obstacles] == ["table"]
+    assert [(each.name, each.available, each.area.equals(shapely.box(x, 0, x + 4, 4))) for each, x in zip(found.areas, (4, 0))] == [
+        ("closed", False, True),
+        ("main_room", True, True),
+    ]
     only = ground(SQUARE, {"s2_file": "map.json"}, folder=tmp_path)
     assert only.walkable.area == 15.0
     assert [piece.name for piece in grid_map_of(json.dumps(GRID_MAP)).closed_areas] == ["closed"]

@@ -105,11 +105,13 @@ def test_the_estimated_size_is_near_that_of_a_real_recording(tmp_path):
 
 
 def test_a_door_that_a_grid_shuts_is_told_with_the_numbers_and_the_proposal_opens_it():
-    """The door of 1.2 m is shut for a body of 0.2 m: twice 0.2 + 0.25, and a cell of 0.4, are 1.3 m."""
+    """The door of 1.2 m between areas is open for a body of 0.2 m with cells of 0.4 m, for twice 0.2 and a cell are 0.8 m; for one of 0.6 m it is shut."""
     text = SCENARIOS / "bottleneck.yaml"
-    problems, _ = examine(build_world(load_scenario(text, sets=["navigation=grid"])))
+    assert examine(build_world(load_scenario(text, sets=["navigation=grid"])))[0] == []
+    problems, _ = examine(build_world(load_scenario(text, sets=["navigation={kind: grid, agent_radius: 0.6}"])))
     (problem,) = problems
-    assert "over their grid: with cells of 0.4 m and a padding of 0.25 m" in problem.message and "has one of 1.200 m" in problem.message
+    assert "over their grid: with cells of 0.4 m and a padding of 0.25 m a body of 0.6 m" in problem.message and "has one of 1.200 m" in problem.message
+    assert "gaps between obstacles from 2.1 m on, and between edges of areas from 1.6 m on" in problem.message
     proposal = problem.way_out.split("navigation: {")[1].split("}")[0]
     opened, facts = examine(build_world(load_scenario(text, sets=[f"navigation={{{proposal}}}"])))
     assert opened == [] and facts.longest_way_m > 1.0
@@ -118,7 +120,8 @@ def test_a_door_that_a_grid_shuts_is_told_with_the_numbers_and_the_proposal_open
 
 def test_each_group_is_asked_about_by_its_own_planner():
     """Only the group on the grid has no way through the door of 0.9 m; who shuns cells walks through."""
-    room = ROOM.replace("3.7]", "3.1]") + "  - {name: cells, count: 4, region: {box: [0, 0, 4, 4]}, goals: end, navigation: grid}\n"
+    coarse = "navigation: {kind: grid, object_padding: 0.6}"
+    room = ROOM.replace("3.7]", "3.1]") + f"  - {{name: cells, count: 4, region: {{box: [0, 0, 4, 4]}}, goals: end, {coarse}}}\n"
     problems, _ = found(room + "  - {name: mesh, count: 3, region: {box: [0, 0, 4, 4]}, goals: end}\n")
     ((line, item, message),) = problems
     assert (line, item) == (10, "cells[0] and 3 more") and "has one of 0.900 m at (5.00, 3.55)" in message

@@ -68,7 +68,8 @@ def field():
 def dead_end():
     """A room and a corridor that is too narrow for cells, with the goal 5 m inside."""
     document = room([{"position": [1, 2], "radius": 0.2, "goals": [{"point": [9, 2], "arrive_within": 0.3}]}], after=40)
-    return document | {"geometry": {"walkable": [{"box": [0, 0, 4, 4]}, {"box": [4, 1.6, 9.5, 2.4]}]}}
+    sides = [{"box": [5, 1, 9.5, 1.6]}, {"box": [5, 2.4, 9.5, 3]}]
+    return document | {"geometry": {"walkable": [{"box": [0, 0, 4, 4]}, {"box": [4, 1, 9.5, 3]}], "obstacles": sides}}
 
 
 def past_a_stander():
@@ -215,5 +216,5 @@ def test_where_a_default_of_ours_is_another_the_kind_s2_grid_has_that_of_the_doc
     theirs = {name.removeprefix("navigation.s2-grid."): value for name, value in rows.items() if name.startswith("navigation.s2-grid.")}
     assert ours.keys() == theirs.keys()
     assert {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]} == {
-        "agent_radius": (0.0, 0.45), "share_searches": (True, False), "sight": ("exact", "sampled"),
+        "agent_radius": (0.0, 0.45), "share_searches": (True, False), "sight": ("exact", "sampled"), "keep_off_edges": (True, False),
     }  # fmt: skip

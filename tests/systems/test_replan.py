@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.systems.base import Tick
 from crowdsim.systems.replan import Replan, wish_to_replan
@@ -19,7 +20,7 @@ class Lines(Replan):
 
     walls = np.zeros(0, dtype=np.int64)
 
-    def _blocked(self, tick, rows):
+    def _blocked(self, tick, rows, share=1.0):
         return np.intersect1d(rows, self.walls)
 
     def _somebody_moved(self, tick, rows):
@@ -37,11 +38,11 @@ def crowd(count=6, **columns):
     return agents
 
 
-def process(agents, **parameters):
+def process(agents, on_waypoints=False, **parameters):
     """Let Replan run once; return its counts and the events that it noted."""
     events = []
     note = lambda tick, kind, entity, position, value: events.extend(zip(entity.tolist(), np.asarray(value).tolist(), strict=True))  # noqa: E731
-    world = SimpleNamespace(agents=agents, events=SimpleNamespace(note=note))
+    world = SimpleNamespace(agents=agents, events=SimpleNamespace(note=note), on_corridors=lambda: np.full(len(agents), not on_waypoints))
     tick = Tick(NOW, 0.1, Team(1))
     Lines(world, ReplanParameters(**parameters), 0.3, 0.6, np.ones(1, dtype=np.bool_), 0.1).process(tick)
     return {name: count for name, count in tick.counts.items() if count}, events
@@ -97,3 +98,17 @@ def test_each_looks_once_in_a_cooldown_and_only_for_walls_that_bind_it(monkeypat
     agents = crowd(12, path_tick=NOW, blocker=np.array([-1, 7] * 6))
     process(agents, replanning=True)
     assert np.flatnonzero(agents.replan_wish).tolist() == [row for row in range(12) if (NOW + row + 1) % COOLDOWN == 0 and row % 2 == 0]
+
+
+def test_those_on_waypoints_look_for_walls_with_replanning_off_and_ask_again_where_one_stops_them(monkeypatch):
+    """In their turn, NOW + entity being a multiple of the cooldown: entities 5 and 10. Who gets on beside a wall does not ask."""
+    for on_waypoints, replanning in ((True, False), (False, False)):
+        agents = crowd(10)
+        monkeypatch.setattr(Lines, "walls", np.arange(10)[:5])
+        assert process(agents, on_waypoints, replanning=replanning)[1] == ([(5, ReplanCause.PUSHED_OFF)] if on_waypoints else [])
+    for speed, asks in ((0.05, [10]), (0.5, [])):
+        agents = crowd(10, blocker=WALL, desired_speed=1.3)
+        agents.velocity[:, 0] = speed
+        monkeypatch.setattr(Lines, "walls", np.zeros(0, dtype=np.int64))
+        agents.blocker[4] = 3  # held by somebody
+        assert [entity for entity, _ in process(agents, True)[1]] == asks

@@ -7,11 +7,15 @@ one the agent is on. The second and the third step are one search, which has see
 
 from __future__ import annotations
 
+import numpy as np
+
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import cell_at, cell_of, node_at
 from crowdsim.navigation.grid.obstacles import stamp_standers
 from crowdsim.navigation.grid.search import (
     BEST,
+    CHOICES,
+    CHOSEN,
     ENCLOSED,
     END_X,
     END_Y,
@@ -21,6 +25,7 @@ from crowdsim.navigation.grid.search import (
     GOAL,
     NEAREST_REACHABLE,
     NEED,
+    PENDING,
     STAMPED,
     START,
     START_X,
@@ -33,6 +38,7 @@ from crowdsim.navigation.grid.search import (
     begin_astar,
     is_walkable,
     new_generation,
+    take_goals,
 )
 
 # Steps of the cascade.
@@ -87,13 +93,21 @@ def nearest_walkable(slots, slot, ground, x, y, rings):
 @inlined_kernel
 def _begin_step(slots, slot, ground, rings):
     """Begin the search of a step of the cascade; one without a start or a goal ends at its first advance."""
-    measure = slots.measure
+    measure, count = slots.measure, slots.header[slot, CHOICES]
     start = nearest_walkable(slots, slot, ground, measure[slot, START_X], measure[slot, START_Y], rings)
-    goal = nearest_walkable(slots, slot, ground, measure[slot, END_X], measure[slot, END_Y], rings)
-    x, y = cell_of(ground, goal) if goal >= 0 else cell_at(ground, measure[slot, END_X], measure[slot, END_Y])
+    first, goal = 0, np.int64(-1)
+    for place in range(count):
+        slots.goal[slot, place] = nearest_walkable(slots, slot, ground, slots.choice[slot, place, 0], slots.choice[slot, place, 1], rings)
+        if goal < 0 and slots.goal[slot, place] >= 0:
+            first, goal = place, slots.goal[slot, place]
+    to_x, to_y, only = slots.choice[slot, first, 0], slots.choice[slot, first, 1], slots.goal[slot, 0]
+    x, y = cell_of(ground, goal) if goal >= 0 else cell_at(ground, to_x, to_y)
     if goal < 0 and slots.header[slot, STEP] == ROUND_AGENTS:
         start = -1
     begin_astar(slots, slot, ground, start, goal, x, y)
+    if count > 1 and goal >= 0:
+        slots.goal[slot, 0] = only
+        take_goals(slots, slot, count)
 
 
 @lean_kernel
@@ -118,9 +132,21 @@ def begin_way(slots, slot, ground, need, from_x, from_y, to_x, to_y, stander, fi
     tree : int
         Row of ``slots.to_go`` that draws the search if its root is the cell that the goal comes to, grown for this body or a thinner one; -1 for none.
     """
+    slots.choice[slot, 0, 0], slots.choice[slot, 0, 1] = to_x, to_y
+    begin_way_to_nearest(slots, slot, ground, need, from_x, from_y, 1, stander, first, last, share, rings, tree)
+
+
+@lean_kernel
+def begin_way_to_nearest(slots, slot, ground, need, from_x, from_y, choices, stander, first, last, share, rings, tree):
+    """Set a slot up to look for a way to the nearest on foot of several points, which stand in ``slots.choice[slot, :choices]``; see `begin_way`.
+
+    Of those that come to one cell the first is meant. Where none can be reached, the way ends at the cell nearest to any as the crow flies.
+    """
     header, measure = slots.header, slots.measure
     measure[slot, NEED] = need
-    measure[slot, START_X], measure[slot, START_Y], measure[slot, END_X], measure[slot, END_Y] = from_x, from_y, to_x, to_y
+    measure[slot, START_X], measure[slot, START_Y] = from_x, from_y
+    measure[slot, END_X], measure[slot, END_Y] = slots.choice[slot, 0, 0], slots.choice[slot, 0, 1]
+    header[slot, CHOICES] = choices
     header[slot, EXPANSIONS], header[slot, TREE] = 0, tree
     new_generation(slots, slot)
     stamp_standers(slots, slot, ground, stander, first, last, share)
@@ -162,7 +188,26 @@ def advance_way(slots, slot, ground, rings, grant):
     if header[slot, STATUS] == UNREACHABLE:
         best = header[slot, BEST]
         header[slot, STATUS] = NEAREST_REACHABLE if best >= 0 and best != header[slot, START] else ENCLOSED
+    if header[slot, STATUS] != PENDING:
+        _settle_end(slots, slot, ground)
     return used
+
+
+@inlined_kernel
+def _settle_end(slots, slot, ground):
+    """Note which of several points a way leads to, or ends nearest to."""
+    header = slots.header
+    if header[slot, STATUS] == NEAREST_REACHABLE and header[slot, CHOICES] > 1:
+        x, y = cell_of(ground, header[slot, BEST])
+        least = np.inf
+        for place in range(header[slot, CHOICES]):
+            if slots.goal[slot, place] >= 0:
+                gx, gy = cell_of(ground, slots.goal[slot, place])
+                away = float((x - gx) * (x - gx) + (y - gy) * (y - gy))
+                if away < least:
+                    least, header[slot, CHOSEN] = away, place
+    chosen = max(header[slot, CHOSEN], 0)
+    slots.measure[slot, END_X], slots.measure[slot, END_Y] = slots.choice[slot, chosen, 0], slots.choice[slot, chosen, 1]
 
 
 @inlined_kernel

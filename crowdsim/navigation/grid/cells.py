@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.plane import orientation
 from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
 
 
 @lean_kernel
@@ -103,3 +105,51 @@ def stamp_distances(edge, x, y, cell, first_row, first_column, reach, distance):
                 square = _square_to_edge(edge, e, x + (first_column + column + 0.5) * cell, py)
                 if square <= reach * reach:
                     distance[row, column] = min(distance[row, column], np.sqrt(square))
+
+
+@inlined_kernel
+def _are_parted(edge, e, ax, ay, bx, by):
+    """Return whether an edge is between two points: of an edge's line and of its ends, what lies on it belongs to its right side."""
+    cx, cy, dx, dy = edge[e, 0], edge[e, 1], edge[e, 2], edge[e, 3]
+    if (orientation(cx, cy, dx, dy, ax, ay) > 0.0) == (orientation(cx, cy, dx, dy, bx, by) > 0.0):
+        return False
+    return (orientation(ax, ay, bx, by, cx, cy) > 0.0) != (orientation(ax, ay, bx, by, dx, dy) > 0.0)
+
+
+@lean_kernel
+def bar_steps(edge, x, y, cell, first_row, first_column, bars):
+    """Note the steps between centres of neighbouring cells that lead over edges.
+
+    Parameters
+    ----------
+    edge : (e, 4) float64, m
+        x, y of start, x, y of end.
+    x, y, cell : float, m
+        Lower left corner of the grid and side of its cells.
+    first_row, first_column : int
+        Where in the grid the window `bars` begins.
+    bars : (rows, columns) uint8
+        Bit d is set where an edge stands between a cell and its neighbour in direction d, which may lie outside of the window.
+
+    Notes
+    -----
+    A step and the one back are barred alike. Cost: an edge costs the cells of its bounds. Twin: `tests/reference/grid_cells.py`.
+    """
+    rows, columns = bars.shape
+    for e in range(edge.shape[0]):
+        low, high = min(edge[e, 1], edge[e, 3]), max(edge[e, 1], edge[e, 3])
+        slope = (edge[e, 2] - edge[e, 0]) / (edge[e, 3] - edge[e, 1]) if edge[e, 3] != edge[e, 1] else 0.0
+        for row in range(max(0, int((low - y) / cell) - 2 - first_row), min(rows, int((high - y) / cell) + 3 - first_row)):
+            py = y + (first_row + row + 0.5) * cell
+            left, right = min(edge[e, 0], edge[e, 2]), max(edge[e, 0], edge[e, 2])
+            if high > low:  # the part of the edge that is within a cell and a half of this row
+                one = edge[e, 0] + (min(max(py - 1.5 * cell, low), high) - edge[e, 1]) * slope
+                other = edge[e, 0] + (min(max(py + 1.5 * cell, low), high) - edge[e, 1]) * slope
+                left, right = min(one, other), max(one, other)
+            for column in range(max(0, int((left - x) / cell) - 2 - first_column), min(columns, int((right - x) / cell) + 3 - first_column)):
+                px = x + (first_column + column + 0.5) * cell
+                for d in range(8):
+                    qx = x + (first_column + column + STEP_X[d] + 0.5) * cell
+                    qy = y + (first_row + row + STEP_Y[d] + 0.5) * cell
+                    if _are_parted(edge, e, px, py, qx, qy) if d < 4 else _are_parted(edge, e, qx, qy, px, py):
+                        bars[row, column] |= 1 << d

@@ -9,6 +9,7 @@ import difflib
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,32 @@ from crowdsim.navigation.grid.grid import MOST_CELLS, Area, Grid, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters
 
 # Names in S2's files, and ours.
-_NUMBERS = {
+NUMBERS = {
     "cellSize": "cell_size", "agentRadius": "agent_radius", "objectPadding": "object_padding", "boundaryPadding": "boundary_padding", "floorY": "floor_height",
 }  # fmt: skip
 _PLACE = ("minX", "minZ", "gridWidth", "gridDepth")
 _MAP_WALKABLE, _MAP_BLOCKED = b".GS", b"@OTW"  # . G ground, S swamp; @ O out of bounds, T trees, W water
 _MOST_BYTES = 2 * MOST_CELLS
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells as a file says them.
+
+    Attributes
+    ----------
+    numbers : dict of str to float
+        What it says of `GridParameters`, by their names.
+    x, y : float, m
+        Lower left corner.
+    walkable : (depth, width) bool
+        The lowest row first.
+    """
+
+    numbers: dict[str, float]
+    x: float
+    y: float
+    walkable: NDArray[np.bool_]
 
 
 def load_grid(path: str | Path, parameters: GridParameters | None = None) -> Grid:
@@ -90,7 +111,7 @@ def save_grid(grid: Grid, path: str | Path, radius: float | None = None) -> None
 
 def grid_to_text(grid: Grid, radius: float | None = None) -> str:
     """Return the cells of one radius in the text form of S2; see `save_grid`."""
-    own = {name: getattr(grid.parameters, ours) for name, ours in _NUMBERS.items()}
+    own = {name: getattr(grid.parameters, ours) for name, ours in NUMBERS.items()}
     if radius is not None:
         own["agentRadius"] = radius
     head = {"cellSize": own.pop("cellSize"), "agentRadius": own.pop("agentRadius"), "floorY": own.pop("floorY"), **own}
@@ -120,6 +141,20 @@ def grid_from_text(text: str, parameters: GridParameters | None = None) -> Grid:
     NavigationError
         If it has not that form.
     """
+    cells = cells_from_text(text)
+    parameters = _with_numbers(parameters or GridParameters(), cells.numbers)
+    return _grid_of(cells, parameters, parameters.agent_radius + parameters.object_padding)
+
+
+def _grid_of(cells: Cells, parameters: GridParameters, kept: float) -> Grid:
+    depth, width = cells.walkable.shape
+    grid = Grid(parameters, cells.x, cells.y, width, depth)
+    grid.add_cells(cells.walkable, kept)
+    return grid
+
+
+def cells_from_text(text: str) -> Cells:
+    """Read the cells of the text form of S2; see `grid_from_text`."""
     lines = text.split("\n")
     head: dict[str, float] = {}
     first = len(lines)
@@ -132,18 +167,15 @@ def grid_from_text(text: str, parameters: GridParameters | None = None) -> Grid:
             raise NavigationError(f'line {number} is "{line[:40]}", but the head of a grid has lines of a name and a number, such as "cellSize 0.4".')
         if words[0] in head:
             raise NavigationError(f"line {number}: {words[0]} stands twice in the head.")
-        _refuse_typing_slips(words[0], (*_NUMBERS, *_PLACE), f"line {number}: ")
+        _refuse_typing_slips(words[0], (*NUMBERS, *_PLACE), f"line {number}: ")
         head[words[0]] = _number(words[1], f"line {number}: {words[0]}")
     missing = [name for name in ("cellSize", *_PLACE) if name not in head]
     if missing:
         raise NavigationError(f"the head does not say {', '.join(missing)}.")
     width, depth = _count(head["gridWidth"], "gridWidth"), _count(head["gridDepth"], "gridDepth")
-    parameters = _with_numbers(parameters or GridParameters(), {name: head[name] for name in _NUMBERS if name in head})
     rows = [line.strip() for line in lines[first : first + depth]]
     _refuse_rows(rows, lines[first + depth :], width, depth, first, b"01")
-    grid = Grid(parameters, head["minX"], head["minZ"], width, depth)
-    grid.add_cells(_bytes_of(rows) == ord("1"), parameters.agent_radius + parameters.object_padding)
-    return grid
+    return Cells({ours: head[name] for name, ours in NUMBERS.items() if name in head}, head["minX"], head["minZ"], _bytes_of(rows) == ord("1"))
 
 
 def grid_from_map(text: str, parameters: GridParameters | None = None) -> Grid:
@@ -165,6 +197,12 @@ def grid_from_map(text: str, parameters: GridParameters | None = None) -> Grid:
     NavigationError
         If it has not that form.
     """
+    parameters = parameters or GridParameters(cell_size=1.0, agent_radius=0.0, object_padding=0.0)
+    return _grid_of(cells_from_map(text), parameters, 0.0)
+
+
+def cells_from_map(text: str) -> Cells:
+    """Read the cells of a .map, which says no numbers; see `grid_from_map`."""
     lines = text.split("\n")
     sizes: dict[str, int] = {}
     for number, name in enumerate(("type", "height", "width", "map")):
@@ -176,9 +214,7 @@ def grid_from_map(text: str, parameters: GridParameters | None = None) -> Grid:
     width, depth = sizes["width"], sizes["height"]
     rows = [line.strip() for line in lines[4 : 4 + depth]]
     _refuse_rows(rows, lines[4 + depth :], width, depth, 4, _MAP_WALKABLE + _MAP_BLOCKED)
-    grid = Grid(parameters or GridParameters(cell_size=1.0, agent_radius=0.0, object_padding=0.0), 0.0, 0.0, width, depth)
-    grid.add_cells(np.isin(_bytes_of(rows)[::-1], np.frombuffer(_MAP_WALKABLE, dtype=np.uint8)), 0.0)
-    return grid
+    return Cells({}, 0.0, 0.0, np.isin(_bytes_of(rows)[::-1], np.frombuffer(_MAP_WALKABLE, dtype=np.uint8)))
 
 
 def grid_from_json(text: str, parameters: GridParameters | None = None) -> Grid:
@@ -206,8 +242,8 @@ def grid_from_json(text: str, parameters: GridParameters | None = None) -> Grid:
     if not isinstance(value, dict) or not isinstance(value.get("areas"), list):
         raise NavigationError('a grid in JSON is an object with a list "areas".')
     for key in value:
-        _refuse_typing_slips(key, (*_NUMBERS, "areas", "obstacles"), "")
-    numbers = {name: _number(value[name], name) for name in _NUMBERS if name in value}
+        _refuse_typing_slips(key, (*NUMBERS, "areas", "obstacles"), "")
+    numbers = {ours: _number(value[name], name) for name, ours in NUMBERS.items() if name in value}
     areas = []
     for index, item in enumerate(value["areas"]):
         polygon, name = _polygon_of(item, f"areas[{index}]")
@@ -236,7 +272,7 @@ def _polygon_of(item: Any, where: str) -> tuple[Any, str]:
 
 
 def _with_numbers(parameters: GridParameters, numbers: dict[str, float]) -> GridParameters:
-    return GridParameters(**{**vars(parameters), **{_NUMBERS[name]: value for name, value in numbers.items()}})
+    return GridParameters(**{**vars(parameters), **numbers})
 
 
 def _refuse_typing_slips(name: str, known: tuple[str, ...], where: str) -> None:

@@ -112,6 +112,33 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
 
 
 @lean_kernel
+def measure_ways(first, last, rows, walks, position, length):
+    """Measure what is ahead of the agents of rows[first:last], over their waypoints to where they want to stand.
+
+    Parameters
+    ----------
+    first, last : int
+    rows : (k,) int64
+    walks : Walks
+    position : (n, 2) float64, m
+    length : (k,) float64, m
+        Receives the lengths.
+
+    Notes
+    -----
+    Twin: `tests/reference/grid_follow.py`.
+    """
+    for i in range(first, last):
+        row = rows[i]
+        x, y = position[row, 0], position[row, 1]
+        length[i] = 0.0
+        for place in range(walks.start[row] + walks.current[row], walks.start[row] + walks.total[row]):
+            length[i] += np.hypot(walks.waypoint[place, 0] - x, walks.waypoint[place, 1] - y)
+            x, y = walks.waypoint[place, 0], walks.waypoint[place, 1]
+        length[i] += np.hypot(walks.target[row, 0] - x, walks.target[row, 1] - y)
+
+
+@lean_kernel
 def find_standing(first, last, walks, position, reached, is_standing):
     """Say which agents first..last - 1 stand: no waypoints left, and at their target.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,9 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.navigation.grid.cells import fill_polygon, stamp_distances
-from crowdsim.navigation.grid.ground import NO_GROUND, TOUCH_M, Ground
+from crowdsim.navigation.grid.cells import bar_steps, fill_polygon, stamp_distances
+from crowdsim.navigation.grid.ground import NEAR_BARS, NO_GROUND, TOUCH_M, Ground
+from crowdsim.navigation.grid.layout import Raster, Shut
 from crowdsim.navigation.grid.parameters import GridParameters
 from crowdsim.tunable import tunables
 
@@ -54,7 +56,8 @@ class Grid:
     """Cells of a plan, and how far each is from the nearest obstacle.
 
     A body of radius r walks on cells whose centres lie in an available area, at least `boundary_padding` inside of it, and are farther than
-    r + `object_padding` from every obstacle. One field of distances answers for all radii up to `widest_body`.
+    r + `object_padding` from every obstacle (S2 section 2), and than r from every wall, where walls are known. One field of distances answers for all
+    radii up to `widest_body`.
 
     Attributes
     ----------
@@ -80,13 +83,16 @@ class Grid:
         self._holders = np.zeros((depth, width), dtype=np.int32)  # how many available areas hold a cell
         self._distance = np.full((depth, width), np.inf)  # to obstacles that stand for good, whether an area holds the cell or not
         self._near = self._distance  # to obstacles that can be taken down too
-        self._raised: dict[str, Any] = {}
+        self._raised: dict[str, tuple[Any, bool]] = {}  # polygon, and whether it is ground that is shut, not an obstacle
+        self._has_walls = self._has_bars = False
+        self._fixed_bars = np.zeros((depth, width), dtype=np.uint8)  # of walls that stand for good
+        self._bars = np.zeros((depth + 2, width + 2), dtype=np.uint16)
         self._clearance = np.full((depth + 2, width + 2), NO_GROUND)
 
     @property
     def reach(self) -> float:
         """Distance (m) up to which obstacles are looked for; beyond it clearance is infinite."""
-        return self.widest_body + self.parameters.object_padding
+        return self.widest_body + self.parameters.object_padding + 2.0 * TOUCH_M  # what the widest body keeps is measured, too
 
     @property
     def widest_body(self) -> float:
@@ -97,7 +103,12 @@ class Grid:
     def ground(self) -> Ground:
         """The cells as searches see them; it follows changes of availability."""
         clearance = self._clearance.reshape(-1)
-        return Ground(self.x, self.y, self.parameters.cell_size, self.width, self.depth, clearance)
+        return Ground(self.x, self.y, self.parameters.cell_size, self.width, self.depth, clearance, self._bars.reshape(-1))
+
+    @property
+    def bars(self) -> NDArray[np.uint8]:
+        """(depth, width) uint8: which steps from each cell lead over walls, see `Ground.bars`."""
+        return self._bars[1:-1, 1:-1].astype(np.uint8)
 
     @property
     def clearance(self) -> NDArray[np.float64]:
@@ -224,13 +235,32 @@ class Grid:
         self._distance[row : row + rows, column : column + columns] = distance
         self._show(row, column, rows, columns)
 
-    def put_up(self, name: str, polygon: Any) -> None:
-        """Put an obstacle up that can be taken down again; only the cells around it are looked at.
+    def show(self, closed: Sequence[Shut]) -> None:
+        """Show what is closed now, and nothing else: obstacles that stand, and ground that is shut.
+
+        Of a name that an area of the grid has, the area becomes unavailable; all others are available then.
+        """
+        wanted = {each.name: each for each in closed}
+        for name in self.areas:
+            self.set_area_available(name, name not in wanted)
+        # Where walls are known, there is one round an area that is closed, too.
+        shown = {name: each for name, each in wanted.items() if not each.polygon.is_empty and (name not in self.areas or self._has_bars)}
+        for name, (polygon, is_ground) in list(self._raised.items()):
+            if name not in shown or is_ground != shown[name].is_ground or not shapely.equals_exact(polygon, shown[name].polygon, 0.0):
+                self.take_down(name)
+        for name, each in shown.items():
+            if name not in self._raised:
+                self.put_up(name, each.polygon, is_ground=each.is_ground)
+
+    def put_up(self, name: str, polygon: Any, *, is_ground: bool = False) -> None:
+        """Put an obstacle up that can be taken down again, or shut some ground; only the cells around it are looked at.
 
         Parameters
         ----------
         name : str
         polygon : shapely Polygon or MultiPolygon, m
+        is_ground : bool
+            It is ground that is shut: bodies keep no padding from it, and their radius only where there are walls.
 
         Raises
         ------
@@ -241,7 +271,7 @@ class Grid:
             raise NavigationError(f'An obstacle "{name}" stands on this grid already. Take it down first, or give another name.')
         if not self._raised:
             self._near = self._distance.copy()
-        self._raised[name] = polygon
+        self._raised[name] = polygon, is_ground
         self._show(*self._block(polygon, self.reach))
         self.version += 1
 
@@ -255,7 +285,7 @@ class Grid:
         """
         if name not in self._raised:
             raise NavigationError(f'No obstacle "{name}" stands on this grid that could be taken down.')
-        polygon = self._raised.pop(name)
+        polygon, _ = self._raised.pop(name)
         if not self._raised:
             self._near = self._distance
         self._show(*self._block(polygon, self.reach))
@@ -271,30 +301,77 @@ class Grid:
         block = np.s_[row : row + rows, column : column + columns]
         if self._raised:
             near = self._distance[block].copy()
-            for polygon in self._raised.values():
+            for polygon, is_ground in self._raised.values():
                 low, left, high, wide = self._block(polygon, self.reach)
                 if low < row + rows and row < low + high and left < column + columns and column < left + wide:
-                    self._stamp(polygon, row, column, near)
+                    self._stamp(polygon, row, column, near, is_ground=is_ground)
             self._near[block] = near
         self._clearance[1:-1, 1:-1][block] = np.where(self._holders[block] > 0, self._near[block], NO_GROUND)
+        if self._has_bars:
+            self._show_bars(row, column, rows, columns)
 
-    def _stamp(self, polygon: Any, row: int, column: int, distance: NDArray[np.float64]) -> None:
-        """Lower the distances of a block of cells to those from an obstacle."""
+    def _show_bars(self, row: int, column: int, rows: int, columns: int) -> None:
+        """Note anew which steps from a block of cells lead over walls."""
+        bars = self._fixed_bars[row : row + rows, column : column + columns].copy()
+        for polygon, _ in self._raised.values():
+            bar_steps(edges_of(polygon), self.x, self.y, self.parameters.cell_size, row, column, bars)
+        self._bars[1 + row : 1 + row + rows, 1 + column : 1 + column + columns] = bars
+        # Cells whose neighbours may have other bars now: one more on each side, which the rim has room for.
+        low, high, left, right = row, row + rows + 2, column, column + columns + 2
+        has_bars = np.pad(self._bars & np.uint16(NEAR_BARS - 1), 1)[low : high + 2, left : right + 2] > 0
+        near = np.zeros((high - low, right - left), dtype=np.bool_)
+        for i, j in itertools.product(range(3), repeat=2):
+            near |= has_bars[i : i + high - low, j : j + right - left]
+        part = self._bars[low:high, left:right]
+        part[...] = (part & np.uint16(NEAR_BARS - 1)) | np.where(near, np.uint16(NEAR_BARS), np.uint16(0))
+
+    def _stamp(self, polygon: Any, row: int, column: int, distance: NDArray[np.float64], *, is_ground: bool = False) -> None:
+        """Lower the distances of a block of cells to those from an obstacle, or from ground that is shut."""
         edges, cell = edges_of(polygon), self.parameters.cell_size
         inside = np.zeros(distance.shape, dtype=np.uint8)
         fill_polygon(edges, self.x, self.y, cell, row, column, inside)
         distance[inside == 1] = 0.0
-        stamp_distances(edges, self.x, self.y, cell, row, column, self.reach, distance)
+        if not is_ground:
+            stamp_distances(edges, self.x, self.y, cell, row, column, self.reach, distance)
+        elif self._has_walls:
+            self._stamp_walls(edges, row, column, distance)
+
+    def _stamp_walls(self, edge: NDArray[np.float64], row: int, column: int, distance: NDArray[np.float64]) -> None:
+        """Lower the distances of a block of cells to those from walls, which are taken to be farther off by the padding that is kept from obstacles alone."""
+        away = np.full(distance.shape, np.inf)
+        stamp_distances(edge, self.x, self.y, self.parameters.cell_size, row, column, self.reach, away)
+        np.minimum(distance, away + self.parameters.object_padding, out=distance)
 
     def add_walls(self, edge: NDArray[np.float64]) -> None:
-        """Put walls without thickness up for good.
+        """Put walls without thickness up for good, the edges of areas: bodies keep their radius from them, and no padding.
 
         Parameters
         ----------
         edge : (e, 4) float64, m
             x, y of start, x, y of end.
         """
-        stamp_distances(edge, self.x, self.y, self.parameters.cell_size, 0, 0, self.reach, self._distance)
+        self._has_walls = True
+        self._stamp_walls(edge, 0, 0, self._distance)
+        self._show(0, 0, self.depth, self.width)
+
+    def add_bars(self, edge: NDArray[np.float64]) -> None:
+        """Let no step lead over walls, which may be thinner than a cell; from now on, over edges of what is put up neither.
+
+        Parameters
+        ----------
+        edge : (e, 4) float64, m
+            x, y of start, x, y of end.
+        """
+        self._has_bars = True
+        bar_steps(edge, self.x, self.y, self.parameters.cell_size, 0, 0, self._fixed_bars)
+        self._show_bars(0, 0, self.depth, self.width)
+
+    def add_rim(self, kept: float) -> None:
+        """Let bodies keep off the rim of the areas as they are now, of which the cells already keep `kept` (m) from obstacles; see `add_cells`."""
+        walkable = self._holders > 0
+        distance = np.where(walkable, np.inf, 0.0)
+        stamp_distances(_square_sides(walkable, self), self.x, self.y, self.parameters.cell_size, 0, 0, self.reach, distance)
+        np.minimum(self._distance, distance + kept, out=self._distance)
         self._show(0, 0, self.depth, self.width)
 
     def add_cells(self, walkable: NDArray[np.bool_], kept: float) -> None:
@@ -308,15 +385,13 @@ class Grid:
             by the difference.
         """
         self._holders += walkable
-        self._distance[...] = np.where(walkable, np.inf, 0.0)
-        stamp_distances(_square_sides(walkable, self), self.x, self.y, self.parameters.cell_size, 0, 0, self.reach, self._distance)
-        self._distance += kept
-        self._show(0, 0, self.depth, self.width)
+        self.add_rim(kept)
 
 
 def build_grid(
-    areas: Sequence[Area], obstacles: Sequence[Any] = (), parameters: GridParameters | None = None, walls: NDArray[np.float64] | None = None
-) -> Grid:
+    areas: Sequence[Area], obstacles: Sequence[Any] = (), parameters: GridParameters | None = None, walls: NDArray[np.float64] | None = None,
+    raster: Raster | None = None,
+) -> Grid:  # fmt: skip
     """Build a grid from polygons (S2 section 2b).
 
     Parameters
@@ -326,7 +401,9 @@ def build_grid(
     obstacles : sequence of shapely Polygon or MultiPolygon, m
     parameters : GridParameters, optional
     walls : (e, 4) float64, m, optional
-        x, y of start, x, y of end of walls without thickness.
+        x, y of start, x, y of end of walls without thickness, see `Grid.add_walls`.
+    raster : Raster, optional
+        Where the cells lie if a file says so, with the same size of cells; they are continued where areas reach beyond them.
 
     Returns
     -------
@@ -342,17 +419,33 @@ def build_grid(
     boxes = np.array([area.polygon.bounds for area in areas if not area.polygon.is_empty])
     if not len(boxes):
         raise NavigationError("A grid needs at least one area that can be walked on, and there is none.")
-    margin = 2.0 * parameters.cell_size + parameters.agent_radius + parameters.object_padding
-    x, y = float(boxes[:, 0].min() - margin), float(boxes[:, 1].min() - margin)
-    far_x, far_y = float(boxes[:, 2].max() + margin), float(boxes[:, 3].max() + margin)
-    grid = Grid(parameters, x, y, _cells_over(far_x - x, parameters.cell_size), _cells_over(far_y - y, parameters.cell_size))
+    grid = _empty_grid(parameters, (*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist()), raster)
     for area in areas:
         grid.add_area(area)
+    if raster is not None and raster.kept is not None:
+        grid.add_rim(raster.kept)
     for obstacle in obstacles:
         grid.add_obstacle(obstacle)
     if walls is not None:
         grid.add_walls(walls)
     return grid
+
+
+def _empty_grid(parameters: GridParameters, bounds: tuple[float, float, float, float], raster: Raster | None) -> Grid:
+    """Return a grid over the bounds (m) of areas and the margin of S2 section 1, or over the cells of a file and what reaches beyond them."""
+    left, low, right, high = bounds
+    cell = parameters.cell_size
+    if raster is None:
+        margin = 2.0 * cell + parameters.agent_radius + parameters.object_padding
+        x, y = left - margin, low - margin
+        return Grid(parameters, x, y, _cells_over(right + margin - x, cell), _cells_over(high + margin - y, cell))
+    before = [max(0, math.ceil((begin - least) / cell - 1e-6)) for begin, least in ((raster.x, left), (raster.y, low))]
+    after = [
+        max(0, math.ceil((most - begin) / cell - count - 1e-6))
+        for begin, count, most in ((raster.x, raster.width, right), (raster.y, raster.depth, high))
+    ]  # fmt: skip
+    x, y = (begin - more * cell if more else begin for begin, more in zip((raster.x, raster.y), before, strict=True))
+    return Grid(parameters, x, y, before[0] + raster.width + after[0], before[1] + raster.depth + after[1])
 
 
 def edges_of(polygon: Any) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel
 
+NEAR_BARS = 256
 NO_GROUND = -1.0  # Clearance of a cell that no available area holds.
 TOUCH_M = 1e-6  # "Within" a distance includes this much: a micrometre, far above the rounding of map coordinates (1e-9 m at 5,000 km), so that a
 # centre at exactly the needed distance is blocked on every map. Larger would close gaps that a plan leaves open on purpose.
@@ -30,6 +31,9 @@ class Ground(NamedTuple):
         Cells in x and in y, without the rim.
     clearance : ((depth + 2) * (width + 2),) float64, m
         Distance from a cell's centre to the nearest obstacle; NO_GROUND where no available area holds the centre, and on the rim.
+    bars : ((depth + 2) * (width + 2),) uint16
+        Bit d is set where a wall stands between a cell's centre and that of its neighbour in direction d (`crowdsim.navigation.grid.moves`), NEAR_BARS where
+        that is so for the cell or a neighbour.
     """
 
     x: float
@@ -38,6 +42,7 @@ class Ground(NamedTuple):
     width: int
     depth: int
     clearance: NDArray[np.float64]
+    bars: NDArray[np.uint16]
 
 
 @inlined_kernel

@@ -54,6 +54,11 @@ class WayParameters(AimParameters, ShareParameters):
         why="half the width that ways are looked for with, whatever the body; 0 is each body's own, so that nobody is sent where it does not fit or round gaps "
         "that it fits through; larger keeps everybody farther from walls and shuts doors",
     )  # fmt: skip
+    keep_off_edges: bool = param(
+        True, "", source="S2 section 2 (off, the default of s2-grid)",
+        why="on, ways keep an agent's radius from the edges of the ground, which are walls in a scenario; off, cells are walkable up to the edge, as in S2, "
+        "where obstacles alone are kept off: more doors are open, and agents brush along walls",
+    )  # fmt: skip
     snap_distance: float = param(
         8.0, "m", low=0.0, source="S2 section 3", why="how far off the ground a start or a goal may lie; larger accepts points farther out",
     )
@@ -85,6 +90,10 @@ class DocumentWayParameters(WayParameters):
     agent_radius: float = param(
         0.45, "m", low=0.0, source="S2 section 1",
         why="half the width that ways are looked for with, whatever the body; larger keeps everybody farther from walls and shuts doors, 0 is each body's own",
+    )
+    keep_off_edges: bool = param(
+        False, "", source="S2 section 2",
+        why="off, cells are walkable up to the edges of areas, which boundary_padding alone moves inwards; on, ways keep an agent's radius from the edges, too",
     )
     sight: str = param(
         "sampled", "", choices=("exact", "sampled"), source="S2 section 4",

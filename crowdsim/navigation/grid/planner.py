@@ -8,7 +8,7 @@ depend on when its search begins. If an area is opened or closed, the searches t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.kernels import lean_kernel
-from crowdsim.navigation.grid.cascade import advance_way, begin_way, last_node
+from crowdsim.navigation.goals import GoalPieces
+from crowdsim.navigation.grid.cascade import advance_way, begin_way_to_nearest, last_node
+from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.parameters import WayParameters
-from crowdsim.navigation.grid.search import BYTES_A_NODE, HEAP_SIZE, OCTILE_PULL, PENDING, PULL, STATUS, GridSlots, make_slots
+from crowdsim.navigation.grid.points import PointLists
+from crowdsim.navigation.grid.search import BYTES_A_NODE, END_X, END_Y, HEAP_SIZE, OCTILE_PULL, PENDING, PULL, STATUS, GridSlots, make_slots
 from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
 from crowdsim.navigation.grid.trees import CellTrees, trees_that_fit
+from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.sharing import NO_TREE
 from crowdsim.navigation.standers.near import list_standers
 from crowdsim.threads import Team
@@ -35,7 +39,7 @@ WAY_WORK = 50  # What an answer counts as, in expansions: pulling its string and
 
 _REQUEST = np.dtype(
     [
-        ("order", "i8"), ("entity", "i8"), ("tick", "i8"), ("need", "f8"), ("x", "f8"), ("y", "f8"), ("to_x", "f8"), ("to_y", "f8"),
+        ("order", "i8"), ("entity", "i8"), ("tick", "i8"), ("need", "f8"), ("x", "f8"), ("y", "f8"), ("to", "i8"),
         ("first", "i8"), ("last", "i8"), ("tree", "i8"),
     ]
 )  # fmt: skip
@@ -57,6 +61,8 @@ class WayAnswers:
         From where the agent was over all waypoints.
     cost : (k,) float64, m
         Length of the way over the centres of cells, before its string was pulled.
+    target : (k, 2) float64, m
+        The point that the way leads to, or as near to as can be: of several the one that is nearest on foot.
     """
 
     entity: NDArray[np.int64]
@@ -65,6 +71,7 @@ class WayAnswers:
     waypoint: NDArray[np.float64]
     length: NDArray[np.float64]
     cost: NDArray[np.float64]
+    target: NDArray[np.float64]
 
     @property
     def work(self) -> int:
@@ -74,8 +81,8 @@ class WayAnswers:
 
 @lean_kernel
 def serve_ways(
-    first, last, slots, ground, rings, step, trim, share, way_work, stander, jobs, job_count, job_next, is_active, grant, used,
-    requests, status, where, size, length, cost, out, fill,
+    first, last, slots, ground, rings, step, trim, share, way_work, stander, choice, choice_start, jobs, job_count, job_next, is_active, grant, used,
+    requests, status, where, size, length, cost, target, out, fill,
 ):  # fmt: skip
     """Let slots first..last - 1 work through their requests.
 
@@ -92,6 +99,9 @@ def serve_ways(
         What an answer counts as; 0 where answers do not count.
     stander : (k, 3) float64, m
         Those of a request are its rows `first` to `last` - 1.
+    choice : (m, 2) float64, m
+    choice_start : (c + 1,) int64
+        A request asks for the points of its list `to`, ``choice[choice_start[to]:choice_start[to + 1]]``.
     jobs : (s, b) int64
         Requests of each slot, as rows of `requests`.
     job_count, job_next : (s,) int64
@@ -104,7 +114,8 @@ def serve_ways(
     status : (n,) uint8
     where, size : (n,) int64
     length, cost : (n,) float64, m
-        For requests that ended: outcome, where in the slot's row of `out` the waypoints are and how many, lengths; see `WayAnswers`.
+    target : (n, 2) float64, m
+        For requests that ended: outcome, where in the slot's row of `out` the waypoints are and how many, lengths, and the point; see `WayAnswers`.
     out : (s, k, 2) float64, m
     fill : (s,) int64
         Waypoints in each row of `out`.
@@ -115,8 +126,11 @@ def serve_ways(
             job = jobs[slot, job_next[slot]]
             if is_active[slot] == 0:
                 request = requests[job]
-                begin_way(
-                    slots, slot, ground, request["need"], request["x"], request["y"], request["to_x"], request["to_y"],
+                begin, choices = choice_start[request["to"]], choice_start[request["to"] + 1] - choice_start[request["to"]]
+                for place in range(choices):
+                    slots.choice[slot, place, 0], slots.choice[slot, place, 1] = choice[begin + place, 0], choice[begin + place, 1]
+                begin_way_to_nearest(
+                    slots, slot, ground, request["need"], request["x"], request["y"], choices,
                     stander, request["first"], request["last"], share, rings, request["tree"],
                 )  # fmt: skip
                 is_active[slot] = 1
@@ -135,6 +149,7 @@ def serve_ways(
             where[job], size[job] = fill[slot], count
             length[job] = copy_waypoints(slots, slot, ground, count, out[slot], fill[slot])
             cost[job] = slots.cost[slot, node] * ground.cell if node >= 0 else 0.0
+            target[job, 0], target[job, 1] = slots.measure[slot, END_X], slots.measure[slot, END_Y]
             fill[slot] += count
             is_active[slot] = 0
             job_next[slot] += 1
@@ -167,8 +182,10 @@ class GridPlanner:
                 raise NavigationError(f"{tunable.name}: {complaint}.")
         self._nodes = (grid.width + 2) * (grid.depth + 2)
         self._count = int(min(MOST_SLOTS, max(2, SLOT_MEMORY_BYTES // (BYTES_A_NODE * self._nodes))))
+        self._most_choices = 1
+        self._lists = PointLists()
         self._slots: GridSlots = self._idle_slots()
-        self._trees = CellTrees(grid, self._slots, self._rings)
+        self._trees = CellTrees(grid, self._slots, self._rings, self._lists)
         self._out = np.empty((self._count, max(1 << 12, self._nodes), 2))
         self._is_active = np.zeros(self._count, dtype=np.int64)
         self._held = np.zeros(self._count, dtype=_REQUEST)  # what an active slot is in the middle of
@@ -180,10 +197,19 @@ class GridPlanner:
         self._stander_disc = np.zeros((0, 3))
 
     def _idle_slots(self) -> GridSlots:
-        made, is_octile = make_slots(self._count + 1, self._nodes, trees_that_fit(self._nodes)), self.parameters.heuristic == "octile"
+        made, is_octile = make_slots(self._count + 1, self._nodes, trees_that_fit(self._nodes), self._most_choices), self.parameters.heuristic == "octile"
         made.measure[:, PULL] = 0.0 if is_octile else self.parameters.pull
         made.measure[:, OCTILE_PULL] = self.parameters.pull if is_octile else 0.0
         return made
+
+    def chooser(self, mesh: NavMesh, goals: GoalPieces) -> Chooser:
+        """Return what knows which points of goals agents can mean, on the grid as it is now; `target` is to be `points_of` them."""
+        return Chooser(mesh, goals, self.grid, self._rings())
+
+    def needs(self, radius: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the clearance (m) that cells have to exceed for bodies, (k,); see `Grid.need`."""
+        own = np.full(len(radius), self.parameters.agent_radius) if self.parameters.agent_radius > 0.0 else radius
+        return own + self.grid.parameters.object_padding
 
     def _rings(self) -> int:
         """Return how many rings of cells round a start or a goal are looked at."""
@@ -224,6 +250,7 @@ class GridPlanner:
         polygon: NDArray[np.int64],
         goal: NDArray[np.int32],
         radius: NDArray[np.float64],
+        choices: Sequence[NDArray[np.int64]] = (),
     ) -> None:
         """Ask for ways; whoever asks again withdraws what it asked before.
 
@@ -236,30 +263,33 @@ class GridPlanner:
         polygon : (k,) int64
             As all planners are asked; a grid finds the cell from the position.
         goal : (k,) int32
-            Rows of `target`.
+            Rows of `target`, or of `choices`.
         radius : (k,) float64, m
             Of the bodies; where `agent_radius` is above 0, ways are looked for with that.
+        choices : sequence of (c,) int64, optional
+            Of several rows of `target`, one at least, the nearest on foot is meant.
 
         Raises
         ------
         NavigationError
             If a body is wider than the grid knows distances for.
         """
-        if self.parameters.agent_radius > 0.0:
-            radius = np.full(len(radius), self.parameters.agent_radius)
-        for each in np.unique(radius).tolist():
+        for each in np.unique(radius).tolist() if self.parameters.agent_radius == 0.0 else [self.parameters.agent_radius]:
             self.grid.need(each)
         self.drop(entity)
         fresh = np.zeros(len(entity), dtype=_REQUEST)
         fresh["order"] = self._asked + np.arange(len(entity))
         self._asked += len(entity)
         fresh["entity"], fresh["tick"] = entity, tick
-        fresh["need"] = radius + self.grid.parameters.object_padding
+        fresh["need"] = self.needs(radius)
         fresh["x"], fresh["y"] = position[:, 0], position[:, 1]
-        fresh["to_x"], fresh["to_y"] = self.target[goal, 0], self.target[goal, 1]
+        asked, which = np.unique(goal, return_inverse=True)
+        numbers = [self._lists.number_of(self.target[choices[each] if choices else np.array([each])]) for each in asked.tolist()]
+        fresh["to"] = np.array(numbers, dtype=np.int64)[which.reshape(-1)] if len(fresh) else 0
+        self._make_room_for_choices()
         fresh["tree"] = NO_TREE
         if self.parameters.share_searches and self.parameters.pull > 0.0 and len(fresh):
-            wanted = np.column_stack([fresh["to_x"], fresh["to_y"], CellTrees.clearance_class(fresh["need"])])
+            wanted = np.column_stack([fresh["to"].astype(np.float64), CellTrees.clearance_class(fresh["need"])])
             fresh["tree"] = self._trees.trees_of(wanted, fresh["entity"], fresh["need"])
         self._note_standers(fresh)
         self._queue = np.concatenate([self._queue, fresh])
@@ -268,11 +298,16 @@ class GridPlanner:
         """Keep for each new request who stands near its line, and forget those of requests that were answered."""
         kept = self._open_requests()
         pools = [self._pool[a:b] for a, b in zip(kept["first"], kept["last"], strict=True)]
-        line = np.column_stack([fresh[name] for name in ("x", "y", "to_x", "to_y")])
+        points = [self._lists.points(number) for number in fresh["to"].tolist()]
+        sizes = np.array([len(each) for each in points], dtype=np.int64)
+        to = np.concatenate([np.zeros((0, 2)), *points])
+        line = np.column_stack([np.repeat(fresh["x"], sizes), np.repeat(fresh["y"], sizes), to])
         start, near = list_standers(
-            fresh["entity"].copy(), line, self.parameters.obstacle_reach, self._stander, np.ascontiguousarray(self._stander_disc[:, :2])
+            np.repeat(fresh["entity"], sizes), line, self.parameters.obstacle_reach, self._stander, np.ascontiguousarray(self._stander_disc[:, :2])
         )  # fmt: skip
-        pools += [self._stander_disc[near[a:b]] for a, b in itertools.pairwise(start.tolist())]
+        ends = start[np.concatenate([[0], np.cumsum(sizes)])]
+        rows = [np.unique(near[a:b]) for a, b in itertools.pairwise(ends.tolist())]  # ascending already for one point; near several lines are some twice
+        pools += [self._stander_disc[each] for each in rows]
         ends = np.cumsum([0, *(len(pool) for pool in pools)])
         self._pool = np.concatenate([np.zeros((0, 3)), *pools])
         fresh["first"], fresh["last"] = ends[len(kept) : -1], ends[len(kept) + 1 :]
@@ -280,6 +315,19 @@ class GridPlanner:
             place = np.searchsorted(kept["order"], requests["order"])
             inside = place < len(kept)
             requests["first"][inside], requests["last"][inside] = ends[place[inside]], ends[place[inside] + 1]
+
+    def _make_room_for_choices(self) -> None:
+        """Let searches have as many goals as the longest list has points."""
+        if self._lists.longest <= self._most_choices:
+            return
+        more = self._lists.longest - self._most_choices
+        self._most_choices = self._lists.longest
+        slots = self._slots
+        self._slots = slots._replace(
+            goal=np.pad(slots.goal, ((0, 0), (0, more)), constant_values=-1), choice=np.pad(slots.choice, ((0, 0), (0, more), (0, 0))),
+            roots=np.pad(slots.roots, ((0, 0), (0, more)), constant_values=-1),
+        )  # fmt: skip
+        self._trees.slots = self._slots
 
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that left or changed their mind."""
@@ -347,13 +395,13 @@ class GridPlanner:
         used, job_next, fill = (np.zeros(self._count, dtype=np.int64) for _ in range(3))
         status = np.zeros(len(requests), dtype=np.uint8)
         where, size = np.zeros(len(requests), dtype=np.int64), np.zeros(len(requests), dtype=np.int64)
-        length, cost = np.zeros(len(requests)), np.zeros(len(requests))
+        length, cost, target = np.zeros(len(requests)), np.zeros(len(requests)), np.zeros((len(requests), 2))
         way, rings = self.parameters, self._rings()
         step = float(way.sight_step) if way.sight == "sampled" else 0.0
         team.run(
             serve_ways, self._count, self._slots, self.grid.ground, rings, step, float(way.first_waypoint_trim), float(way.obstacle_radius_share),
-            way_work, self._pool, jobs, job_count, job_next, self._is_active, grant, used, requests, status, where, size, length, cost, self._out, fill,
-            at_least=1,
+            way_work, self._pool, *self._lists.arrays(), jobs, job_count, job_next, self._is_active, grant, used, requests, status, where, size, length,
+            cost, target, self._out, fill, at_least=1,
         )  # fmt: skip
         begun = np.zeros(len(requests), dtype=bool)
         slot_of = np.zeros(len(requests), dtype=np.int64)
@@ -369,7 +417,7 @@ class GridPlanner:
         if not len(over):
             return int(used.sum()), None
         ways = [self._out[slot_of[i], where[i] : where[i] + size[i]].copy() for i in over]
-        return int(used.sum()), _Finished(requests[over], status[over], length[over], cost[over], ways)
+        return int(used.sum()), _Finished(requests[over], status[over], length[over], cost[over], target[over], ways)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the planner as named arrays; of slots, only what searches in the middle know."""
@@ -384,22 +432,27 @@ class GridPlanner:
             "slots_mark": self._slots.mark[active],
             "slots_heap_bound": self._slots.heap_bound[active, :most],
             "slots_heap_node": self._slots.heap_node[active, :most],
+            "slots_goal": self._slots.goal[active],
+            "slots_choice": self._slots.choice[active],
             "queue": _bytes_of(self._queue),
             "held": _bytes_of(self._held[active]),
             "pool": self._pool.copy(),
             "stander": self._stander.copy(),
             "stander_disc": self._stander_disc.copy(),
             "counters": np.array([self._asked, self._version], dtype=np.int64),
+            **{f"lists_{name}": array for name, array in self._lists.state().items()},
             **{f"trees_{name}": array for name, array in self._trees.state().items()},
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take back what `state()` gave; the grid has to be as it was."""
         active = state["active"]
+        self._lists.restore({name.removeprefix("lists_"): array for name, array in state.items() if name.startswith("lists_")})
+        self._most_choices = self._lists.longest
         self._slots = self._idle_slots()
         self._is_active[:] = 0
         self._is_active[active] = 1
-        for name in ("header", "measure", "cost", "mark"):
+        for name in ("header", "measure", "cost", "mark", "goal", "choice"):
             getattr(self._slots, name)[active] = state[f"slots_{name}"]
         most = state["slots_heap_bound"].shape[1]
         self._slots.heap_bound[active, :most] = state["slots_heap_bound"]
@@ -420,6 +473,7 @@ class _Finished:
     status: NDArray[np.uint8]
     length: NDArray[np.float64]
     cost: NDArray[np.float64]
+    target: NDArray[np.float64]
     ways: list[NDArray[np.float64]]
 
 
@@ -434,7 +488,8 @@ def _requests_of(data: NDArray[np.uint8]) -> NDArray[Any]:
 def _in_order(finished: list[_Finished]) -> WayAnswers:
     if not finished:
         none = np.zeros(0)
-        return WayAnswers(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64), np.zeros((0, 2)), none, none)
+        nobody, nowhere = np.zeros(0, dtype=np.int64), np.zeros((0, 2))
+        return WayAnswers(nobody, np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64), nowhere, none, none, nowhere)
     requests = np.concatenate([part.requests for part in finished])
     ways = [way for part in finished for way in part.ways]
     order = np.argsort(requests["order"], kind="stable")
@@ -446,4 +501,5 @@ def _in_order(finished: list[_Finished]) -> WayAnswers:
         np.concatenate(ways),
         np.concatenate([part.length for part in finished])[order],
         np.concatenate([part.cost for part in finished])[order],
+        np.concatenate([part.target for part in finished])[order],
     )

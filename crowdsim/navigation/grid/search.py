@@ -3,6 +3,8 @@
 Eight neighbours, steps of 1 and sqrt 2 cells, no cutting of corners, and the straight line to the goal as the bound (S2 section 3). Of nodes with equal
 bounds the one nearer to the goal goes first, and of those the one with the lower number: the order is total, so a search is the same in any slices.
 
+A search may have several goals: it ends at the one that is nearest on foot, and is bounded by the nearest as the crow flies.
+
 All searches live in rows of the same arrays, called slots. What a slot knows of a cell is one number: the generation of the search that wrote it, the
 step by which the cell was reached, whether agents stand on it, and whether it was expanded. A new search counts the generation up and clears nothing.
 """
@@ -16,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.grid.ground import TOUCH_M, cell_of
+from crowdsim.navigation.grid.ground import NEAR_BARS, TOUCH_M, cell_of
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
 
 SQRT2 = math.sqrt(2.0)
@@ -29,8 +31,8 @@ ROUND_OFF = 2.0**22
 PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE = 1, 2, 3, 4, 5, 6
 
 # Whole numbers of a slot.
-STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, START, GOAL, TARGET_X, TARGET_Y, BEST, BEST_SQUARE, STAMPED, STEP, TREE, DRAWN_BY = range(14)
-HEADER_SIZE = 14
+STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, START, GOAL, TARGET_X, TARGET_Y, BEST, BEST_SQUARE, STAMPED, STEP, TREE, DRAWN_BY, CHOICES, GOALS, CHOSEN = range(17)
+HEADER_SIZE = 17
 # Real numbers of a slot.
 NEED, START_X, START_Y, END_X, END_Y, PULL, OCTILE_PULL = range(7)
 MEASURE_SIZE = 7
@@ -45,10 +47,11 @@ class GridSlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 14) int64
-        STATUS .. DRAWN_BY above. TARGET_X, TARGET_Y are the cell that bounds are measured to; BEST is the expanded node nearest to it, BEST_SQUARE the square
-        of its distance (cells). STAMPED counts the cells on which agents stand. STEP is the step of the cascade. TREE is the row of `to_go` that may draw the
-        search, DRAWN_BY the one that does, or -1: see `crowdsim.navigation.grid.trees`.
+    header : (s, 17) int64
+        STATUS .. CHOSEN above. TARGET_X, TARGET_Y are the cell that bounds are measured to, of several goals the first one's; BEST is the expanded node
+        nearest to a goal, BEST_SQUARE the square of its distance (cells). CHOICES says how many points were asked for, GOALS how many the search heeds (one,
+        or all), CHOSEN which of them the way leads to, or as near to as can be. STAMPED counts the cells on which agents stand. STEP is the step of the
+        cascade. TREE is the row of `to_go` that may draw the search, DRAWN_BY the one that does, or -1: see `crowdsim.navigation.grid.trees`.
     measure : (s, 7) float64
         NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; PULL and OCTILE_PULL, the weights of the straight line and
         of the way over free cells as heuristics.
@@ -60,7 +63,14 @@ class GridSlots(NamedTuple):
     to_go : (t, n) float64, cells
         How far it is from each node to the root of a tree; infinite where no way leads there.
     root : (t,) int64
-        Nodes; -1 for trees that are not grown.
+        Nodes; -1 for trees that are not grown. Of a tree with several roots the first one.
+    goal : (s, c) int64
+        Nodes of the goals of each search; -1 for one that has no cell.
+    choice : (s, c, 2) float64, m
+        The points asked for.
+    roots : (t, c) int64
+        All roots of each tree, as many as `root_count` says.
+    root_count : (t,) int64
     """
 
     header: NDArray[np.int64]
@@ -71,15 +81,19 @@ class GridSlots(NamedTuple):
     heap_node: NDArray[np.int32]
     to_go: NDArray[np.float64]
     root: NDArray[np.int64]
+    goal: NDArray[np.int64]
+    choice: NDArray[np.float64]
+    roots: NDArray[np.int64]
+    root_count: NDArray[np.int64]
 
 
 BYTES_A_NODE = 24
 
 
-def make_slots(slots: int, nodes: int, trees: int = 1) -> GridSlots:
+def make_slots(slots: int, nodes: int, trees: int = 1, choices: int = 1) -> GridSlots:
     """Return idle slots for a grid with `nodes` nodes: BYTES_A_NODE for each of them and slot, taken from the system as they are touched.
 
-    Their searches are drawn by the straight line. Of trees there is room for one at least.
+    Their searches are drawn by the straight line, and have up to `choices` goals. Of trees there is room for one at least.
     """
     made = GridSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
@@ -90,6 +104,10 @@ def make_slots(slots: int, nodes: int, trees: int = 1) -> GridSlots:
         np.zeros((slots, nodes + 8), dtype=np.int32),
         np.zeros((trees, nodes)),
         np.full(trees, -1, dtype=np.int64),
+        np.full((slots, choices), -1, dtype=np.int64),
+        np.zeros((slots, choices, 2)),
+        np.full((trees, choices), -1, dtype=np.int64),
+        np.zeros(trees, dtype=np.int64),
     )
     made.measure[:, PULL] = 1.0
     return made
@@ -100,6 +118,27 @@ def _left_to_go(dx, dy, pull, octile_pull):
     """Return the weighed heuristic for a cell that is (dx, dy) cells from the target."""
     ax, ay = abs(dx), abs(dy)
     return pull * np.sqrt(dx * dx + dy * dy) + octile_pull * (max(ax, ay) + (SQRT2 - 1.0) * min(ax, ay))
+
+
+@lean_kernel
+def _least_left(slots, slot, ground, x, y, pull, octile_pull):
+    """Return the weighed heuristic for a cell as far as the nearest of several goals, and the square of its distance to the nearest (cells)."""
+    least, least_square = np.inf, np.iinfo(np.int64).max
+    for place in range(slots.header[slot, GOALS]):
+        if slots.goal[slot, place] >= 0:
+            gx, gy = cell_of(ground, slots.goal[slot, place])
+            least = min(least, _left_to_go(float(x - gx), float(y - gy), pull, octile_pull))
+            least_square = min(least_square, (x - gx) * (x - gx) + (y - gy) * (y - gy))
+    return least, least_square
+
+
+@inlined_kernel
+def _which_goal(slots, slot, node):
+    """Return which of several goals a node is; -1 if none."""
+    for place in range(slots.header[slot, GOALS]):
+        if slots.goal[slot, place] == node:
+            return place
+    return -1
 
 
 @inlined_kernel
@@ -204,11 +243,12 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     header[slot, BEST], header[slot, BEST_SQUARE] = -1, np.iinfo(np.int64).max
     header[slot, HEAP_SIZE] = 0
     header[slot, DRAWN_BY] = -1
+    header[slot, GOALS], header[slot, CHOSEN], slots.goal[slot, 0] = 1, 0, goal
     if start < 0:
         return
     tree = header[slot, TREE]
     # Distances to another root would lengthen no way, as they differ by no more than a step costs; but they would draw the search past the goal.
-    if tree >= 0 and goal >= 0 and slots.root[tree] == goal and slots.to_go[tree, start] < np.inf:
+    if tree >= 0 and goal >= 0 and slots.root_count[tree] == 1 and slots.root[tree] == goal and slots.to_go[tree, start] < np.inf:
         header[slot, DRAWN_BY] = tree
     x, y = cell_of(ground, start)
     dx, dy = float(x - target_x), float(y - target_y)
@@ -217,6 +257,41 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     slots.heap_bound[slot, 0] = _left_to_go(dx, dy, slots.measure[slot, PULL], slots.measure[slot, OCTILE_PULL])
     slots.heap_node[slot, 0] = start
     header[slot, HEAP_SIZE] = 1
+
+
+@lean_kernel
+def add_start(slots, slot, ground, node):
+    """Let the search that `begin_astar` has set up start from another node as well; it is not drawn by anything. One it has already is not taken twice."""
+    header, generation = slots.header, slots.header[slot, GENERATION]
+    if slots.mark[slot, node] >> GENERATION_SHIFT == generation:
+        return
+    slots.cost[slot, node] = 0.0
+    slots.mark[slot, node] = generation << GENERATION_SHIFT | NO_STEP << STEP_SHIFT
+    size, target_x, target_y = header[slot, HEAP_SIZE], header[slot, TARGET_X], header[slot, TARGET_Y]
+    _push(ground, slots.heap_bound[slot], slots.heap_node[slot], size, target_x, target_y, 0.0, node)
+    header[slot, HEAP_SIZE] = size + 1
+
+
+@lean_kernel
+def take_goals(slots, slot, count):
+    """Give the search that `begin_astar` has set up the goals that stand in ``slots.goal[slot, :count]``, in place of its one.
+
+    Parameters
+    ----------
+    slots : GridSlots
+    slot : int
+    count : int
+        Two or more. The one given to `begin_astar` was the first that has a cell.
+    """
+    header = slots.header
+    header[slot, GOALS], header[slot, CHOSEN], header[slot, DRAWN_BY] = count, -1, -1
+    tree, start = header[slot, TREE], header[slot, START]
+    if tree >= 0 and start >= 0 and slots.root_count[tree] == count and slots.to_go[tree, start] < np.inf:
+        is_same = True
+        for place in range(count):
+            is_same = is_same and slots.roots[tree, place] == slots.goal[slot, place]
+        if is_same:
+            header[slot, DRAWN_BY] = tree
 
 
 @inlined_kernel
@@ -261,7 +336,8 @@ def advance_astar(slots, slot, ground, grant):
     goal, target_x, target_y = header[slot, GOAL], header[slot, TARGET_X], header[slot, TARGET_Y]
     generation, stamped, best, best_square = header[slot, GENERATION], header[slot, STAMPED] > 0, header[slot, BEST], header[slot, BEST_SQUARE]
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
-    drawn_by, tree_pull = header[slot, DRAWN_BY], pull + octile_pull
+    bars = ground.bars
+    drawn_by, tree_pull, goals = header[slot, DRAWN_BY], pull + octile_pull, header[slot, GOALS]
     to_go = slots.to_go[max(drawn_by, 0)]
     while status == PENDING:
         if size == 0:
@@ -280,15 +356,21 @@ def advance_astar(slots, slot, ground, grant):
         mark[node] = known | CLOSED
         x, y = cell_of(ground, node)
         square = (x - target_x) * (x - target_x) + (y - target_y) * (y - target_y)
+        if goals > 1:
+            _, square = _least_left(slots, slot, ground, x, y, 0.0, 0.0)
         if square < best_square:
             best, best_square = node, square
-        if node == goal:
+        if node == goal or (goals > 1 and square == 0):
             status = FOUND
+            if goals > 1:
+                header[slot, GOAL], header[slot, CHOSEN] = node, _which_goal(slots, slot, node)
             break
-        free = _free_neighbours(clearance, mark, node, stride, need, generation, stamped)
+        barred = np.int64(bars[node])
+        free = _free_neighbours(clearance, mark, node, stride, need, generation, stamped) & ~(barred & 255)
         # Steps are left out that another way makes as cheaply. Beside the goal none is: the way whose diagonal steps come first may end in a long straight
-        # line with many ties. Nor where a weight above 1 lets cells be reached over dearer ways.
-        steps = STEPS[NO_STEP if square <= 2 or pull + octile_pull > 1.0 else known >> STEP_SHIFT & 15, free]
+        # line with many ties. Nor where a weight above 1 lets cells be reached over dearer ways, or a wall between cells may bar the other way.
+        is_open = square <= 2 or pull + octile_pull > 1.0 or barred & NEAR_BARS
+        steps = STEPS[NO_STEP if is_open else known >> STEP_SHIFT & 15, free]
         if size + 8 > heap_bound.size:
             size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y)
         here = cost[node]
@@ -304,6 +386,8 @@ def advance_astar(slots, slot, ground, grant):
             mark[there] = generation << GENERATION_SHIFT | d << STEP_SHIFT
             if drawn_by >= 0:
                 left = tree_pull * to_go[there]
+            elif goals > 1:
+                left, _ = _least_left(slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], pull, octile_pull)
             else:
                 left = _left_to_go(float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), pull, octile_pull)
             bound = (total + left + ROUND_OFF) - ROUND_OFF

@@ -2,7 +2,7 @@
 
 From an anchor the string goes to the furthest cell of the way that is in sight, and that is the next anchor. A line is in sight if all the cells it
 passes through are walkable; where it passes exactly between two cells that touch at a corner, the two beside them have to be walkable as well, as for a
-diagonal step.
+diagonal step. Nor may a wall stand between two cells that it passes through one after the other.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.grid.ground import cell_at, cell_of, centre_of, node_at
+from crowdsim.navigation.grid.ground import cell_at, cell_of, centre_of, is_on_grid, node_at
 from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
 from crowdsim.navigation.grid.search import END_X, END_Y, START, START_X, START_Y, STEP_SHIFT, is_walkable
 
+WALL_STEP = 0.25  # Cells. A line that touches a corner between two such points is taken to go diagonally past it.
 SLACK = 1e-6  # Cells. A line this near to a cell passes through it: above the rounding of map coordinates, below what a plan means.
 
 
@@ -49,6 +50,25 @@ def _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
     return True
 
 
+@inlined_kernel
+def _steps_over_wall(ground, ax, ay, bx, by):
+    """Return whether a line leads from a cell to a neighbour from which a wall parts it; both are where it is at points a quarter of a cell apart."""
+    count = max(1, int(np.ceil(np.hypot(bx - ax, by - ay) / (WALL_STEP * ground.cell))))
+    last_x, last_y = cell_at(ground, ax, ay)
+    for i in range(1, count + 1):
+        t = i / count
+        cx, cy = cell_at(ground, ax + (bx - ax) * t, ay + (by - ay) * t)
+        if cx == last_x and cy == last_y:
+            continue
+        barred = ground.bars[node_at(ground, last_x, last_y)] if is_on_grid(ground, last_x, last_y) else 0
+        if barred & 255:
+            for d in range(8):
+                if STEP_X[d] == cx - last_x and STEP_Y[d] == cy - last_y and barred >> d & 1:
+                    return True
+        last_x, last_y = cx, cy
+    return False
+
+
 @lean_kernel
 def is_in_sight(slots, slot, ground, ax, ay, bx, by, step):
     """Return whether a straight line between two points on the grid is free, for the body and the agents of a slot's search.
@@ -72,8 +92,11 @@ def is_in_sight(slots, slot, ground, ax, ay, bx, by, step):
     Source: S2 section 4 (samples at half a cell). Twin: `tests/reference/grid_sight.py`.
     """
     if step > 0.0:
-        return _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step)
-    return _sees_exactly(slots, slot, ground, ax, ay, bx, by)
+        if not _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
+            return False
+    elif not _sees_exactly(slots, slot, ground, ax, ay, bx, by):
+        return False
+    return not _steps_over_wall(ground, ax, ay, bx, by)
 
 
 @lean_kernel

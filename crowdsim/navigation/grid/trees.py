@@ -16,6 +16,7 @@ from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.ground import cell_of
+from crowdsim.navigation.grid.points import PointLists
 from crowdsim.navigation.grid.search import (
     CLOSED,
     GENERATION,
@@ -28,6 +29,7 @@ from crowdsim.navigation.grid.search import (
     STATUS,
     TREE,
     GridSlots,
+    add_start,
     advance_astar,
     begin_astar,
     new_generation,
@@ -47,8 +49,8 @@ def trees_that_fit(nodes: int) -> int:
 
 
 @lean_kernel
-def begin_tree(slots, slot, tree, ground, x, y, root_need, need, rings):
-    """Set a slot up to find how far it is to a goal from everywhere.
+def begin_tree(slots, slot, tree, ground, choice, root_need, need, rings):
+    """Set a slot up to find how far it is to a goal, or to the nearest of several, from everywhere.
 
     Parameters
     ----------
@@ -58,28 +60,34 @@ def begin_tree(slots, slot, tree, ground, x, y, root_need, need, rings):
     tree : int
         Row of ``slots.to_go``.
     ground : Ground
-    x, y : float, m
-        The goal.
+    choice : (c, 2) float64, m
+        The goals.
     root_need : float, m
-        Clearance with which the cell of the goal is chosen, see `nearest_walkable`.
+        Clearance with which the cells of the goals are chosen, see `nearest_walkable`.
     need : float, m
         Clearance that cells have to exceed; not above `root_need`.
     rings : int
         See `nearest_walkable`.
     """
-    slots.root[tree] = -1
+    slots.root[tree], slots.root_count[tree] = -1, 0
     slots.header[slot, TREE] = -1
     slots.measure[slot, PULL] = slots.measure[slot, OCTILE_PULL] = 0.0
     slots.measure[slot, NEED] = root_need
     new_generation(slots, slot)
-    root = nearest_walkable(slots, slot, ground, x, y, rings)
+    first = np.int64(-1)
+    for place in range(choice.shape[0]):
+        slots.roots[tree, place] = nearest_walkable(slots, slot, ground, choice[place, 0], choice[place, 1], rings)
+        first = slots.roots[tree, place] if first < 0 else first
     slots.measure[slot, NEED] = need
-    cx, cy = cell_of(ground, root) if root >= 0 else (0, 0)
-    begin_astar(slots, slot, ground, root, -1, cx, cy)
+    cx, cy = cell_of(ground, first) if first >= 0 else (0, 0)
+    begin_astar(slots, slot, ground, first, -1, cx, cy)
+    for place in range(choice.shape[0]):
+        if slots.roots[tree, place] >= 0:
+            add_start(slots, slot, ground, slots.roots[tree, place])
 
 
 @lean_kernel
-def advance_tree(slots, slot, tree, ground, grant):
+def advance_tree(slots, slot, tree, ground, roots, grant):
     """Go on with a tree for at most `grant` expansions.
 
     Parameters
@@ -87,6 +95,8 @@ def advance_tree(slots, slot, tree, ground, grant):
     slots : GridSlots
     slot, tree : int
     ground : Ground
+    roots : int
+        How many goals it has.
     grant : int
 
     Returns
@@ -108,12 +118,12 @@ def advance_tree(slots, slot, tree, ground, grant):
         mark = slots.mark[slot, node]
         is_reached = mark >> GENERATION_SHIFT == generation and mark & CLOSED != 0
         slots.to_go[tree, node] = slots.cost[slot, node] if is_reached else np.inf
-    slots.root[tree] = slots.header[slot, START]
+    slots.root[tree], slots.root_count[tree] = slots.header[slot, START], roots
     return used, True
 
 
 class CellTrees(SharedTrees):
-    """The trees of a planner on a grid; requests share one by goal and `clearance_class`.
+    """The trees of a planner on a grid; requests share one by the list of their goals and `clearance_class`.
 
     Parameters
     ----------
@@ -122,11 +132,13 @@ class CellTrees(SharedTrees):
         With one slot more than searches have, the last, in which trees grow.
     rings : callable
         Returns how many rings of cells round a goal are looked at.
+    lists : PointLists
+        Of goals.
     """
 
-    def __init__(self, grid: Grid, slots: GridSlots, rings: Callable[[], int]) -> None:
+    def __init__(self, grid: Grid, slots: GridSlots, rings: Callable[[], int], lists: PointLists) -> None:
         super().__init__(len(slots.root), max(LEAST_TO_SHARE, slots.to_go.shape[1] // CELLS_A_REQUEST))
-        self._grid, self._rings, self.slots = grid, rings, slots
+        self._grid, self._rings, self._lists, self.slots = grid, rings, lists, slots
 
     @staticmethod
     def clearance_class(need: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -134,9 +146,11 @@ class CellTrees(SharedTrees):
         return np.floor(np.asarray(need, dtype=np.float64) / CLEARANCE_STEP_M)
 
     def _begin(self, row: int, wanted: tuple[float, ...], detail: float) -> None:
-        x, y, steps = wanted
-        begin_tree(self.slots, len(self.slots.header) - 1, row, self._grid.ground, x, y, detail, min(detail, steps * CLEARANCE_STEP_M), self._rings())
+        number, steps = wanted
+        choice, need = self._lists.points(int(number)), min(detail, steps * CLEARANCE_STEP_M)
+        begin_tree(self.slots, len(self.slots.header) - 1, row, self._grid.ground, choice, detail, need, self._rings())
 
     def _advance(self, row: int, wanted: tuple[float, ...], grant: int) -> tuple[int, bool]:
-        used, is_grown = advance_tree(self.slots, len(self.slots.header) - 1, row, self._grid.ground, grant)
+        roots = len(self._lists.points(int(wanted[0])))
+        used, is_grown = advance_tree(self.slots, len(self.slots.header) - 1, row, self._grid.ground, roots, grant)
         return int(used), bool(is_grown)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells
+from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells, measure_ways
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.threads import Team
@@ -133,6 +133,7 @@ class Walkers:
         team : Team
         """
         result = np.empty(len(position), dtype=np.uint8)
+        ground = ground._replace(bars=np.zeros_like(ground.bars))  # what was lost counts, not what has always been there
         team.run(find_cut, len(position), self.walks, position, ground, marked_cells(lost), result)
         return result.view(np.bool_)
 
@@ -159,6 +160,20 @@ class Walkers:
         result = walks.target.copy()
         result[on] = walks.waypoint[walks.start[on] + walks.current[on]]
         return result
+
+    def ahead(self, rows: NDArray[np.int64], position: NDArray[np.float64], team: Team) -> NDArray[np.float64]:
+        """Return (k,) float64, m: how long the ways of agents still are, over their waypoints to where they want to stand.
+
+        Parameters
+        ----------
+        rows : (k,) int64
+        position : (n, 2) float64, m
+            Where all agents are.
+        team : Team
+        """
+        length = np.empty(len(rows))
+        team.run(measure_ways, len(rows), rows, self.walks, position, length)
+        return length
 
     def follow(
         self, position: NDArray[np.float64], speed: NDArray[np.float64], tick: float, team: Team

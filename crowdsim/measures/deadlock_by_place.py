@@ -1,0 +1,130 @@
+"""Who made no progress, from where people were alone: for measured people, and as a check of recorded runs from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.errors import RecordingError
+from crowdsim.measures.deadlock_stuck import STUCK_SECONDS, is_held_up
+from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FAST_M_S = 1.0  # Speed of people of whom none is known: fast enough that all of `PROGRESS_M` is asked of them.
+
+
+def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> pd.DataFrame:
+    """Return who was stuck by where everybody was: progress is that the shortest way over the ground to the goal becomes shorter than it ever was.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+        Of a recorded run or of measured people.
+    goal : shapely geometry, or mapping of int to shapely geometry, optional
+        Where everybody, or each by its id, wants to: an area counts as reached at its rim. Without it, and for those who are not in the mapping, the place
+        where each was seen last: who went out of sight went there, and who was still there at the end was held there, or wanted to be.
+    ground : shapely Polygon or MultiPolygon, optional
+        Default: that of the tracks. Where there is none, ways are as the crow flies.
+
+    Returns
+    -------
+    DataFrame
+        One row for each person and second: id, time_s (s), remaining_m: length of that way for a point, NaN where there is none (m); progress_m: by how much
+        the least of it so far has fallen (m); is_stuck: that has grown by less than 0.2 m in ten seconds, and not by what it does in two either.
+        Ascending by id, then time.
+
+    Raises
+    ------
+    RecordingError
+        If there is less than a frame in ten seconds, or the ground has several floors.
+
+    Notes
+    -----
+    One definition as in a run, without what only a run knows: nobody waits by design here, and no detour is forgiven.
+    """
+    import pandas as pd
+
+    tracks = tracks_of(source)
+    step = max(1, round(tracks.fps))
+    looks = round(STUCK_SECONDS * tracks.fps / step)
+    if looks < 1:
+        raise RecordingError(f"{tracks.name}: has {tracks.fps:g} frames a second, too few to say who was stuck for ten seconds.")
+    if tracks.header is not None and len(tracks.header.ground) > 1:
+        raise RecordingError(f"{tracks.name}: has several floors, and ways over these are not looked for. Ask `stuck_spells`, which knows the run.")
+    rows = np.flatnonzero((tracks.frame - tracks.first_frame) % step == 0)
+    person = tracks.person[rows]
+    place = np.column_stack((tracks.x[rows], tracks.y[rows]))
+    goals, goal_of = _goals(tracks, goal)
+    ground = tracks.ground if ground is None else ground
+    wanted = goal_of[np.searchsorted(tracks.seen, person)]
+    remaining = _as_the_crow_flies(place, goals, wanted) if ground is None else _over_ground(ground, place, goals, wanted)
+    table = pd.DataFrame({"id": person, "time_s": tracks.time_s[rows], "remaining_m": remaining})
+    least = table.groupby("id")["remaining_m"].cummin()
+    table["progress_m"] = least.groupby(table["id"]).transform("first") - least
+    look = (tracks.frame[rows] - tracks.first_frame) // step
+    then = pd.Series(table["progress_m"].to_numpy(), index=pd.MultiIndex.from_arrays([person, look + looks]))
+    speed = tracks.of_people("desired_speed_m_s").astype(np.float64)[rows]
+    before = then.reindex(pd.MultiIndex.from_arrays([person, look])).to_numpy()
+    table["is_stuck"] = is_held_up(table["progress_m"].to_numpy(), before, np.where(np.isnan(speed), FAST_M_S, speed))
+    return with_units(table)
+
+
+def _goals(tracks: Tracks, goal: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the goals, and which of them each person that was seen has, (p,)."""
+    last = tracks.starts[1:] - 1
+    if goal is not None and not isinstance(goal, Mapping):
+        return [goal], np.zeros(len(last), dtype=np.int64)
+    given: Mapping[int, Any] = goal or {}
+    seen = tracks.seen.tolist()
+    ends = shapely.points(tracks.x[last], tracks.y[last]).tolist()
+    return [given.get(each, end) for each, end in zip(seen, ends, strict=True)], np.arange(len(last))
+
+
+def _as_the_crow_flies(place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = shapely.distance(shapely.points(place), np.array(goals, dtype=object)[wanted])
+    return found
+
+
+def _over_ground(ground: Any, place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how long the shortest ways are over the ground, (n,) m; who was seen beside it counts from the ground nearest to him."""
+    from crowdsim.navigation.build import build_mesh
+    from crowdsim.navigation.goals import GoalShape, cut_goals
+    from crowdsim.navigation.mesh import locate_many
+    from crowdsim.navigation.planner import MeshPlanner
+    from crowdsim.scenario.ways import lengths_of
+    from crowdsim.world.world import World
+
+    built = build_mesh(ground)
+    shapes = [GoalShape(_onto(ground, each)) for each in goals]
+    world = World(built.mesh, built.walls, cut_goals(built.mesh, shapes), [str(number) for number in range(len(shapes))], [])
+    try:
+        on = shapely.get_coordinates(shapely.shortest_line(shapely.points(place), shapely.buffer(ground, -_RIM_M)))[1::2]
+        beside = ~shapely.covers(ground, shapely.points(place))
+        here = np.where(beside[:, None], on, place)
+        polygon = np.empty(len(here), dtype=np.int64)
+        locate_many(0, len(here), world.mesh, here, np.zeros(len(here), dtype=np.int32), polygon)
+        asks = np.flatnonzero(polygon >= 0)
+        remaining = np.full(len(here), np.nan)
+        planner = MeshPlanner(world.mesh, world.goals, kind="optimal")
+        _, length, _ = lengths_of(world, here[asks], polygon[asks], wanted[asks].astype(np.int32), np.zeros(len(asks)), planner=planner)
+        remaining[asks] = np.where(np.isfinite(length), length, np.nan)
+        return remaining
+    finally:
+        world.close()
+
+
+def _onto(ground: Any, goal: Any) -> Any:
+    """Return a goal as far as it is on the ground; of one beside it, the nearest place that is."""
+    on = shapely.intersection(goal, ground)
+    if not shapely.is_empty(on) and (goal.geom_type == "Point" or shapely.area(on) > 0.0):
+        return on
+    return shapely.Point(shapely.get_coordinates(shapely.shortest_line(shapely.buffer(ground, -_RIM_M), goal))[0])
+
+
+_RIM_M = 1e-4  # Places on the rim of the ground are moved in by so much, so that they are in a polygon of the mesh.

@@ -1,0 +1,59 @@
+"""Gauge: how much everybody has got on along its path."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.progress import Measured, note_progress
+from crowdsim.systems.base import System, Tick
+from crowdsim.systems.progress import NOTED
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.world import World
+
+GAUGE_SECONDS = 0.2  # Between two looks. Longer misses what an arc adds, shorter costs more than 1 % of the tick.
+_LEVEL = np.zeros((0, 2))
+
+
+class Gauge(System):
+    """Note by how much everybody's least remaining length has fallen; Watch finds out from it who is stuck (SYSTEMS R6).
+
+    It stands after Follow, since then everybody's direction belongs to the place where it is. What a new path does to it stands in
+    `crowdsim.systems.progress`.
+
+    Parameters
+    ----------
+    world : World
+    tick_length : float, s
+    guesses : (groups,) bool
+        Whose agents walk on guesses while they wait for their paths; the others go on along the paths that they had, or stand.
+    """
+
+    reads = ("activity", "goal", "group", "path_status", "is_driven", "position", "surface", "next_corner", "preferred_velocity", *NOTED)
+    writes = NOTED
+
+    def __init__(self, world: World, tick_length: float, guesses: NDArray[np.bool_]) -> None:
+        super().__init__(world)
+        self.every, self.guesses, self._tick = max(1, int(GAUGE_SECONDS / tick_length + 1e-9)), guesses, 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the last tick had no look."""
+        return self._tick % self.every != 0
+
+    def process(self, tick: Tick) -> None:
+        """Look at everybody if it is time."""
+        self._tick = tick.number
+        world, agents = self.world, self.world.agents
+        if self.is_idle:
+            return
+        walks = (agents.activity == AgentState.WALKING) & (agents.goal >= 0)
+        towards = np.where(walks, np.uint8(Measured.CORNER), np.uint8(Measured.NOT))
+        waits = np.flatnonzero(walks & (agents.path_status <= PathStatus.PENDING))
+        towards[waits[self.guesses[agents.group[waits]]]] = Measured.GOAL
+        towards[walks & (agents.is_driven == 1)] = Measured.HEADING
+        slope = _LEVEL if world.is_even else world.mesh.polygon_slope[world.polygons()]
+        tick.team.run(
+            note_progress, len(agents), towards, agents.next_corner, agents.preferred_velocity, agents.goal, world.goals.goal_start, world.goals.pole, slope,
+            agents.position, agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress,
+        )  # fmt: skip
