@@ -29,6 +29,7 @@ from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.terrain import resolve_terrain
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems
+from crowdsim.scenario.tree import Path as KeyPath
 from crowdsim.scenario.yaml_reader import read_yaml
 
 if TYPE_CHECKING:
@@ -189,7 +190,10 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     resolver.check_tick()
     goals = table.finished()
     groups = resolver.finished(goals)
-    check_numbers(reader.grid_maps, navigations_in(sections.get("navigation"), groups, _indices(draft)), root, problems, notes)
+    navigations = navigations_in(sections.get("navigation"), groups, _indices(draft))
+    check_numbers(reader.grid_maps, navigations, root, problems, notes)
+    if geometry is not None and len(geometry.grounds) > 1:
+        _refuse_flat_points(navigations, problems)
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
         events = resolve_events(values["events"], geometry.areas, groups, tick, problems)
@@ -260,6 +264,15 @@ def _indices(draft: Draft) -> dict[str, int]:
     for index, group in draft.groups.items():
         found.setdefault(group.name, index)
     return found
+
+
+def _refuse_flat_points(navigations: Mapping[KeyPath, Chosen], problems: Problems) -> None:
+    """Refuse watchers and points that are shunned where there are several floors: they have no height, and would count through every ceiling."""
+    for path, chosen in navigations.items():
+        for key in ("unseen_from", "shun"):
+            if chosen.values.get(key):
+                message = "its points are of a plan with one floor, and this geometry has several: each would count on all of them"
+                problems.add((*path, key), message, f"Leave {key} out, or make a scenario of that floor alone.", key=True)
 
 
 def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Group], draft: Draft, problems: Problems, notes: Problems) -> None:
