@@ -104,15 +104,14 @@ class Golden:
         return parse_scenario(loaded.canonical(), file=loaded.name, sets=sets) if sets else loaded
 
     def _bless(self, path: Path, scenario: Scenario, seconds: float | None, until: float | None, threads: int) -> None:
-        from tempfile import TemporaryDirectory
-
         from crowdsim.recording.files import new_file
         from crowdsim.recording.golden import what_changed
+        from crowdsim.recording.scratch import scratch_folder
         from crowdsim.schedule.golden import record_golden
 
         path.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix="crowdsim-bless-") as scratch:
-            made = Path(scratch) / path.name
+        with scratch_folder() as scratch:
+            made = scratch / path.name
             record_golden(scenario, made, seconds=seconds, until=until, threads=threads)
             is_new = not path.exists()
             changed = "new" if is_new else what_changed(path, made)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdsim.avoidance.registry import Origin, available_models, coming_from, forget, origin_of, register, registered
+from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError
 
 ENTRY_POINTS = "crowdsim.models"  # Group under which installed packages name modules or classes with models.
@@ -194,7 +195,8 @@ def require_recorded(wanted: Mapping[str, Any], run: str) -> list[str]:
     if missing:
         which = ", ".join(f'"{name}" of {origin}, SHA-256 {origin.sha256}' for name, origin in missing.items())
         files = list(dict.fromkeys(origin.file for origin in missing.values() if not origin.entry_point))
-        way = f"Name the file: crowdsim verify {run} --plugin {' --plugin '.join(files)}" if files else "Install the package again."
+        named = [word for file in files for word in ("--plugin", Path(file))]
+        way = f"Name the file: {command('verify', Path(run), *named)}" if files else "Install the package again."
         raise PluginError(f"{run}: the run was made with a model that is not crowdsim's own and is not loaded: {which}.\n    {way}")
     notes = []
     for name, origin in then.items():

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -395,11 +396,13 @@ class SymmetryBreaker:
         """Return what is remembered, as named arrays."""
         return {"entity": self._entity.copy(), **{name: array.copy() for name, array in self._memory._asdict().items()}}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self._entity = np.array(state["entity"], dtype=np.int64)
-        self._memory = _Memory(*(np.array(state[name], dtype=np.int32) for name in _Memory._fields))
-        self._next = _fresh(len(self._entity))
+        saved = Saved.of(state)
+        entity = saved.take("entity", "i8", low=1, high=MOST)
+        saved.require(ascends(entity), "entity", "entity ids have to ascend")
+        self._memory = _Memory(*(saved.take(name, "i4", (len(entity),), low=0) for name in _Memory._fields))
+        self._entity, self._next = entity, _fresh(len(entity))
 
 
 def _fresh(count: int) -> _Memory:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -114,13 +112,14 @@ def _whole_tick(
     """Measure all that a run does in a tick, its recording included, beside RVO2's bare step with the same agents."""
     from crowdsim.bench.rounds import busy_seconds
     from crowdsim.bench.square import document, rvo2_of
+    from crowdsim.recording.scratch import scratch_folder
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.schedule.simulation import Simulation
 
     block = 40
     times: dict[str, list[float]] = {"ours": [], "rvo2": []}
     note("building the square")
-    with tempfile.TemporaryDirectory() as folder, Simulation(parse_scenario(document(agents), file="bench"), out=Path(folder) / "a.h5") as ours:
+    with scratch_folder() as folder, Simulation(parse_scenario(document(agents), file="bench"), out=folder / "a.h5") as ours:
         for _ in range(TICK_WARM):
             ours.step()
         rvo2 = None

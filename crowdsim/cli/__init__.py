@@ -54,8 +54,11 @@ VERBS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command with `arguments` (default: those of the process) and leave with its exit code."""
     from crowdsim.cli.app import build_app, usage_error
+    from crowdsim.cli.shell import show_fault, show_warning
 
     warnings.formatwarning = _as_line
+    if arguments is None:
+        sys.excepthook, warnings.showwarning = show_fault, show_warning
     # No `list(...)` here: once the verb of that name is loaded, its module hides the builtin in this package.
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     try:

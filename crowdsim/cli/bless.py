@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,20 +41,21 @@ def bless(
     from crowdsim.recording.files import new_file
     from crowdsim.recording.golden import what_changed
     from crowdsim.recording.reader import open_run
+    from crowdsim.recording.scratch import scratch_folder
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.schedule.golden import record_golden
 
     for option, value in (("--seconds", seconds), ("--until", until)):
         if value is not None and not 0.0 < value < math.inf:
             raise CrowdsimError(f"{option} {value:g}: must be a time above 0 s.")
-    with open_run(run) as recorded, TemporaryDirectory(prefix="crowdsim-bless-") as scratch, Progress(enabled=not json) as progress:
+    with open_run(run) as recorded, scratch_folder() as scratch, Progress(enabled=not json) as progress:
         target = _target(folder, name or recorded.header.name, run)
         require_replayable(recorded)
         load_plugins(plugin)
         require_recorded_plugins(recorded)
         scenario = parse_scenario(recorded.header.scenario, file=str(run))
         progress.watch_compiler()
-        made = Path(scratch) / "golden.h5"
+        made = scratch / "golden.h5"
         kept = recorded.commit.last_tick * recorded.header.tick_s if seconds is None else seconds
         ran = record_golden(scenario, made, seconds=kept, until=until, threads=threads, progress=progress.follow)
         _require_same(recorded, made)

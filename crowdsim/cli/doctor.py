@@ -13,13 +13,16 @@ import warnings
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crowdsim import __version__
 from crowdsim.cli.shell import say, say_json, table
 from crowdsim.errors import ExitCode
+
+if TYPE_CHECKING:
+    from crowdsim.recording.leftovers import Found
 
 _REQUIREMENT = re.compile(r"""([\w.-]+)([^;]*)(?:;.*?extra==["'](\w+)["'])?.*$""")
 _BOUND = re.compile(r"(>=|<)([\d.]+)")
@@ -28,14 +31,18 @@ _MEGABYTE = 1e6
 
 
 def doctor(
-    prune: Annotated[bool, typer.Option("--prune", help="Delete compiled kernels that this version of the code does not use.")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete compiled kernels of other versions of the code, and what killed commands have left that nobody needs.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
 ) -> int:
-    """Show versions, processor and threads, HDF5, and the cache of compiled kernels; say what is wrong and what to do about it.
+    """Show versions, processor and threads, HDF5, the cache of compiled kernels, and what killed commands have left here; say what is wrong and what to do.
 
     Exit codes: 0 all is well; 2 a package is missing or too old, a variable slows everything down, or others can write to the cache; 4 what runs need cannot be
     written.
     """
+    if prune:
+        _clear_left()
     facts = examine()
     freed = _prune() if prune else 0
     if freed:
@@ -75,6 +82,7 @@ def examine() -> dict[str, Any]:
         "hdf5": {"version": h5py.version.hdf5_version, "compresses": bool(h5py.h5z.filter_avail(h5py.h5z.FILTER_DEFLATE)), "problem": _hdf5_problem()},
         "cache": cache,
         "free_here_bytes": shutil.disk_usage(here).free,
+        "left": list(_left()),
     }
     problems = [package["problem"] for package in packages if package["problem"]]
     problems += [part["problem"] for part in (facts["hdf5"], cache) if part["problem"]]
@@ -82,6 +90,52 @@ def examine() -> dict[str, Any]:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         problems.append("NUMBA_DISABLE_JIT is set: nothing is compiled, and runs are a hundred times as slow. Unset it, but for debugging.")
     return {**facts, "problems": problems}
+
+
+def _places() -> list[Path]:
+    """Return the folders in which commands leave something if they are killed: here, where recordings are kept by default, and the one for temporary files."""
+    return [place for place in (Path(), Path("runs"), Path("runs/golden"), Path(tempfile.gettempdir())) if place.is_dir()]
+
+
+def _left() -> Iterator[dict[str, Any]]:
+    """Yield what killed commands have left, and runs that go on: path, what it is in words, bytes, and what can be done with it."""
+    from crowdsim.recording.files import out_of, partials_in
+    from crowdsim.recording.scratch import left_scratch
+    from crowdsim.schedule.going_on import runs_of
+
+    for place in _places():
+        for out in dict.fromkeys(out_of(path) for path in partials_in(place)):
+            for run in runs_of(out) if out is not None else ():
+                steps = [{"what": what, "command": how} for what, how in run.steps()]
+                for found in run.files:
+                    if out_of(found.path) is not None:
+                        size = found.path.stat().st_size if found.path.exists() else 0
+                        yield {"path": str(found.path), "what": _what_is(found), "bytes": size, "steps": steps if found is run.longest else []}
+        for folder in left_scratch(place):
+            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            yield {"path": str(folder), "what": "what a killed command was making; the next one that works there removes it", "bytes": size, "steps": []}
+
+
+def _what_is(found: Found) -> str:
+    from crowdsim.recording.schema import RunState
+
+    if found.is_live:
+        return f"a run that goes on ({found.writer}), until {found.until_s:g} s so far"
+    if found.problem:
+        return f"cannot be read ({found.problem.removeprefix(f'{found.path}: ')})"
+    if found.last_tick < 0:
+        return "a run that was stopped before anything was recorded; the next one removes it"
+    return f"a run that {'was cut off' if found.state is RunState.RUNNING else 'ended without its name'} at {found.until_s:g} s"
+
+
+def _clear_left() -> None:
+    """Remove what killed commands have left and nobody needs any more."""
+    from crowdsim.recording.leftovers import clear_left
+    from crowdsim.recording.scratch import clear_scratch
+
+    for place in _places():
+        clear_left(place)
+        clear_scratch(place)
 
 
 def _packages() -> Iterator[dict[str, Any]]:
@@ -130,9 +184,11 @@ def _hdf5_problem() -> str:
     import h5py
     import numpy as np
 
+    from crowdsim.recording.scratch import scratch_folder
+
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            path, numbers = Path(folder) / "try.h5", np.arange(1000.0)
+        with scratch_folder() as folder:
+            path, numbers = folder / "try.h5", np.arange(1000.0)
             with h5py.File(path, "w", libver="latest") as file:
                 file.create_dataset("numbers", data=numbers, compression="gzip")
             with h5py.File(path, "r") as file:
@@ -220,6 +276,9 @@ def _as_text(facts: dict[str, Any]) -> str:
         megabytes = cache["unused_bytes"] / _MEGABYTE
         rows.append(("", f"{cache['unused_kernels']} kernels of other versions, {megabytes:.0f} MB: crowdsim doctor --prune deletes them"))
     rows.append(("free here", f"{facts['free_here_bytes'] / 1e9:.1f} GB"))
+    for left in facts["left"]:
+        rows.append(("left", f"{left['path']}: {left['what']}"))
+        rows += [("", f"{step['what']}: {step['command']}") for step in left["steps"]]
     rows += [("set", f"{name}={value}") for name, value in facts["variables"].items()]
     width = max(len(name) for name, _ in rows)
     lines = [f"{name:<{width}}  {text}".rstrip() for name, text in rows]

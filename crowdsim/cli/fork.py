@@ -10,7 +10,7 @@ import typer
 from crowdsim.cli.options import CheckpointEvery, Plugins, SetValues, load_plugins, seconds_between
 from crowdsim.cli.paths import new_output
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.run import RECORDING_SUFFIXES, report, stoppable
+from crowdsim.cli.run import RECORDING_SUFFIXES, note_cut_off, report, stoppable
 from crowdsim.cli.shell import complain
 
 
@@ -38,6 +38,7 @@ def fork(
 
     new_output(out, RECORDING_SUFFIXES, "a recording", source=checkpoint)
     every = seconds_between(checkpoint_every)
+    note_cut_off(out)
     with Progress(enabled=not (quiet or json)) as progress:
         begun = read_checkpoint(checkpoint)
         load_plugins(plugin)

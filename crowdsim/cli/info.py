@@ -13,6 +13,7 @@ import typer
 from crowdsim.cli.shell import say, say_json, table
 from crowdsim.cli.verdict import aligned, is_verdict, left_text, result_of, verdict_rows
 from crowdsim.errors import ExitCode
+from crowdsim.printable import visible
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
@@ -41,16 +42,22 @@ def describe(recording: Recording) -> dict[str, Any]:
     ----------
     recording : Recording
     """
+    from crowdsim.recording.leftovers import look_at
+    from crowdsim.schedule.going_on import runs_of
+
     header, commit = recording.header, recording.commit
     sizes = {
         name: {"rows": rows, "bytes": stored, "bytes_before_compression": raw, "ratio": round(raw / max(stored, 1), 2)}
         for name, (rows, raw, stored) in recording.sizes().items()
     }
     status = recording.path.stat()
+    left = look_at(recording.path)
     return {
         "path": str(recording.path),
         "state": recording.state.name.lower(),
         "is_whole": recording.is_whole,
+        "writer": left.writer,
+        "steps": [{"what": what, "command": how} for run in runs_of(recording.path) for what, how in run.steps()],
         "seconds_since_last_commit": None if recording.is_whole else round(max(0.0, time.time() - commit.clock_ns / 1e9), 1),
         "scenario": header.name,
         "seed": header.seed,
@@ -107,7 +114,8 @@ def as_text(facts: dict[str, Any]) -> str:
         for name, size in facts["datasets"].items()
     ]
     text = f"{facts['path']}: {_state_in_words(facts)}\n{aligned(rows)}\n\n{table(('dataset', 'rows', 'MB', 'ratio'), datasets, right=(1, 2, 3))}"
-    return text + (left_text(result) if knows else "")
+    text += left_text(result) if knows else ""
+    return text + "".join(f"\n{each['what']}: {each['command']}" for each in facts["steps"])
 
 
 def _without_nan(value: Any) -> Any:
@@ -129,9 +137,11 @@ def _plain_verdict(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _state_in_words(facts: dict[str, Any]) -> str:
-    reason = (facts["verdict"] or {}).get("reason", "")
+    reason = visible(str((facts["verdict"] or {}).get("reason", "")))
     if facts["is_whole"]:
         return facts["state"] + (f" ({reason})" if reason else "")
+    if facts["writer"]:
+        return f"being written by {facts['writer']}: the last commit was {facts['seconds_since_last_commit']:g} s ago"
     if facts["state"] != "running":
-        return f"{facts['state']}, but its writer was stopped before it closed the file. `crowdsim recover` makes a whole file of it"
-    return f"being written, or cut off: the last commit was {facts['seconds_since_last_commit']:g} s ago. `crowdsim recover` makes a whole file of it"
+        return f"{facts['state']}, but its writer was stopped before the file was closed and had its name"
+    return f"cut off: its writer was stopped; the last commit was {facts['seconds_since_last_commit']:g} s ago"

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdsim.cli.shell import say, say_json, table
+from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ScenarioError
 
 MOST_FILES = 1000  # of one folder
@@ -22,7 +23,7 @@ def list_scenarios(
         raise CrowdsimError(f'There is no folder "{folder}". Name one: crowdsim list FOLDER.')
     files = sorted(path for pattern in ("*.yaml", "*.yml") for path in folder.glob(pattern))
     if not files:
-        raise CrowdsimError(f'The folder "{folder}" has no scenarios (*.yaml, *.yml). "crowdsim new {folder / "my_scenario.yaml"}" writes one.')
+        raise CrowdsimError(f'The folder "{folder}" has no scenarios (*.yaml, *.yml). To write one: {command("new", folder / "my_scenario.yaml")}')
     rows = [_row(path) for path in files[:MOST_FILES]]
     if json:
         say_json(rows)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crowdsim.cli.shell import complain, say
+from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode
+from crowdsim.printable import visible
 
 if TYPE_CHECKING:
     from crowdsim.plans.kinds import Kind
@@ -68,7 +70,7 @@ def _from_template(file: Path | None, template: str) -> None:
         raise CrowdsimError(f'There is no template "{template}". {suggestion(template, TEMPLATES)} Known are {", ".join(TEMPLATES)}.'.replace("  ", " "))
     _check_name(file)
     _write_new(file, template_text(template))
-    say(f"{file} written (template {template}). Run it with: crowdsim run {file}")
+    say(f"{file} written (template {template}). Run it with: {command('run', file)}")
 
 
 def _check_name(file: Path) -> None:
@@ -97,12 +99,12 @@ def _from_plan(
     for target, text in zip(targets, starter.files.values(), strict=True):
         _write_new(target, text, force=force)
     for word in starter.words:
-        say(f"{plan}: {word}")
+        say(f"{plan}: {visible(word)}")
     loaded = load_scenario(file)
     for note in loaded.notes:
         complain(f"note: {note}")
     others = " and ".join(str(target) for target in targets[1:])
-    say(f"{file} written, with its ground in {others}. Run it with: crowdsim run {file}")
+    say(f"{file} written, with its ground in {others}. Run it with: {command('run', file)}")
 
 
 def _kinds(layers: list[str]) -> dict[str, Kind]:
@@ -138,7 +140,7 @@ def _run(file: Path, *, force: bool) -> int:
     code = verb.run(file, threads=0, force=force)
     target = verb.RUNS / f"{file.stem}.h5"
     if target.exists():
-        say(f"look at it: crowdsim view {target}")
+        say(f"look at it: {command('view', target)}")
     return code
 
 

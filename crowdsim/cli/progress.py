@@ -8,6 +8,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from crowdsim.cli.shell import printable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -101,7 +103,7 @@ class Progress:
     def _write(self, text: str) -> None:
         if not self._enabled:
             return
-        text = text[:_columns()]
+        text = printable(text, sys.stderr)[: _columns()]
         sys.stderr.write("\r" + text.ljust(self._width) + ("" if text else "\r"))
         sys.stderr.flush()
         self._width = len(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,18 +12,22 @@ import typer
 from crowdsim.cli.options import CheckpointEvery, Plugins, load_plugins, seconds_between
 from crowdsim.cli.paths import new_output, require_name
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.run import RECORDING_SUFFIXES, report, stoppable
-from crowdsim.cli.shell import complain
-from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.cli.run import RECORDING_SUFFIXES, report, report_kept, stoppable
+from crowdsim.cli.shell import complain, note_steps, say
+from crowdsim.cli.verdict import is_verdict, result_of
+from crowdsim.commands import command
+from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
 
 if TYPE_CHECKING:
     from crowdsim.recording.checkpoint import Checkpoint
-    from crowdsim.recording.reader import Recording
+    from crowdsim.schedule.going_on import Stopped
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(help="The recording of a run that was stopped; the name that it was to have, if it was killed.")],
-    at: Annotated[float | None, typer.Option("--at", metavar="SECONDS", help="Go on from the last checkpoint at or before this simulated time.")] = None,
+    run: Annotated[Path, typer.Argument(help="The recording of a run that was stopped; the name that it was to have, or its hidden file, if it was killed.")],
+    at: Annotated[
+        float | None, typer.Option("--at", metavar="SECONDS", help="Go on from the last checkpoint at or before this simulated time; 0 needs none.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Recording to write; without it the stopped one is replaced when the run has ended.")] = None,
     plugin: Plugins = None,
     threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")] = 0,
@@ -33,12 +39,14 @@ def resume(
 ) -> int:
     """Go on with a run from its last checkpoint. What was recorded later is cut off and computed again: the same rows, and the same digest.
 
+    A run that came to its end, but was killed before its recording had its name, is given it. --at 0 runs the scenario of the recording again from the
+    beginning.
+
     Exit codes: those of crowdsim run; 4 where there is no checkpoint to go on from.
     """
     from crowdsim.avoidance.plugins import require_recorded
-    from crowdsim.recording.files import PARTIAL_SUFFIX, partials_of, writers_of
+    from crowdsim.recording.leftovers import clear_left, look_at
     from crowdsim.recording.reader import open_run
-    from crowdsim.recording.schema import RunState
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.schedule.checkpoints import Start
     from crowdsim.schedule.simulation import Simulation
@@ -47,54 +55,125 @@ def resume(
     every = seconds_between(checkpoint_every)
     if out is not None:
         new_output(out, RECORDING_SUFFIXES, "a recording", source=run)
-    elif run.name.endswith(PARTIAL_SUFFIX):
-        raise CrowdsimError(f"{run}: is the hidden file of a run that was cut off. Give the name that the run was to have, or say with --out where to record.")
-    left = partials_of(run)
-    source = run if run.exists() or not left else left[-1]
-    if writers := writers_of(source) if source.exists() else []:
-        raise CrowdsimError(f"{run}: this run is still going on (process {writers[0]}). Stop it first, or wait for its end.")
+    clear_left(run.parent, keep=run)
+    stopped = _chosen(run)
+    if stopped.writer:
+        raise CrowdsimError(f"{run}: this run is still going on ({stopped.writer}). Stop it first, or wait for its end.")
+    if at is None and stopped.unnamed is not None:
+        return _give_name(stopped, out or stopped.out, force=force, quiet=quiet, json=json)
+    found = _checkpoint_of(stopped, run, at)
+    target, source = out or stopped.out, stopped.longest.path
     with Progress(enabled=not (quiet or json)) as progress, open_run(source) as recorded:
-        if recorded.state is RunState.FINISHED and at is None:
-            raise CrowdsimError(f"{run}: this run came to its end; there is nothing left of it. To go back to a checkpoint, say which: --at SECONDS.")
-        where, checkpoint = _last_checkpoint(recorded, run, at)
         load_plugins(plugin)
         for note in require_recorded(dict(recorded.header.plugins), str(run)):
             complain(f"note: {note}")
         scenario = parse_scenario(recorded.header.scenario, file=str(source))
         progress.watch_compiler()
-        target = out or run
-        start = Start(checkpoint, str(where), recorded)
-        with stoppable() as asked, Simulation(scenario, threads=threads, out=target, force=force or target == source, start=start) as simulation:
-            progress.start(simulation)
-            verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every)
-    if source != run and out is None:
-        source.unlink(missing_ok=True)  # nobody wrote to it, and all of it that counts is in the new recording
+        start = Start(found[1], str(found[0]), recorded) if found is not None else None
+        with _telling_steps(stopped, found), stoppable() as asked:
+            replaces = target == stopped.out
+            with Simulation(scenario, threads=threads, out=target, force=force and out is not None, goes_on=replaces, start=start) as simulation:
+                progress.start(simulation)
+                verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every)
+    kept = simulation.kept
+    if kept is not None and (there := look_at(kept.path)).last_tick > verdict.ticks:
+        complain(f"note: {kept.path} reached {there.until_s:g} s before, which is farther, and stays as it is")
     return report(verdict, simulation, target, quiet=quiet, json=json)
 
 
-def _last_checkpoint(recorded: Recording, run: Path, at: float | None) -> tuple[Path, Checkpoint]:
-    """Return the newest checkpoint of a run that its recording reaches, and that is not after the wanted time."""
-    from crowdsim.recording.checkpoint import checkpoints_of, read_checkpoint
+@contextlib.contextmanager
+def _telling_steps(stopped: Stopped, found: tuple[Path, Checkpoint] | None) -> Iterator[None]:
+    """Note on an error what else can be done with the run than what has just failed."""
+    try:
+        yield
+    except RecordingError as error:
+        note_steps(error, [step for step in stopped.steps() if "--at 0" in step[1] or "recover" in step[1]] if found is not None else [])
+        raise
 
-    found: list[tuple[Path, Checkpoint]] = []
-    damaged: list[str] = []
-    for path in checkpoints_of(run, recorded.header.run_id):
-        try:
-            found.append((path, read_checkpoint(path)))
-        except RecordingError as error:
-            damaged.append(str(error))
-    reached = [pair for pair in found if pair[1].tick <= recorded.commit.last_tick and (at is None or pair[1].time_s <= at + 1e-9)]
-    if reached:
-        for text in damaged:
-            complain(f"note: {text}")
-        return max(reached, key=lambda pair: pair[1].tick)
-    times = ", ".join(f"{checkpoint.time_s:g} s" for _, checkpoint in sorted(found, key=lambda pair: pair[1].tick))
-    if found:
-        end = recorded.commit.last_tick * recorded.header.tick_s
-        wanted = f"{at:g} s" if at is not None else f"{end:g} s, where its recording ends"
-        raise RecordingError(f"{run}: has no checkpoint at or before {wanted}; those that there are stand at {times}.")
-    if damaged:
-        raise RecordingError("\n".join(damaged))
+
+def _chosen(run: Path) -> Stopped:
+    """Return the run that is to go on."""
+    from crowdsim.schedule.going_on import runs_of
+
+    runs = runs_of(run)
+    found = next((each for each in runs if each.is_meant), runs[0] if runs else None)
+    if found is None:
+        raise RecordingError(f"{run}: there is no such file, and nothing of a run with this name is left here.")
+    if found.longest.commit is None:
+        raise RecordingError(found.longest.problem)
+    for text in found.damaged if found.last_checkpoint() is not None else ():
+        complain(f"note: {text}")
+    others = [each for each in runs if each is not found and each.longest.path != run and each.steps()]
+    for each in others:
+        complain(f"note: another run with this name was cut off at {each.longest.until_s:g} s: {each.steps()[0][1]}")
+    return found
+
+
+def _checkpoint_of(stopped: Stopped, run: Path, at: float | None) -> tuple[Path, Checkpoint] | None:
+    """Return the checkpoint that a run goes on from; None where it is to begin anew.
+
+    Raises
+    ------
+    CrowdsimError
+        If it came to its end, or there is no such checkpoint; the message names what can be done.
+    """
+    from crowdsim.cli.verify import require_replayable
+    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.schema import RunState
+
+    longest = stopped.longest
+    if at is None and longest.state is RunState.FINISHED:
+        raise CrowdsimError(f"{run}: this run came to its end; there is nothing left of it. To go back to a checkpoint, say which: --at SECONDS.")
+    last = stopped.last_checkpoint(at)
+    if last is None and at == 0.0:
+        with open_run(longest.path) as recorded:
+            require_replayable(recorded)
+        return None
+    if last is not None:
+        _require_same_end(stopped, last[1])
+        return last
+    steps = "".join(f"\n    {what}: {how}" for what, how in stopped.steps())
+    if stopped.checkpoints:
+        times = ", ".join(f"{checkpoint.time_s:g} s" for _, checkpoint in stopped.checkpoints)
+        wanted = f"{at:g} s" if at is not None else f"{longest.until_s:g} s, where its recording ends"
+        raise RecordingError(f"{run}: has no checkpoint at or before {wanted}; those that there are stand at {times}.{steps}")
+    if stopped.damaged:
+        raise RecordingError("\n".join(stopped.damaged) + steps)
     raise RecordingError(
-        f"{run}: there is no checkpoint of this run beside it. Runs keep two with --checkpoint-every 10s, and one when --time-limit stops them."
+        f"{run}: there is no checkpoint of this run beside it. Runs keep two with --checkpoint-every 10s, and one when --time-limit stops them.{steps}"
     )
+
+
+def _require_same_end(stopped: Stopped, checkpoint: Checkpoint) -> None:
+    """Refuse to replace what would be computed otherwise: a run by the clock, or steered by a program, does not come to the same a second time."""
+    from crowdsim.recording.files import out_of
+    from crowdsim.recording.reader import open_run
+
+    longest = stopped.longest
+    if longest.header is None or longest.last_tick <= checkpoint.tick or out_of(longest.path) is not None:  # a hidden file stays if it has anything of its own
+        return
+    with open_run(longest.path) as recorded:
+        steered = result_of(recorded.verdict).get("steered", 0)
+    if steered or not longest.header.reproducible:
+        why = "a program steered it" if steered else "milliseconds decided how far searches got"
+        raise CrowdsimError(
+            f"{longest.path}: what was recorded after the checkpoint at {checkpoint.time_s:g} s would come out otherwise, since {why}, and be lost. "
+            f"Go on in another recording: {command('resume', longest.path, '--out', longest.path.with_name(f'{longest.path.stem}-2.h5'))}"
+        )
+
+
+def _give_name(stopped: Stopped, target: Path, *, force: bool, quiet: bool, json: bool) -> int:
+    """Do what a killed run had left to do: close its file and give it its name."""
+    from crowdsim.recording.leftovers import clear_left
+    from crowdsim.recording.recover import complete
+
+    found = stopped.unnamed
+    assert found is not None
+    kept, verdict = complete(found.path, target, force=force)
+    clear_left(stopped.out.parent, stopped.out.name)
+    result = result_of(verdict)
+    if not is_verdict(result):
+        say(f"{kept.path}: whole")
+        return int(ExitCode.OK)
+    code = ExitCode.NOT_ARRIVED if result["not_arrived"] else ExitCode.OK
+    return report_kept(result, kept, target, found.header.tick_s if found.header is not None else 1.0, code=code, quiet=quiet, json=json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,11 +13,13 @@ import typer
 from crowdsim.cli.options import AllowDir, CheckpointEvery, Plugins, Seed, SetValues, known_folders, load_plugins, seconds_between, with_seed
 from crowdsim.cli.paths import new_output
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import complain, say, say_json
+from crowdsim.cli.shell import complain, note_what_is_left, say, say_json
 from crowdsim.cli.verdict import verdict_text
+from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
 
 if TYPE_CHECKING:
+    from crowdsim.recording.files import Kept
     from crowdsim.schedule.simulation import Simulation
     from crowdsim.schedule.verdict import Verdict
 
@@ -64,6 +66,8 @@ def run(
             complain(f"note: {problem}")
         had_folder = RUNS.exists()
         target = None if no_record else out or _default_output(loaded.name)
+        if target is not None:
+            note_cut_off(target)
         progress.watch_compiler()
         try:
             with stoppable() as asked, Simulation(loaded, threads=threads, out=target, force=force) as simulation:
@@ -71,7 +75,8 @@ def run(
                     complain(f"note: {problem}")
                 progress.start(simulation)
                 verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
-        except CrowdsimError:
+        except CrowdsimError as error:
+            note_what_is_left(error, [target])
             if not had_folder:
                 with contextlib.suppress(OSError):
                     RUNS.rmdir()  # if nothing was recorded
@@ -81,19 +86,49 @@ def run(
 
 def report(verdict: Verdict, simulation: Simulation, target: Path | None, *, quiet: bool, json: bool) -> int:
     """Say what a run came to and where its recording is; return the exit code."""
-    kept, code = simulation.kept, verdict.exit_code
+    kept = simulation.kept
+    code = report_kept(
+        verdict.as_dict(), kept, target, simulation.scenario.tick, code=verdict.exit_code, quiet=quiet, json=json, threads=simulation.team.threads
+    )
+    if kept is not None and not (quiet or json):
+        if simulation.scenario.budget.values.get("milliseconds"):
+            again = command("verify", "--budget-from", kept.path)
+            say(f"milliseconds decided how far searches got: the next run will differ. To run this one again: {again}")
+        if verdict.ended == "time limit":
+            say(f"to go on: {command('resume', kept.path)}")
+    return code
+
+
+def report_kept(
+    result: Mapping[str, Any], kept: Kept | None, target: Path | None, tick_s: float, *, code: ExitCode, quiet: bool, json: bool, threads: int | None = None
+) -> int:
+    """Say what a run came to, as plain values, and where its recording is; return the exit code."""
     if kept is not None and kept.name_taken:
         complain(f"{target} belongs to another finished run (use --force to replace it): this run is kept as {kept.path}")
         code = ExitCode.NAME_TAKEN if code == ExitCode.OK else code
+    path = kept.path if kept else None
     if json:
-        say_json(_as_json(verdict, simulation, kept.path if kept else None, code))
+        extra = {"recording": str(path) if path else None, "threads": threads, "exit_code": int(code)}
+        say_json({"ok": code == ExitCode.OK, **result, **extra})
     elif not quiet:
-        say(verdict_text(verdict.as_dict(), simulation.scenario.tick, kept.path if kept else None))
-        if kept is not None and simulation.scenario.budget.values.get("milliseconds"):
-            say(f"milliseconds decided how far searches got: the next run will differ. To run this one again: crowdsim verify --budget-from {kept.path}")
-    if kept is not None and verdict.ended == "time limit" and not (quiet or json):
-        say(f"to go on: crowdsim resume {kept.path}")
+        say(verdict_text(result, tick_s, path))
     return int(code)
+
+
+def note_cut_off(target: Path) -> None:
+    """Note what can be done with runs of a name that were cut off: they are not what is begun now."""
+    from crowdsim.recording.files import partials_of
+    from crowdsim.recording.leftovers import clear_left
+    from crowdsim.schedule.going_on import runs_of
+
+    if not partials_of(target):
+        return
+    clear_left(target.parent, target.name)
+    for run in runs_of(target):
+        if run.writer:
+            complain(f"note: another run with this name is going on ({run.writer})")
+        elif steps := run.steps(by_file=True):
+            complain(f"note: another run with this name was cut off at {run.longest.until_s:g} s. {steps[0][1]} {steps[0][0]}")
 
 
 def _refuse_idle_options(**given: bool) -> None:
@@ -110,11 +145,6 @@ def _default_output(name: str) -> Path:
     except OSError as error:
         raise RecordingError(f"{RUNS}: the folder for recordings cannot be made ({error.strerror}). Choose another place with --out FILE.") from None
     return RUNS / f"{name.replace('/', '_').lstrip('.') or 'run'}.h5"
-
-
-def _as_json(verdict: Verdict, simulation: Simulation, path: Path | None, code: ExitCode) -> dict[str, Any]:
-    extra = {"recording": str(path) if path else None, "threads": simulation.team.threads, "exit_code": int(code)}
-    return {"ok": code == ExitCode.OK, **verdict.as_dict(), **extra}
 
 
 class Asked:

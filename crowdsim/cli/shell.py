@@ -9,13 +9,15 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from crowdsim.errors import CrowdsimError, ExitCode, ScenarioError
+from crowdsim.errors import CrowdsimError, ExitCode, RecordingError, ScenarioError
+from crowdsim.printable import visible
 
 
 class OutputLost(CrowdsimError):
@@ -27,7 +29,7 @@ class OutputLost(CrowdsimError):
 def say(text: str = "") -> None:
     """Print a line for the user or a pipe."""
     with output():
-        sys.stdout.write(_printable(text, sys.stdout) + "\n")
+        sys.stdout.write(printable(text, sys.stdout) + "\n")
 
 
 @contextlib.contextmanager
@@ -44,13 +46,31 @@ def output() -> Iterator[None]:
 
 def complain(text: str) -> None:
     """Print a line about an error."""
-    sys.stderr.write(_printable(text, sys.stderr) + "\n")
+    sys.stderr.write(printable(text, sys.stderr) + "\n")
 
 
-def _printable(text: str, stream: Any) -> str:
-    """Return text that the stream's encoding can hold: a terminal without Unicode shows ``?``, it does not end the program."""
+def printable(text: str, stream: Any) -> str:
+    """Return text as it may reach a stream: everything that is printed goes through here.
+
+    Names come from files, and files from strangers: what a terminal would obey is made visible (`crowdsim.printable`), all but the ends of lines and tabs.
+    What the stream's encoding cannot hold becomes ``?``; it does not end the program.
+    """
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    return text.encode(encoding, "replace").decode(encoding)
+    return visible(text, keep="\n\t").encode(encoding, "replace").decode(encoding)
+
+
+def show_fault(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    """Print the traceback of a fault of the program: what it says may be a name out of a file, too."""
+    import traceback
+
+    complain("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
+
+
+def show_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
+    """Print a warning of a library as Python does."""
+    import warnings
+
+    complain(warnings.formatwarning(message, category, filename, lineno, line).rstrip("\n"))
 
 
 def say_json(value: Any) -> None:
@@ -70,14 +90,14 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
     ----------
     headers : sequence of str
     rows : sequence of sequences
-        Values are shown as `str` shows them.
+        Values are shown as `str` shows them, in one line.
     right : sequence of int
         Columns that are aligned on the right: numbers.
     limit : int, optional
         Width in place of the terminal's: of a table in which nothing can be done without.
     """
     limit = terminal_width() if limit is None else limit
-    cells = [[str(value) for value in row] for row in (headers, *rows)]
+    cells = [[visible(str(value)) for value in row] for row in (headers, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
     lines = []
     for row in cells:
@@ -99,13 +119,38 @@ def problem_rows(error: ScenarioError) -> list[dict[str, Any]]:
 
 def print_error(error: CrowdsimError, *, as_json: bool = False) -> None:
     """Print what went wrong: as text to standard error, or as JSON to standard output."""
+    notes = notes_of(error)
     if as_json and not isinstance(error, OutputLost):
         problems = problem_rows(error) if isinstance(error, ScenarioError) else [{"message": str(error)}]
-        say_json({"ok": False, "problems": problems})
+        say_json({"ok": False, "problems": problems, **({"notes": notes} if notes else {})})
         return
-    complain(str(error))
+    complain("\n".join([str(error), *notes]))
     if isinstance(error, ScenarioError) and len(error.problems) > 1:
         complain(f"{len(error.problems)} problems")
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """Return what was noted of an error on its way: a second one that came of it, or what can be done with what is left."""
+    return [str(note) for note in getattr(error, "__notes__", ())]
+
+
+def note_what_is_left(error: CrowdsimError, names: Iterable[Any]) -> None:
+    """Note on an error what can be done with what stopped runs have left, if any of them was to have one of these names."""
+    from crowdsim.recording.files import out_of, partials_of
+    from crowdsim.schedule.going_on import runs_of
+
+    for name in names:
+        if isinstance(name, Path) and (out_of(name) is not None or partials_of(name)):
+            for run in runs_of(name):
+                note_steps(error, run.steps())
+
+
+def note_steps(error: CrowdsimError, steps: Iterable[tuple[str, str]]) -> None:
+    """Note on an error what can be done, in words and by which command; what it says already is left out."""
+    told = "\n".join([str(error), *notes_of(error)])
+    for what, how in steps:
+        if how not in told:
+            error.add_note(f"{what}: {how}")
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., None]:
@@ -123,13 +168,20 @@ def guarded(function: Callable[..., Any]) -> Callable[..., None]:
             with output():
                 sys.stdout.flush()
         except CrowdsimError as error:
+            if isinstance(error, RecordingError) and not isinstance(error, OutputLost):
+                note_what_is_left(error, [*arguments, *options.values()])
             print_error(error, as_json=bool(options.get("json")))
             code = error.exit_code
-        except KeyboardInterrupt:
-            complain("interrupted")
+        except KeyboardInterrupt as stop:
+            complain("\n".join(["interrupted", *notes_of(stop)]))
             code = ExitCode.INTERRUPTED
         except BrokenPipeError:
             pass  # the reader of a pipe has gone (crowdsim ... | head)
+        except OSError as error:  # of the machine, not of the program: no folder, no right, no room, a name that is too long
+            if error.filename is None:
+                raise
+            print_error(RecordingError(f"{os.fsdecode(error.filename)}: {error.strerror}."), as_json=bool(options.get("json")))
+            code = ExitCode.RECORDING
         raise typer.Exit(int(code))
 
     return verb

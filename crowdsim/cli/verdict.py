@@ -9,6 +9,7 @@ from typing import Any
 
 from crowdsim.cli.shell import table, terminal_width
 from crowdsim.measures.exit_flow import PEOPLE_PER_M_S
+from crowdsim.printable import visible
 
 SLOWEST_SHOWN = 4
 MOST_GOALS = 8  # Goals whose arrivals are listed; --json has them all.
@@ -73,7 +74,7 @@ def verdict_text(result: Mapping[str, Any], tick_s: float, recording: Path | Non
         Where the recording is.
     """
     rows = [*verdict_rows(result, tick_s), ("digest", result["digest"]), ("recording", str(recording) if recording is not None else "none")]
-    return f"{result['scenario']}: {_in_short(result)}\n{aligned(rows)}{left_text(result)}"
+    return f"{visible(result['scenario'])}: {_in_short(result)}\n{aligned(rows)}{left_text(result)}"
 
 
 def _in_short(result: Mapping[str, Any]) -> str:
@@ -143,7 +144,7 @@ def _greatest_flow(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _flow_words(result: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
     low, high = PEOPLE_PER_M_S
     law = "; not calibrated for flow" if result.get("speed_law") == "none" else ""
-    return f"{flow['per_m_s']:.2g} persons/(m s) through {flow['exit']}, {flow['width_m']:.2f} m wide; measured people: {low:g} to {high:g}{law}"
+    return f"{flow['per_m_s']:.2g} persons/(m s) through {visible(flow['exit'])}, {flow['width_m']:.2f} m wide; measured people: {low:g} to {high:g}{law}"
 
 
 def _flow_warning(result: Mapping[str, Any]) -> str:
@@ -153,7 +154,8 @@ def _flow_warning(result: Mapping[str, Any]) -> str:
         return ""
     way_out = "; speed_density: weidmann slows crowds down as people do (docs/models.md)" if result.get("speed_law") == "none" else ""
     times = f"{flow['per_m_s'] / most:.2g} times as many as people at most do"
-    return f"\n\nwarning: through {flow['exit']} {flow['per_m_s']:.2g} persons get a second and metre, {times}: this run is too fast to plan with{way_out}"
+    through = f"through {visible(flow['exit'])} {flow['per_m_s']:.2g} persons get a second and metre"
+    return f"\n\nwarning: {through}, {times}: this run is too fast to plan with{way_out}"
 
 
 def _left_table(left: Sequence[Mapping[str, Any]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say, say_json
 from crowdsim.cli.verdict import result_of
+from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def verify(
     """
     from crowdsim.recording.golden import later_digests
     from crowdsim.recording.reader import open_run
+    from crowdsim.recording.scratch import scratch_folder
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.schedule.golden import difference, other_versions, run_for
 
@@ -45,14 +46,14 @@ def verify(
         raise CrowdsimError("give a recording: crowdsim verify run.h5.")
     run = run or budget_from
     assert run is not None
-    with open_run(run) as recorded, tempfile.TemporaryDirectory(prefix="crowdsim-verify-") as folder, Progress(enabled=not (quiet or json)) as progress:
+    with open_run(run) as recorded, scratch_folder() as folder, Progress(enabled=not (quiet or json)) as progress:
         require_replayable(recorded)
         granted = _granted(run, recorded, budget_from)
         load_plugins(plugin)
         notes = require_recorded_plugins(recorded)
         scenario = parse_scenario(recorded.header.scenario, file=str(run))
         later = later_digests(recorded)
-        again = Path(folder) / "again.h5"
+        again = folder / "again.h5"
         progress.watch_compiler()
         ticks = recorded.commit.last_tick
         ran = run_for(scenario, again, ticks, list(later), to_the_end=False, threads=threads, granted=granted, progress=progress.follow)
@@ -115,7 +116,7 @@ def _granted(run: Path, recorded: Recording, budget_from: Path | None) -> dict[i
             return None
         raise CrowdsimError(
             f"{run}: milliseconds decided how far searches got, so a run by the clock would be another one. The recording says how far they got: "
-            f"crowdsim verify --budget-from {run}"
+            f"{command('verify', '--budget-from', run)}"
         )
     if recorded.header.reproducible:
         raise CrowdsimError(f"{run}: has a budget of work and is the same each time; verify it without --budget-from.")

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
+from crowdsim.measures.archives import COLUMNS, MOST_ROWS, read_archive
 from crowdsim.measures.tracks import Tracks, make_tracks
 
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
 TEXT_ENDINGS = (".txt", ".dat", ".trc")
 PER_METRE = {"m": 1.0, "cm": 100.0, "mm": 1000.0}
-_ARCHIVE_COLUMNS = ("id", "frame", "x", "y")
+MOST_TEXT_BYTES = 2**31
+MOST_FRAMES = 10_000_000  # From the first to the last, whether anybody was there or not: four days at 25 a second.
+MOST_NUMBER = 2**53  # Of a person or a frame: up to here a real number is a whole one.
+FARTHEST_M = 1e8
+_LONGEST_LINE = 1 << 16  # Characters of a line of comment that are looked at.
 
 
 def is_measured(path: Path) -> bool:
     """Return whether a file holds measured people: text by its ending, HDF5 if it has trajectories and is no recording of ours."""
     if path.suffix.lower() in TEXT_ENDINGS:
         return True
-    import h5py
+    from crowdsim.recording.gate import opened
 
     try:
-        with h5py.File(path, "r") as file:
-            return "trajectory" in file and "commit" not in file
-    except OSError:  # missing, cut off or no HDF5: the reader of recordings says which
+        with path.open("rb") as file:
+            begin = file.read(9)
+        if begin[:8] == SIGNATURE and begin[8] < 2:  # the layout of other programs; nothing but a process of its own looks into it
+            return True
+        with opened(path, of_others=True) as archive:
+            return "trajectory" in archive and "commit" not in archive
+    except (OSError, RecordingError):  # missing, cut off or no HDF5: the reader of recordings says which
         return False
 
 
@@ -51,7 +63,8 @@ def read_measured(path: str | os.PathLike[str], *, fps: float | None = None, uni
     Raises
     ------
     RecordingError
-        If it cannot be read, or something that it does not say is missing.
+        If it cannot be read, something that it does not say is missing, or it is larger than any experiment. Nothing but the file itself is read: links to
+        others are refused, and so are filters that a library would have to bring.
     """
     target = Path(path)
     if not target.is_file():
@@ -63,35 +76,89 @@ def _read_text(path: Path, fps: float | None, unit: str | None) -> Tracks:
     import pandas as pd
 
     try:
+        size = path.stat().st_size
+        if size > MOST_TEXT_BYTES:
+            raise RecordingError(f"{path}: has {size:,} bytes, but tables of trajectories have at most {MOST_TEXT_BYTES:,}. Cut it into parts.")
         said_fps, said_unit = _said(path)
-        rows = pd.read_csv(path, sep=r"\s+", comment="#", header=None, usecols=[0, 1, 2, 3], names=list(_ARCHIVE_COLUMNS), encoding="utf-8-sig")
-        numbers = rows.astype({"id": np.float64, "frame": np.float64, "x": np.float64, "y": np.float64})
-    except (ValueError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
-        wanted = "id, frame, x, y, parted by blanks"
-        raise RecordingError(f"{path}: is no table of trajectories ({str(error).splitlines()[0][:120]}); each line has {wanted}.") from None
-    if not len(numbers):
+        rows = pd.read_csv(
+            path, sep=r"\s+", comment="#", header=None, usecols=[0, 1, 2, 3], names=list(COLUMNS), encoding="utf-8-sig", nrows=MOST_ROWS + 1,
+            quoting=csv.QUOTE_NONE, dtype=np.float64, na_filter=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    except (ValueError, OverflowError, pd.errors.ParserError, MemoryError):  # UnicodeDecodeError is a ValueError
+        raise RecordingError(_faulty_line(path) or f"{path}: is no table of trajectories; each line has id, frame, x, y, parted by blanks.") from None
+    if not len(rows):
         raise RecordingError(f"{path}: holds nobody.")
-    whole = numbers[["id", "frame"]]
-    if not bool((whole == whole.round()).all().all()):
-        raise RecordingError(f"{path}: the first two columns, id and frame, are not all whole numbers; each line has id, frame, x, y.")
     rate = _agreed(path, "frames a second", "fps=25", said_fps, fps)
     per_metre = PER_METRE[_agreed(path, "unit of places", "unit='cm'", said_unit, _known_unit(path, unit))]
-    x, y = numbers["x"].to_numpy() / per_metre, numbers["y"].to_numpy() / per_metre
-    return make_tracks(str(path), rate, numbers["id"].to_numpy(), numbers["frame"].to_numpy(), x, y)
+    columns = {name: rows[name].to_numpy() for name in COLUMNS}
+    columns["x"], columns["y"] = columns["x"] / per_metre, columns["y"] / per_metre
+    fault = _fault(columns)
+    if fault:
+        raise RecordingError(_faulty_line(path, per_metre) or f"{path}: {fault}")
+    return make_tracks(str(path), rate, columns["id"], columns["frame"], columns["x"], columns["y"])
 
 
 def _said(path: Path) -> tuple[float | None, str | None]:
     """Return what the lines of comment at the begin of a text say of its frame rate and unit."""
     rate, unit = None, None
     with path.open(encoding="utf-8-sig") as lines:
-        for line in lines:
-            if not line.startswith("#"):
-                break
+        while (line := lines.readline(_LONGEST_LINE)).startswith("#"):
             if rate is None and (found := re.search(r"frame\s*rate\D*([0-9]+(?:\.[0-9]*)?)", line, re.IGNORECASE)):
                 rate = float(found[1])
             if found := re.search(r"\bx\s*/\s*(mm|cm|m)\b", line, re.IGNORECASE) or re.search(r"\bin (mm|cm|m)\b", line, re.IGNORECASE):
                 unit = found[1].lower()
     return rate, unit
+
+
+def _faulty_line(path: Path, per_metre: float = 1.0) -> str:
+    """Return what is wrong with the first line of a text that is no row of a table of trajectories; nothing if there is none."""
+    with path.open("rb") as lines:
+        number = 0
+        while line := lines.readline(_LONGEST_LINE):
+            number += 1
+            try:
+                words = line.decode("utf-8-sig" if number == 1 else "utf-8").partition("#")[0].split()
+                if not words:
+                    continue
+                values = [float(word) for word in words[:4]]
+            except ValueError:
+                return f"{path}:{number}: is no row of a table of trajectories: each line has id, frame, x, y, parted by blanks."
+            if len(values) < 4:
+                return f"{path}:{number}: has {len(values)} columns, but each line has id, frame, x, y, parted by blanks."
+            numbers = {name: np.array([value]) for name, value in zip(COLUMNS, values, strict=True)}
+            numbers["x"], numbers["y"] = numbers["x"] / per_metre, numbers["y"] / per_metre
+            fault = _fault(numbers)
+            if fault:
+                return f"{path}:{number}: {fault}"
+    return ""
+
+
+def _fault(columns: dict[str, NDArray[Any]]) -> str:
+    """Return what no rows of trajectories can have, as the rest of a message; nothing if all is well."""
+    if len(columns["id"]) > MOST_ROWS:
+        return f"has more than {MOST_ROWS:,} rows. Cut it into parts."
+    for name in ("id", "frame"):
+        numbers = columns[name]
+        if numbers.dtype.kind == "f":
+            wrong = ~((np.abs(numbers) <= MOST_NUMBER) & (np.floor(numbers) == numbers))
+        else:
+            wrong = (numbers < -MOST_NUMBER) | (numbers > MOST_NUMBER)
+        if wrong.any():
+            return f"{name} is {numbers[wrong][0]}, but the first two columns, id and frame, are whole numbers up to {MOST_NUMBER:,}."
+    frames = columns["frame"]
+    if len(frames) and int(frames.max()) - int(frames.min()) >= MOST_FRAMES:
+        return (
+            f"has frames from {int(frames.min()):,} to {int(frames.max()):,}, but at most {MOST_FRAMES:,} are read. Number the frames of the experiment "
+            "one after the other."
+        )
+    for name in ("x", "y"):
+        places = columns[name]
+        wrong = ~(np.abs(places) <= FARTHEST_M)
+        if wrong.any():
+            return f"{name} is {places[wrong][0]} m, but places are numbers up to {FARTHEST_M:g} m. Leave out rows in which a person was not seen."
+    return ""
 
 
 def _known_unit(path: Path, unit: str | None) -> str | None:
@@ -110,37 +177,35 @@ def _agreed(path: Path, what: str, example: str, said: Any, given: Any) -> Any:
 
 
 def _read_archive(path: Path, fps: float | None, unit: str | None) -> Tracks:
-    import h5py
-    import shapely
-
     if unit not in (None, "m"):
         raise RecordingError(f"{path}: places in HDF5 files are in m, not {unit}.")
+    archive = read_archive(path)
+    columns = archive.columns
     try:
-        with h5py.File(path, "r") as file:
-            if not isinstance(file.get("trajectory", getlink=True), h5py.HardLink) or not isinstance(file["trajectory"], h5py.Dataset):
-                raise RecordingError(f"{path}: has no table called trajectory.")
-            table = file["trajectory"]
-            missing = [name for name in _ARCHIVE_COLUMNS if name not in (table.dtype.names or ())]
-            if missing:
-                raise RecordingError(f"{path}: its table of trajectories has no column {', '.join(missing)}.")
-            said, text = table.attrs.get("fps"), file.attrs.get("wkt_geometry")
-            rows = {name: table[name] for name in _ARCHIVE_COLUMNS}
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({str(error).splitlines()[0][:120]}).") from None
-    try:
-        said = None if said is None else float(_as_text(said))
+        said = None if archive.fps is None else float(archive.fps)
     except ValueError:
-        raise RecordingError(f"{path}: its frame rate is {_as_text(said)!r}, which is no number.") from None
-    try:
-        ground = None if text is None else shapely.from_wkt(_as_text(text))
-    except (shapely.errors.ShapelyError, NotImplementedError):  # the latter for arcs
-        raise RecordingError(f"{path}: its ground, wkt_geometry, is no well-known text.") from None
-    if not len(rows["id"]):
+        raise RecordingError(f"{path}: its frame rate is {archive.fps!r:.40}, which is no number.") from None
+    ground = None if archive.ground is None else _ground(path, archive.ground)
+    if not len(columns["id"]):
         raise RecordingError(f"{path}: holds nobody.")
-    return make_tracks(str(path), _agreed(path, "frames a second", "fps=25", said, fps), rows["id"], rows["frame"], rows["x"], rows["y"], ground=ground)
+    fault = _fault(columns)
+    if fault:
+        raise RecordingError(f"{path}: {fault}")
+    rate = _agreed(path, "frames a second", "fps=25", said, fps)
+    return make_tracks(str(path), rate, columns["id"], columns["frame"], columns["x"], columns["y"], ground=ground)
 
 
-def _as_text(value: Any) -> str:
-    """Return an HDF5 attribute, which may be bytes or an array of one, as text."""
-    single = np.asarray(value).reshape(-1)[0] if np.size(value) == 1 else value
-    return single.decode() if isinstance(single, bytes) else str(single)
+def _ground(path: Path, text: str) -> Any:
+    """Return the ground of an archive, a shapely Polygon or MultiPolygon in metres."""
+    import shapely
+
+    from crowdsim.scenario.geometry_files import GeometryRefused, pieces_of_wkt
+
+    try:
+        polygons = [piece.polygon for piece in pieces_of_wkt(text)]
+    except GeometryRefused as error:
+        raise RecordingError(f"{path}: its ground, wkt_geometry, cannot be read: {error}") from None
+    ground = polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)
+    if not shapely.is_valid(ground) or ground.is_empty:
+        raise RecordingError(f"{path}: its ground, wkt_geometry, is no area: {shapely.is_valid_reason(ground)}. Correct it, or leave it out.")
+    return ground

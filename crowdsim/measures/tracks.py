@@ -242,7 +242,8 @@ def _recorded(recording: Recording) -> Tracks:
         desired_speed_m_s=roster["desired_speed"].to_numpy(), start_s=roster["start_tick"].to_numpy() * header.tick_s,
     ).sort_values("id", ignore_index=True)  # fmt: skip
     happened = events.rename(columns={"entity": "id", "x": "x_m", "y": "y_m"}).assign(time_s=events["tick"] * header.tick_s)[list(EVENT_COLUMNS)]
-    ground = shapely.union_all([shapely.from_wkt(text) for text in header.ground]) if header.ground else None
+    floors = recording.floors()
+    ground = shapely.union_all(floors) if floors else None
     return make_tracks(
         str(recording.path), recording.fps, rows["id"].to_numpy(), rows["frame"].to_numpy(), rows["x"].to_numpy(), rows["y"].to_numpy(), rows["z"].to_numpy(),
         layer=rows["layer"].to_numpy() if has_layers else None, frame_s=frames["time_s"].to_numpy(), first_frame=0, people=people, events=happened,

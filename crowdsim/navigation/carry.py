@@ -127,7 +127,7 @@ def corridors_that_stay(
     return (gone == 0) & (carried.polygon[under] >= 0) & (carried.piece[piece] >= 0)
 
 
-def places_in(block: NDArray[np.int64], length: NDArray[np.int32]) -> NDArray[np.int64]:
+def places_in(block: NDArray[np.int64], length: NDArray[np.int32] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the places in a corridor store of all portals of some corridors, one corridor after the other."""
     ends = np.cumsum(length, dtype=np.int64)
     return np.repeat(block - ends + length, length) + np.arange(ends[-1] if len(ends) else 0)

@@ -6,7 +6,6 @@ portal that has to be gone back through is put on at the end. The head of the wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from crowdsim.growing import GrowingArray
 from crowdsim.kernels import lean_kernel
+from crowdsim.saved import Arrays, Saved
 
 LEAST_CELLS = 1024  # A page of memory; doubled when more are in use.
 SMALLEST_BLOCK = 16  # Cells: a typical way of ten portals and room for six more. Smaller saves little beside 300 bytes of columns an agent.
@@ -83,13 +83,28 @@ class CorridorStore:
         free = np.array([start for blocks in self._free for start in blocks], dtype=np.int64)
         return {"cells": self.cells[: self._used].copy(), "free_lengths": lengths, "free": free}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
-        self._used = len(state["cells"])
+    def restore(self, state: Arrays | Saved, start: NDArray[np.int64], capacity: NDArray[np.int32]) -> None:
+        """Take back what `state()` gave to a store whose blocks that are in use begin at `start` and have the sizes `capacity`, 0 for none, both (n,).
+
+        Raises
+        ------
+        SavedError
+            If blocks overlap, or do not fill the store together with those that are free.
+        """
+        saved = Saved.of(state)
+        cells = saved.take("cells", "i4")
+        free = saved.take("free", "i8", low=0, high=len(cells))
+        lengths = saved.parts("free_lengths", SIZE_CLASSES, len(free))
+        used = np.flatnonzero(capacity)
+        begin, size = np.concatenate([start[used], free]), np.concatenate([capacity[used].astype(np.int64), np.repeat(_POWERS, lengths)])
+        order = np.argsort(begin, kind="stable")
+        begin, size = begin[order], size[order]
+        fill = bool(np.array_equal(begin, np.cumsum(size) - size)) and int(size.sum()) == len(cells)
+        saved.require(fill, "free", "and the blocks of agents do not fill the store, each cell once")
+        self._used = len(cells)
         self._cells = GrowingArray(max(LEAST_CELLS, self._used), np.int32)
-        self.cells[: self._used] = state["cells"]
-        ends = np.cumsum(state["free_lengths"])
-        self._free = [[int(start) for start in part] for part in np.split(state["free"], ends[:-1])]
+        self.cells[: self._used] = cells
+        self._free = [[int(start) for start in part] for part in np.split(free, np.cumsum(lengths)[:-1])]
 
 
 @lean_kernel

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import lean_kernel
+from crowdsim.saved import MOST, Arrays, Saved, ascends, fields_of
 
 LEAST_ROWS = 256  # Requests that there is room for at first; doubled when more are open at once.
 LEAST_GRANT = 500  # Expansions that a slot gets in a round, some 0.1 ms: with fewer, what a search touches has left the cache when its turn comes again.
 IN_LINE = -1  # Slot of a request that no slot has taken yet.
 NO_TREE = -1
+GOAL_BITS = 42  # Where the goal is in the key of a tree, above the step of the radius and what bodies can pass.
 
 # `key` names the tree that a request can share, `shares` whether it does; `width` is then that of the body that asked for the same tree first. `price` (m) is
 # what each of the portals `priced_...` costs besides its way; -1 is none, and those that are there come first.
@@ -100,6 +102,31 @@ class Desk:
         self._out, self._cells = np.empty((count, cells), dtype=np.int32), np.empty(count * cells, dtype=np.int32)
         self._began, self._answered = np.zeros(count, dtype=np.int64), np.empty(self._jobs.size, dtype=np.int64)
         self._settle(np.zeros(0, dtype=REQUEST), np.zeros(0, dtype=np.int64))
+
+    @property
+    def entities(self) -> list[int]:
+        """Whose requests are open."""
+        return list(self._row_of)
+
+    @property
+    def requests(self) -> NDArray[Any]:
+        """The open requests."""
+        return self._records[self._open_rows()]
+
+    @property
+    def is_active(self) -> NDArray[np.bool_]:
+        """Which slots are in the middle of a request, shape (slots,)."""
+        return self._is_active == 1
+
+    @property
+    def in_hand(self) -> NDArray[Any]:
+        """The request that each slot that is active is in the middle of, shape (slots,); of the others, any."""
+        return self._records[self._jobs[np.arange(len(self._jobs)), np.minimum(self._job_next, self._jobs.shape[1] - 1)]]
+
+    @property
+    def keys(self) -> NDArray[np.int64]:
+        """The key of the tree that each slot keeps, shape (slots,); NO_TREE if it keeps none."""
+        return self._key
 
     def _settle(self, records: NDArray[Any], slot: NDArray[np.int64]) -> None:
         """Keep these requests and no others, which are in the order in which they were made; those that slots have taken stay theirs."""
@@ -305,21 +332,42 @@ class Desk:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the requests, and who works on them, as named arrays."""
         rows = self._open_rows()
-        records = {f"request_{field}": self._records[field][rows].copy() for field in REQUEST.names or ()}
         return {
-            **records, "request_slot": self._slot[rows].copy(), "is_active": self._is_active.copy(), "key": self._key.copy(),
-            "last_use": self._last_use.copy(), "rounds": np.array([self._rounds], dtype=np.int64),
+            **fields_of("request_", self._records[rows]), "request_slot": self._slot[rows].copy(), "is_active": self._is_active.copy(),
+            "key": self._key.copy(), "last_use": self._last_use.copy(), "rounds": np.array([self._rounds], dtype=np.int64),
         }  # fmt: skip
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
-        records = np.zeros(len(state["request_slot"]), dtype=REQUEST)
-        for field in REQUEST.names or ():
-            records[field] = state[f"request_{field}"]
-        self._key, self._last_use, self._rounds = state["key"].copy(), state["last_use"].copy(), int(state["rounds"][0])
-        self._is_active = state["is_active"].copy()
+    def restore(self, state: Arrays | Saved, bounds: Mapping[str, tuple[Any, Any]]) -> None:
+        """Take back what `state()` gave; `bounds` say what the fields of requests may hold.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved, count = Saved.of(state), len(self._key)
+        records = saved.records("request_", REQUEST, bounds)
+        slot = saved.take("request_slot", "i8", (len(records),), low=IN_LINE, high=count - 1)
+        rounds = saved.whole("rounds", 0, MOST)
+        key, last_use = saved.take("key", "i8", (count,), low=NO_TREE, high=MOST), saved.take("last_use", "i8", (count,), low=0, high=rounds)
+        is_active = saved.take("is_active", "i8", (count,), low=0, high=1)
+        saved.require(ascends(records["order"]), "request_order", "requests stand in the order in which they were made")
+        saved.require(np.unique(records["entity"]).size == len(records), "request_entity", "names somebody twice")
+        has_one = slot != IN_LINE
+        taken = np.bincount(slot[has_one], minlength=count)
+        most = np.where(np.arange(count) < self._own, self._own_batch, self._shared_batch)
+        saved.require(taken <= most, "request_slot", "gives a slot more than it takes at a time")
+        saved.require((is_active == 0) | (taken > 0), "is_active", "the slot has nothing to do")
+        kept = key[key != NO_TREE]
+        saved.require((key == NO_TREE) | (np.arange(count) >= self._own), "key", "the slot keeps no trees")
+        saved.require(np.unique(kept).size == len(kept), "key", "names a tree twice")
+        is_shared = records["shares"] == 1
+        saved.require(~has_one | (is_shared == (slot >= self._own)), "request_slot", "that is a slot for others")
+        saved.require(~has_one | ~is_shared | (records["key"] == key[slot]), "request_key", "the slot keeps another tree")
+        saved.require(~is_shared | (records["key"] >> GOAL_BITS == records["goal"]), "request_key", "that is a tree of another goal")
+        self._key, self._last_use, self._rounds, self._is_active = key, last_use, rounds, is_active
         self._slot_of_key = {key: slot for slot, key in enumerate(self._key.tolist()) if key != NO_TREE}
-        self._settle(records, state["request_slot"])
+        self._settle(records, slot)
 
 
 @lean_kernel

@@ -18,7 +18,7 @@ NULL = 0
 FIRST_SALT = 1
 _POLYGON_MASK = (1 << POLYGON_BITS) - 1
 _TILE_MASK = (1 << TILE_BITS) - 1
-_LAST_SALT = (1 << SALT_BITS) - 1
+LAST_SALT = (1 << SALT_BITS) - 1
 
 
 def pack(salt: Any, tile: Any, polygon: Any) -> Any:
@@ -43,7 +43,7 @@ def polygon_of(handle: Any) -> Any:
 
 def next_salt(salt: int) -> int:
     """Return the salt of a tile once it was removed; after the last (32,767) the first comes again, never 0."""
-    return salt + 1 if salt < _LAST_SALT else FIRST_SALT
+    return salt + 1 if salt < LAST_SALT else FIRST_SALT
 
 
 def find_polygons(handle: NDArray[np.int64], salt: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:

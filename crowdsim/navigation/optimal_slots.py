@@ -7,7 +7,6 @@ order in which they were made. A pool grows between two rounds when a search rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,8 +98,8 @@ MOST_CONES = 1 << 21  # Cones of one search, 240 MB; a flood of a map with 20,00
 CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 
 
-def make_interval_slots(slots: int, mesh: NavMesh, cones: int) -> IntervalSlots:
-    """Return idle slots with room for `cones` cones each."""
+def make_interval_slots(slots: int, mesh: NavMesh, cones: int, like: IntervalSlots | None = None) -> IntervalSlots:
+    """Return idle slots with room for `cones` cones each; what follows from the mesh is taken from others on the same one, if there are any."""
     corners = 2 * len(mesh.vertex)
     return IntervalSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
@@ -115,11 +114,14 @@ def make_interval_slots(slots: int, mesh: NavMesh, cones: int) -> IntervalSlots:
         np.zeros((slots, corners), dtype=np.int64),
         np.zeros((slots, mesh.polygon_count), dtype=np.int32),
         np.zeros((slots, mesh.polygon_count), dtype=np.int64),
-        find_corners(mesh),
-        (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8),
-        np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
-        find_passages(mesh),
+        *((getattr(like, name) for name in MESH_ARRAYS) if like is not None else _of_mesh(mesh)),
     )
+
+
+def _of_mesh(mesh: NavMesh) -> tuple[Any, ...]:
+    """Return MESH_ARRAYS."""
+    is_blind = (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8)
+    return find_corners(mesh), is_blind, np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64), find_passages(mesh)
 
 
 def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
@@ -159,28 +161,11 @@ def with_room(slots: IntervalSlots) -> IntervalSlots:
     return slots._replace(first=first, **grown)
 
 
-def _in_use(slots: IntervalSlots, count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows of the pool that the first `count` cones of each slot take."""
-    return np.repeat(slots.first[:-1], count) + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-
-
-def packed(slots: IntervalSlots) -> dict[str, NDArray[Any]]:
-    """Return what lives in the slots as named arrays, without the free rows of the pool and what follows from the mesh."""
-    cones, waiting = _in_use(slots, slots.header[:, CONE_COUNT]), _in_use(slots, slots.header[:, HEAP_SIZE])
-    state = {name: getattr(slots, name).copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
-    return state | {"real": slots.real[cones], "whole": slots.whole[cones], "heap": slots.heap[waiting], "bound": slots.bound[waiting]}
-
-
-def unpacked(slots: IntervalSlots, state: Mapping[str, NDArray[Any]]) -> IntervalSlots:
-    """Return slots on the same mesh as `slots` with what `packed` gave."""
-    kept: dict[str, Any] = {name: state[name].copy() for name in slots._fields if name not in (*POOL_ARRAYS, *MESH_ARRAYS)}
-    rows = int(kept["first"][-1])
-    pool: dict[str, Any] = {name: np.zeros((rows, *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype) for name in POOL_ARRAYS}
-    restored = slots._replace(**kept, **pool)
-    cones, waiting = _in_use(restored, restored.header[:, CONE_COUNT]), _in_use(restored, restored.header[:, HEAP_SIZE])
-    restored.real[cones], restored.whole[cones] = state["real"], state["whole"]
-    restored.heap[waiting], restored.bound[waiting] = state["heap"], state["bound"]
-    return restored
+def with_rooms(slots: IntervalSlots, room: NDArray[np.int64]) -> IntervalSlots:
+    """Return slots of which nothing is kept, with room for so many cones each, (s,)."""
+    first = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+    pool: dict[str, Any] = {name: np.zeros((int(first[-1]), *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype) for name in POOL_ARRAYS}
+    return slots._replace(first=first, **pool)
 
 
 @inlined_kernel

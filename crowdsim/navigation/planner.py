@@ -9,7 +9,6 @@ settled when it is made, by who asked for the same before; so it depends on no b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.aim import AimParameters
-from crowdsim.navigation.desk import REQUEST, Desk, Ended, pieces
+from crowdsim.navigation.desk import GOAL_BITS, REQUEST, Desk, Ended, pieces
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
+from crowdsim.navigation.protocol import ANSWER_WORK, Answers, starts_of, work_of
 from crowdsim.navigation.search import MOST_PRICED
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.slot_searches import SEARCHES, MiddleSearches
+from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends, fields_of
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -42,6 +42,19 @@ class CostParameters:
         "time", "", choices=("time", "length"), source="SYSTEMS M3",
         why="time walks round by fast ground and avoids stairs where that pays, by the paces of stairs and terrain; length is that along the surface",
     )
+
+
+# What a saved request may hold beside what depends on the ground, see `bounds_of`.
+_BOUNDS: dict[str, tuple[Any, Any]] = {
+    "entity": (0, MOST), "x": (-FARTHEST_M, FARTHEST_M), "y": (-FARTHEST_M, FARTHEST_M), "width": (0.0, 2.0 * WIDEST_M), "key": (0, MOST),
+    "tick": (0, MOST_TICKS), "shares": (0, 1), "price": (0.0, FARTHEST_M),
+}  # fmt: skip
+
+
+def bounds_of(mesh: NavMesh, goals: GoalPieces, asked: int) -> dict[str, tuple[Any, Any]]:
+    """Return what the fields of a request may hold on a ground, by name, where so many have been made."""
+    priced = {f"priced_{place}": (-1, mesh.edge_count - 1) for place in range(4)}
+    return {**_BOUNDS, **priced, "order": (0, asked - 1), "goal": (0, len(goals.goal_start) - 2), "polygon": (0, mesh.polygon_count - 1)}
 
 
 _KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i8")])  # who asked first; requests, its later ones not counted
@@ -95,6 +108,11 @@ class MeshPlanner:
         """Requests that have not been answered."""
         return self._desk.waiting
 
+    @property
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered."""
+        return starts_of(self._desk.requests)
+
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
         return self._desk.oldest_tick(default)
@@ -135,7 +153,7 @@ class MeshPlanner:
         self._asked += len(entity)
         fresh["entity"], fresh["goal"], fresh["polygon"], fresh["tick"] = entity, goal, polygon, tick
         fresh["x"], fresh["y"], fresh["width"] = position[:, 0], position[:, 1], 2.0 * radius
-        fresh["key"] = (np.asarray(goal, dtype=np.int64) << 42) | (self._searches.radius_step(radius) << 32) | self.width_class(radius)
+        fresh["key"] = (np.asarray(goal, dtype=np.int64) << GOAL_BITS) | (self._searches.radius_step(radius) << 32) | self.width_class(radius)
         for place in range(MOST_PRICED):
             fresh[f"priced_{place}"] = -1 if priced is None or not self.prices else priced[:, place]
         fresh["price"] = price
@@ -195,22 +213,27 @@ class MeshPlanner:
         return desk.collect()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the planner as named arrays."""
+        """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
         return {
-            **{f"slots_{name}": array for name, array in self._searches.state().items()},
-            **{f"known_{field}": self._known[field].copy() for field in _KNOWN.names or ()},
-            **{f"desk_{name}": array for name, array in self._desk.state().items()},
-            "counters": np.array([self._asked], dtype=np.int64),
-        }
+            **{f"slots_{name}": array for name, array in self._searches.state(self._own, self._desk.is_active).items()}, **fields_of("known_", self._known),
+            **{f"desk_{name}": array for name, array in self._desk.state().items()}, "counters": np.array([self._asked], dtype=np.int64),
+        }  # fmt: skip
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
-        self._searches.restore({name.removeprefix("slots_"): array for name, array in state.items() if name.startswith("slots_")})
-        self._known = np.zeros(len(state["known_key"]), dtype=_KNOWN)
-        for field in _KNOWN.names or ():
-            self._known[field] = state[f"known_{field}"]
-        self._desk.restore({name.removeprefix("desk_"): array for name, array in state.items() if name.startswith("desk_")})
-        self._asked = int(state["counters"][0])
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave: searches are begun again and do what they had done.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved = Saved.of(state)
+        asked = saved.whole("counters", 0, MOST)
+        known = saved.records("known_", _KNOWN, {"key": (0, MOST), "entity": (0, MOST), "width": (0.0, 2.0 * WIDEST_M), "count": (0, MOST)})
+        saved.require(ascends(known["key"]), "known_key", "keys have to ascend")
+        self._desk.restore(saved.below("desk_"), bounds_of(self.mesh, self.goals, asked))
+        self._searches.restore(saved.below("slots_"), self._own, self._desk)
+        self._known, self._asked = known, asked
 
 
 def sorted_answers(finished: list[Ended]) -> Answers:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.saved import Arrays, Saved
 from crowdsim.threads import Team
 
 ANSWER_WORK = 10  # What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes some 2 us, and measuring the way
@@ -48,6 +48,17 @@ class Answers:
         return work_of(len(self.entity), len(self.cells))
 
 
+START = np.dtype([("entity", "i8"), ("x", "f8"), ("y", "f8"), ("polygon", "i4")])  # who asked from where (m)
+
+
+def starts_of(requests: NDArray[Any]) -> NDArray[Any]:
+    """Return what of requests is in `START`."""
+    found = np.zeros(len(requests), dtype=START)
+    for name in START.names or ():
+        found[name] = requests[name]
+    return found
+
+
 class Planner(Protocol):
     """Answers requests for ways with corridors on the mesh, under a budget of expansions (SYSTEMS T1).
 
@@ -57,6 +68,10 @@ class Planner(Protocol):
     @property
     def waiting(self) -> int:
         """Requests that have not been answered."""
+
+    @property
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered: records of the type `START`."""
 
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
@@ -95,5 +110,11 @@ class Planner(Protocol):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the planner as named arrays."""
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave to a planner on the same mesh and goals."""
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave to a planner on the same mesh and goals.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """

@@ -10,13 +10,13 @@ Whether a request shares is settled when it is made, by how many others have ask
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.saved import MOST, WIDEST_M, Arrays, Saved
 from crowdsim.tunable import param
 
 NO_TREE = -1
@@ -142,16 +142,49 @@ class SharedTrees(ABC):
             "is_begun": self._is_begun.copy(), "is_grown": self._is_grown.copy(), "made": self._made.copy(),
         }  # fmt: skip
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave, on the same ground; trees are grown as far as they were."""
-        self._asked = {
-            tuple(key): _Asked(first, detail, others, tree)
-            for key, first, detail, others, tree in zip(*(state[name].tolist() for name in ("wanted", "first", "detail", "others", "tree")), strict=True)
-        }
-        trees = sorted((asked.tree, key) for key, asked in self._asked.items() if asked.tree != NO_TREE)
-        self._wanted = [key for _, key in trees]
+    @property
+    def count(self) -> int:
+        """How many trees there are, grown or not."""
+        return len(self._wanted)
+
+    @property
+    def is_grown(self) -> NDArray[np.bool_]:
+        """Which trees are grown, (most,)."""
+        return self._is_grown
+
+    @abstractmethod
+    def _check(self, saved: Saved, wanted: NDArray[np.float64]) -> None:
+        """Refuse things that trees cannot be of, (k, m)."""
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave, on the same ground; trees are grown as far as they were.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved = Saved.of(state)
+        wanted = saved.take("wanted", "f8", (None, None))
+        count = len(wanted)
+        if count:
+            self._check(saved, wanted)
+        first, others = saved.take("first", "i8", (count,), low=0, high=MOST), saved.take("others", "i8", (count,), low=0, high=MOST)
+        detail = saved.take("detail", "f8", (count,), low=0.0, high=WIDEST_M)
+        tree = saved.take("tree", "i8", (count,), low=NO_TREE, high=self._most - 1)
+        saved.require(len(np.unique(wanted, axis=0)) == count, "wanted", "has the same twice")
+        trees = np.sort(tree[tree != NO_TREE])
+        saved.require(bool(np.array_equal(trees, np.arange(len(trees)))), "tree", "trees are numbered from 0 on, each once")
+        is_begun, is_grown = saved.take("is_begun", "?", (self._most,)), saved.take("is_grown", "?", (self._most,))
+        made = saved.take("made", "i8", (self._most,), low=0, high=MOST)
+        saved.require(~is_begun | (np.arange(self._most) < len(trees)), "is_begun", "there is no such tree")
+        saved.require(~is_grown | is_begun, "is_grown", "it was never begun")
+        saved.require(np.count_nonzero(is_begun & ~is_grown) <= 1, "is_grown", "has two trees that are half grown, where there is room for one")
+        columns = (column.tolist() for column in (wanted, first, detail, others, tree))
+        self._asked = {tuple(key): _Asked(*each) for key, *each in zip(*columns, strict=True)}
+        self._wanted = [key for _, key in sorted((asked.tree, key) for key, asked in self._asked.items() if asked.tree != NO_TREE)]
         self.grow_anew()
-        is_begun, is_grown, made = (state[name] for name in ("is_begun", "is_grown", "made"))
-        for row in np.lexsort((is_begun & ~is_grown,))[: len(is_begun)].tolist():  # which is half grown comes last: there is room for one
+        for row in np.lexsort((is_begun & ~is_grown,)).tolist():  # which is half grown comes last: there is room for one
             if is_begun[row]:
                 self._grow_one(row, WHOLE if is_grown[row] else int(made[row]))
+        saved.require((self._is_grown == is_grown) & (self._made == np.where(is_begun, made, 0)), "made", "the tree is grown sooner, or later")

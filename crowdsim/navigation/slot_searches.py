@@ -5,14 +5,13 @@ A search of any kind answers with a corridor on the mesh. To add one, write a cl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import lean_kernel
-from crowdsim.navigation.desk import Work
+from crowdsim.navigation.desk import GOAL_BITS, NO_TREE, Desk, Work
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
@@ -24,18 +23,24 @@ from crowdsim.navigation.optimal_slots import (
     copy_optimal,
     make_interval_slots,
     optimal_size,
-    packed,
-    unpacked,
     with_room,
+    with_rooms,
 )
 from crowdsim.navigation.search import (
+    BEST_NODE,
+    BEST_TOTAL,
     COSTS,
+    EXPANSIONS,
     FASTEST,
     FOUND,
+    GOAL,
     IS_SEEDED,
+    MOST_PRICED,
     PENDING,
     PULL,
+    START_POLYGON,
     STATUS,
+    WIDTH,
     SearchSlots,
     advance_search,
     begin_search,
@@ -45,11 +50,15 @@ from crowdsim.navigation.search import (
     set_prices,
 )
 from crowdsim.navigation.slopes import SURFACE_LENGTH, TRAVEL_TIME
+from crowdsim.saved import MOST, WIDEST_M, Arrays, Saved
 from crowdsim.threads import Team
 
 RADIUS_STEP_M = 1.0 / 128.0  # Bodies whose radii are nearer than this may share an optimal tree: the way of one is longer than its shortest by less than
 # 5 mm in 60 crowds (by 14 mm with steps of 1/32 m). Smaller makes more trees where radii are drawn from a distribution.
 TREE_CONES = 32  # Cones of a tree that has grown over a whole mesh, for each half-edge: 16 measured for bodies, 40 for points among pillars.
+MOST_ROOM_BYTES = 4 << 30  # Of saved searches; what they take is far below.
+LONG_WORK = 100_000  # Expansions that are worth waking threads for where a run is taken up: some 20 ms.
+NO_START = -1  # In place of the polygon of a start: trees are grown for nobody in particular.
 EDGES_A_REQUEST = 4  # Optimal searches are shared from one request for so many half-edges on: those before, each on its own, then cost about what a tree
 # over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger shares sooner, which pays less where few ask.
 
@@ -83,11 +92,11 @@ class Searches(Protocol):
     def make_room(self) -> bool:
         """Give more room to slots that ran out of it; return whether there were any."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the searches as named arrays."""
+    def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        """Return how far the searches are as named arrays; slots from `own` on keep trees, those that are active, (slots,), are in the middle of a request."""
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
+    def restore(self, state: Arrays | Saved, own: int, desk: Desk) -> None:
+        """Take back what `state()` gave, by doing it again for the requests of a desk that was restored."""
 
 
 @lean_kernel
@@ -242,13 +251,16 @@ class MiddleSearches:
         """Return that no slot ran out of room: it has a place for every half-edge."""
         return False
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the searches as named arrays."""
-        return {name: array.copy() for name, array in self._slots._asdict().items()}
+    def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        """Return how far the searches are as named arrays."""
+        return progress_of(self._slots, own, is_active)
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved, own: int, desk: Desk) -> None:
         """Take back what `state()` gave."""
-        self._slots = SearchSlots(*(state[name].copy() for name in SearchSlots._fields))
+        costs, kept = self._slots.header[:, COSTS].copy(), self._slots.measure[:, [FASTEST, PULL]].copy()
+        self._slots = make_slots(len(costs), self._mesh.edge_count)
+        self._slots.header[:, COSTS], self._slots.measure[:, [FASTEST, PULL]] = costs, kept
+        redo(self, self._slots, Saved.of(state), own, desk, len(self._goals.goal_start) - 1)
 
 
 class OptimalSearches:
@@ -283,13 +295,89 @@ class OptimalSearches:
         self._slots = with_room(self._slots)
         return True
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the searches as named arrays; of the pool only what is in use."""
-        return packed(self._slots)
+    def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        """Return how far the searches are as named arrays, and how much room they have."""
+        return {
+            **progress_of(self._slots, own, is_active), "room": np.diff(self._slots.first), "is_full": self._slots.header[:, IS_FULL].astype(np.uint8),
+        }  # fmt: skip
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved, own: int, desk: Desk) -> None:
         """Take back what `state()` gave."""
-        self._slots = unpacked(self._slots, state)
+        saved, count, least = Saved.of(state), len(self._slots.header), max(256, self._mesh.edge_count)
+        room = saved.take("room", "i8", (count,), low=least, high=max(least, 2 * MOST_CONES))
+        saved.require(np.isin(room, least << np.arange(32)), "room", f"rooms are {least} times a power of two")
+        saved.require(int(room.sum()) * CONE_BYTES <= max(MOST_ROOM_BYTES, count * least * CONE_BYTES), "room", "is more than there is memory for")
+        is_full = saved.take("is_full", "u1", (count,), high=1)
+        self._slots = with_rooms(make_interval_slots(count, self._mesh, 1, self._slots), room)
+        redo(self, self._slots, saved, own, desk, len(self._goals.goal_start) - 1)
+        self._slots.header[:, IS_FULL] = is_full
+
+
+def progress_of(slots: SearchSlots | IntervalSlots, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Return what leads searches to where they are: the goals and widths of trees, expansions that were made; see `redo`."""
+    made = slots.header[:, EXPANSIONS]
+    is_tree = (np.arange(len(made)) >= own) & (slots.header[:, IS_SEEDED] == 1) & (made > 0)
+    return {
+        "tree_goal": np.where(is_tree, slots.header[:, GOAL], NO_TREE).astype(np.int32), "tree_width": np.where(is_tree, slots.measure[:, WIDTH], 0.0),
+        "made": np.where(is_tree | is_active, made, 0),
+    }  # fmt: skip
+
+
+def redo(searches: Searches, slots: SearchSlots | IntervalSlots, saved: Saved, own: int, desk: Desk, goals: int) -> None:
+    """Let searches do what they had done when they were saved: begun with the same, they are where they were after as many expansions.
+
+    Nothing that a search keeps is believed this way, and a checkpoint need not hold it. What a shared tree knows does not depend on the starts that it was
+    looked through for, nor on when: it is grown for the request in hand, and on for nobody, if it knew more when that was begun.
+
+    Parameters
+    ----------
+    searches : Searches
+    slots : SearchSlots or IntervalSlots
+        Theirs, idle.
+    saved : Saved
+    own : int
+    desk : Desk
+        As it was.
+    goals : int
+        How many there are.
+    """
+    count, active, number = len(slots.header), desk.is_active, np.arange(len(slots.header))
+    goal, width = saved.take("tree_goal", "i4", (count,), low=NO_TREE, high=goals - 1), saved.take("tree_width", "f8", (count,), low=0.0, high=2.0 * WIDEST_M)
+    made = saved.take("made", "i8", (count,), low=0, high=MOST)
+    is_tree = goal != NO_TREE
+    saved.require(~is_tree | ((number >= own) & (desk.keys >> GOAL_BITS == goal)), "tree_goal", "the slot keeps no tree of this goal")
+    saved.require(is_tree | active | (made == 0), "made", "the slot has nothing to look for")
+    requests = desk.in_hand.copy()
+    saved.require(~(is_tree & active) | ((requests["goal"] == goal) & (requests["width"] == width)), "tree_width", "the request in hand is for another tree")
+    alone = is_tree & ~active
+    requests[alone] = np.zeros(1, dtype=requests.dtype)
+    requests["goal"][alone], requests["width"][alone], requests["polygon"][alone] = goal[alone], width[alone], NO_START
+    for place in range(MOST_PRICED):
+        requests[f"priced_{place}"][alone] = -1
+
+    def serve(which: NDArray[np.bool_], grant: NDArray[np.int64], begins: bool) -> NDArray[np.int64]:
+        """Let some slots begin, or go on, with their requests; return the expansions made. Ways that are found stay there: there is no room for them."""
+        some, none, used = which.astype(np.int64), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        work = Work(
+            number.reshape(-1, 1).copy(), some, none, np.full(count, int(not begins)), np.where(which, grant, 0), used, requests,
+            np.ones(count, dtype=np.uint8), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), none.copy(), none.copy(),
+            np.zeros((count, 0), dtype=np.int32), none.copy(),
+        )  # fmt: skip
+        team = Team(0 if int(grant.sum()) >= LONG_WORK else 1)
+        try:
+            searches.serve(team, own, work, 0, 1)
+        finally:
+            team.close()
+        return used
+
+    left = made - serve(is_tree | active, np.maximum(made, 1), begins=True)
+    more = is_tree & (left > 0)
+    if more.any():
+        slots.header[more, STATUS], slots.header[more, START_POLYGON], slots.header[more, BEST_NODE] = PENDING, NO_START, -1
+        slots.measure[more, BEST_TOTAL] = np.inf
+        left -= serve(more, left, begins=False)
+        left -= serve(more & active, np.ones(count, dtype=np.int64), begins=True)
+    saved.require(left == 0, "made", "the search comes to an end sooner, or goes on")
 
 
 SEARCHES: dict[str, type[Searches]] = {"mesh": MiddleSearches, "optimal": OptimalSearches}

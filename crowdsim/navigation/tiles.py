@@ -24,11 +24,14 @@ from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.tile_build import TileMesh, build_tile
 from crowdsim.navigation.tile_ground import TileGround, cut_ground
 from crowdsim.navigation.tile_join import Cells, Joined, join_tiles, make_cells
-from crowdsim.navigation.tile_state import pack_tiles, unpack_tiles
+from crowdsim.navigation.tile_state import end_vertices, pack_tiles, unpack_tiles
 from crowdsim.navigation.wall_lists import flood_wall_lists
+from crowdsim.saved import Arrays, Saved
 
 CLOSED = 1  # Flag of a polygon that nobody may enter or leave; the other bits of the flags are free for users.
 MOST_TILES = 1 << handles.TILE_BITS
+MISPLACED_M = 1e-3  # How far beyond its tile a polygon may reach.
+_LEAST_M, _FAR = 1e-3, 1e9  # Bounds of what a saved mesh says of its tiles and cells.
 
 
 class Renumbered(NamedTuple):
@@ -134,6 +137,10 @@ class TiledMesh:
     def name_of(self, tile: int) -> tuple[int, int]:
         """Return the column and row of a tile."""
         return tile % self.shape[0] + self.first[0], tile // self.shape[0] + self.first[1]
+
+    def known(self) -> list[int]:
+        """Return the numbers of the tiles that are there or were, ascending."""
+        return sorted(self._content)
 
     def tiles(self) -> list[int]:
         """Return the numbers of the tiles that are there, ascending."""
@@ -296,8 +303,7 @@ class TiledMesh:
                 raise NavigationError(f"there is no tile number {tile}: tiles go from {first} to {last} (column, row), and those without ground do not count")
 
     def _refuse_misplaced(self, tile: int, content: TileMesh | None) -> None:
-        low = np.array(self.name_of(tile)) * self.size
-        if content is not None and ((content.vertex < low - 1e-3).any() or (content.vertex > low + self.size + 1e-3).any()):
+        if content is not None and not self._is_inside(tile, content):
             (ax, ay), (bx, by) = content.vertex.min(axis=0), content.vertex.max(axis=0)
             raise NavigationError(f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to tile {self.name_of(tile)}")
 
@@ -391,30 +397,70 @@ class TiledMesh:
             **pack_tiles({tile: self._content[tile] for tile in other}),
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` of a mesh that was built alike gave; handles that were valid then are valid again."""
-        if len(state["salt"]) != self.tile_count:
-            raise NavigationError(f"the state is of a mesh of {len(state['salt'])} tiles, this one has {self.tile_count}")
-        x, y, size, columns, rows = state["cells"].tolist()
-        self._cells = Cells(np.array([x, y]), size, np.array([columns, rows], dtype=np.int64))
-        self._content = dict(self._built) | unpack_tiles(state)
-        self.salt, self.is_there = state["salt"].copy(), state["is_there"].astype(np.bool_)
-        known = sorted(self._content)
-        ends = np.cumsum([self._content[tile].polygon_count for tile in known])[:-1]
-        self._kept_flags = dict(zip(known, np.split(state["flags"].copy(), ends), strict=True))
-        self._kept_areas = dict(zip(known, np.split(state["areas"].copy(), ends), strict=True))
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` of a mesh that was built alike gave; handles that were valid then are valid again.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved, count = Saved.of(state), self.tile_count
+        place = [self.size, *self.first, *self.shape]  # of another ground, these would be others
+        saved.take("place", "f8", (6,), low=[*place, 0.0], high=[*place, _FAR])
+        own = [*self._cells.origin, self._cells.size, *self._cells.shape]
+        saved.take("cells", "f8", (5,), low=own, high=own)
+        salt = saved.take("salt", "i8", (count,), low=handles.FIRST_SALT, high=handles.LAST_SALT)
+        is_there = saved.take("is_there", "u1", (count,), high=1).astype(np.bool_)
+        others = unpack_tiles(saved, count)
+        content = dict(self._built) | others
+        known = sorted(content)
+        saved.require(~is_there | np.isin(np.arange(count), known), "is_there", "there is no such tile")
+        sizes = [content[tile].polygon_count for tile in known]
+        flags, areas = saved.take("flags", "u2", (sum(sizes),)), saved.take("areas", "u1", (sum(sizes),))
+        for tile, each in others.items():
+            saved.require(self._is_inside(tile, each), "tiles", f"has tile {tile} elsewhere")
+        saved.require(_are_apart([content[tile] for tile in known if is_there[tile]]) if others else True, "tiles", "has two polygons on one side of an edge")
+        self._content, self.salt, self.is_there = content, salt, is_there
+        self._kept_flags = dict(zip(known, np.split(flags, np.cumsum(sizes)[:-1]), strict=True))
+        self._kept_areas = dict(zip(known, np.split(areas, np.cumsum(sizes)[:-1]), strict=True))
         self._join()
 
     @classmethod
-    def from_state(cls, state: Mapping[str, NDArray[Any]]) -> TiledMesh:
-        """Return the mesh whose ``state(whole=True)`` this is (S1, "Save Games"): nothing of the ground is needed."""
-        size, column, row, columns, rows, reach = state["place"].tolist()
-        tiles = unpack_tiles(state)
+    def from_state(cls, state: Arrays) -> TiledMesh:
+        """Return the mesh whose ``state(whole=True)`` this is (S1, "Save Games"): nothing of the ground is needed.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved = Saved(state)
+        size, column, row, columns, rows, reach = saved.take("place", "f8", (6,), low=[_LEAST_M, -_FAR, -_FAR, 1, 1, 0.0], high=_FAR).tolist()
+        saved.require(columns * rows <= MOST_TILES, "place", "has too many tiles")
+        tiles = unpack_tiles(saved, int(columns) * int(rows))
+        saved.require(len(tiles) > 0, "tiles", "has no tiles")
         # Tiles that were taken out may not fit to those that are there: all come together only in `restore`.
         mesh = cls(dict(list(tiles.items())[:1]), size, (int(column), int(row)), (int(columns), int(rows)), reach)
         mesh._built = tiles
-        mesh.restore(state)
+        x, y, cell, across, up = saved.take("cells", "f8", (5,), low=[-_FAR, -_FAR, _LEAST_M, 1, 1], high=[_FAR, _FAR, _FAR, 3000, 3000]).tolist()
+        mesh._cells = Cells(np.array([x, y]), cell, np.array([across, up], dtype=np.int64))
+        mesh.restore(Saved(state))
         return mesh
+
+    def _is_inside(self, tile: int, content: TileMesh) -> bool:
+        low = np.array(self.name_of(tile)) * self.size
+        return bool(np.all(content.vertex >= low - MISPLACED_M) and np.all(content.vertex <= low + self.size + MISPLACED_M))
+
+
+def _are_apart(tiles: list[TileMesh]) -> bool:
+    """Return whether no two polygons of tiles lie on the same side of an edge."""
+    points, index = np.unique(np.concatenate([np.zeros((0, 2)), *(tile.vertex for tile in tiles)]), axis=0, return_inverse=True)
+    base = np.cumsum([0, *(len(tile.vertex) for tile in tiles)])
+    index = index.reshape(-1)
+    keys = [index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)] for n, tile in enumerate(tiles)]
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *keys])
+    return len(np.unique(every)) == len(every)
 
 
 def _with_wall_lists(joined: Joined, reach: float) -> Joined:

@@ -20,6 +20,7 @@ from crowdsim.plans.mesh import ground_of_mesh, obj_beside
 from crowdsim.plans.outside import LENGTH_M, led_outside
 from crowdsim.plans.read import read_plan
 from crowdsim.plans.ways_out import find_ways_out
+from crowdsim.printable import visible
 from crowdsim.scenario.geometry import wkt_of
 
 PERSON_M2 = 4.0  # Ground for each person where nobody says how many there are.
@@ -147,9 +148,9 @@ def _text(name: str, plan: Path, words: Sequence[str], where: str, level: str, e
     goals = [f"  {each}: {{exit: {_area(area)}{', ' + level if level else ''}}}" for each, area in zip(names, exits, strict=True)]
     if len(exits) > 1:
         goals.append(f"  out: {{nearest_of: [{', '.join(names)}]}}")
-    told = "\n".join(f"#   {word}" for word in words)
+    told = "\n".join(f"#   {visible(word)}" for word in words)
     mu, sigma, high = PREMOVEMENT
-    return f"""# Made from {plan.name} by "crowdsim new". What was found there, and what was taken for granted:
+    return f"""# Made from {visible(plan.name)} by "crowdsim new". What was found there, and what was taken for granted:
 {told}
 # docs/scenarios.md, or "crowdsim schema", says what else may stand here; change this file as you like.
 version: 1

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import h5py
 import numpy as np
 
 from crowdsim.recording.commit import Commit
 from crowdsim.recording.header import Header
+from crowdsim.recording.journal import CHUNK_BYTES
 from crowdsim.recording.plan import PlannedDataset
 from crowdsim.recording.schema import COMMIT_WORDS, FORMAT, FORMAT_VERSION
 
@@ -20,7 +22,22 @@ LIBRARY_VERSIONS = ("v110", "v110")  # The oldest format with SWMR; HDF5 1.10 an
 PAGE_BYTES = 4096  # The page of memory of x86-64. Larger would let a kill tear a metadata block, smaller only wastes space.
 
 
-def blank_recording(header: Header, text: bytes, plan: Mapping[str, PlannedDataset]) -> bytes:
+class Blank(NamedTuple):
+    """The bytes of a file.
+
+    Attributes
+    ----------
+    recording : bytes
+        As it is to be.
+    in_the_making : bytes
+        With a journal beside its datasets.
+    """
+
+    recording: bytes
+    in_the_making: bytes
+
+
+def blank_recording(header: Header, text: bytes, plan: Mapping[str, PlannedDataset]) -> Blank:
     """Return an HDF5 file with the header and all datasets, ready to be written and opened in SWMR mode.
 
     Parameters
@@ -44,7 +61,10 @@ def blank_recording(header: Header, text: bytes, plan: Mapping[str, PlannedDatas
         for slot in range(2):
             commits.id.write_direct_chunk((slot, 0), Commit().pack())
         file.flush()
-        return bytes(file.id.get_file_image())
+        recording = bytes(file.id.get_file_image())
+        file.create_dataset("journal", shape=(0,), maxshape=(None,), chunks=(CHUNK_BYTES,), dtype="u1", track_times=False)
+        file.flush()
+        return Blank(recording, bytes(file.id.get_file_image()))
 
 
 def _create_dataset(file: h5py.File, name: str, planned: PlannedDataset) -> None:

@@ -8,6 +8,7 @@ saved, loaded and saved again has the same bytes.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,13 +20,14 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.digest import digest
 from crowdsim.recording.files import new_file
+from crowdsim.saved import MOST_TICKS
 
 MAGIC = b"crowdsim ckpt 01"
 SUFFIX = ".checkpoint"
-MOST_BYTES = 2**34  # A million agents with half-done searches have some hundred megabytes. Larger lets a strange file fill the memory.
+MOST_BYTES = 2**32  # Two million agents have 1.5 GB, half-done searches next to nothing. Larger lets a strange file fill the memory.
 _WORD = 8
+_LONGEST_TICK_S = 1e3
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
     TypeError
         If an array of the state holds objects.
     """
+    from crowdsim.recording.digest import digest  # which needs the compiler
+
     about = {key: getattr(checkpoint, key) for key in (*_TEXTS, "tick", "tick_s")}
     about |= {"versions": dict(checkpoint.versions), "plugins": dict(checkpoint.plugins)}
     arrays = {name: np.ascontiguousarray(checkpoint.state[name]) for name in sorted(checkpoint.state)}
@@ -111,57 +115,69 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
-    """Read a checkpoint.
+    """Read a checkpoint. Whether its state is one that a run can have is looked at by who takes it up (`crowdsim.saved`).
 
     Raises
     ------
     RecordingError
         If there is none, or it is damaged, or of another version of the format.
     """
+    from crowdsim.recording.digest import digest
+
     path = Path(path)
     try:
+        if not path.is_file():
+            raise RecordingError(f"{path}: cannot be read ({'it is no file' if path.exists() else 'No such file or directory'}).")
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise RecordingError(f"{path}: has {size:,} bytes, but checkpoints have at most {MOST_BYTES:,}.")
-        data = path.read_bytes()
+        data = np.fromfile(path, dtype=np.uint8, count=size)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read ({error.strerror}).") from None
     start = len(MAGIC)
-    if data[: start - 2] != MAGIC[:-2]:
+    head = data[:start].tobytes()
+    if head[: start - 2] != MAGIC[:-2]:
         raise RecordingError(f"{path}: is no checkpoint of crowdsim.")
-    if data[:start] != MAGIC:
-        version, ours = data[start - 2 : start].decode("ascii", "replace"), MAGIC[-2:].decode()
+    if head != MAGIC:
+        version, ours = head[start - 2 :].decode("ascii", "replace"), MAGIC[-2:].decode()
         raise RecordingError(f"{path}: has version {version} of the format of checkpoints, but this crowdsim reads version {ours}.")
-    body = np.frombuffer(data, dtype=np.uint8, offset=start + _WORD) if len(data) > start + 2 * _WORD else np.zeros(0, dtype=np.uint8)
-    if not len(body) or int(digest(body)) != int.from_bytes(data[start : start + _WORD], "little"):
+    body = data[start + _WORD :]
+    if len(body) <= _WORD or int(digest(body)) != int.from_bytes(data[start : start + _WORD].tobytes(), "little"):
         raise RecordingError(f"{path}: is damaged: its bytes are not those that were written.")
     try:
-        return _parsed(body.tobytes())
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise RecordingError(f"{path}: is no checkpoint that crowdsim has written ({error}).") from None
+        return _parsed(body)
+    except Exception as error:  # whatever is wrong with it, it is not ours
+        raise RecordingError(f"{path}: is no checkpoint that crowdsim has written ({str(error)[:200]}).") from None
 
 
-def _parsed(body: bytes) -> Checkpoint:
-    length = int.from_bytes(body[:_WORD], "little")
-    about = json.loads(body[_WORD : _WORD + length])
+def _parsed(body: NDArray[np.uint8]) -> Checkpoint:
+    """Return a checkpoint whose arrays are views of the bytes of a file, read only."""
+    length = int.from_bytes(body[:_WORD].tobytes(), "little")
+    if length > len(body) - _WORD:
+        raise ValueError("its text reaches beyond its end")
+    about = json.loads(body[_WORD : _WORD + length].tobytes())
     at, state = _WORD + length, {}
+    body.flags.writeable = False
     for name, description, shape in about["arrays"]:
         dtype = npy.descr_to_dtype(_as_description(description))
-        if dtype.hasobject or any(not isinstance(n, int) or n < 0 for n in shape):
+        if dtype.hasobject or not isinstance(name, str) or name in state or any(type(n) is not int or n < 0 for n in shape):
             raise ValueError(f"{name} cannot be read")
-        count = int(np.prod(shape, dtype=object)) if shape else 1
+        count = math.prod(shape)
         if at + count * dtype.itemsize > len(body):
             raise ValueError(f"{name} reaches beyond its end")
-        state[str(name)] = np.frombuffer(body, dtype=dtype, count=count, offset=at).reshape(shape).copy()
+        state[name] = np.frombuffer(body, dtype=dtype, count=count, offset=at).reshape(shape) if count else np.zeros(shape, dtype=dtype)
         at += count * dtype.itemsize + (-(count * dtype.itemsize) % _WORD)
     if at != len(body):
         raise ValueError("there is more in it than it says")
-    for key in _TEXTS:
-        if not isinstance(about[key], str):
-            raise ValueError(f"{key} is no text")
-    versions = {str(key): str(value) for key, value in about["versions"].items()}
-    texts = {key: about[key] for key in _TEXTS}
-    return Checkpoint(**texts, tick=int(about["tick"]), tick_s=float(about["tick_s"]), versions=versions, plugins=dict(about["plugins"]), state=state)
+    texts, versions, plugins = {key: about[key] for key in _TEXTS}, about["versions"], about["plugins"]
+    if not all(isinstance(text, str) for text in (*texts.values(), *versions.values())):
+        raise ValueError(f"{', '.join(_TEXTS)} and versions have to be texts")
+    if not all(isinstance(entry, dict) and all(isinstance(value, str) for value in entry.values()) for entry in plugins.values()):
+        raise ValueError("plugins have to be texts by name")
+    tick, tick_s = about["tick"], about["tick_s"]
+    if type(tick) is not int or not 0 <= tick <= MOST_TICKS or type(tick_s) not in (int, float) or not 0.0 < tick_s <= _LONGEST_TICK_S:
+        raise ValueError(f"it cannot be from tick {str(tick)[:40]} of {str(tick_s)[:40]} s")
+    return Checkpoint(**texts, tick=tick, tick_s=float(tick_s), versions=versions, plugins=plugins, state=state)
 
 
 def _as_description(given: Any) -> Any:

@@ -38,6 +38,8 @@ class Commit:
         When the commit was made. A clock reading.
     explanations : int
         Rows of ``explanations``.
+    journal : int
+        The part of the journal that has the rows which fill no chunk yet: where it begins, times 2**32, plus where it ends. 0 where all rows are in the file.
     """
 
     number: int = 0
@@ -54,6 +56,7 @@ class Commit:
     run_digest: int = 0
     clock_ns: int = 0
     explanations: int = 0
+    journal: int = 0
 
     def pack(self) -> bytes:
         """Return the record as it stands in the file, 128 bytes, the last eight a checksum."""

@@ -140,7 +140,7 @@ class ChunkEncoder:
         Parameters
         ----------
         whole : bool
-            The chunk is full. Only full chunks are used to learn which planes shrink: in a half-empty one all of them do.
+            The chunk is full. Only full chunks are used to learn which planes shrink: in a half-empty one all of them do, and all are deflated.
 
         Returns
         -------
@@ -155,14 +155,11 @@ class ChunkEncoder:
         if is_trial:
             self._until_trial = TRIAL_EVERY
         self._until_trial -= 1 if whole else 0
+        stored, self._is_stored = self._is_stored, self._is_stored if whole else [False] * len(self._rows)
         self._deflate(is_trial)
+        self._is_stored = self._is_stored if whole else stored
         self._put(_LAST_BLOCK)
         self._put(self._sum.to_bytes(4, "big"))
-        return self._out[: self._end]
-
-    def longer(self) -> memoryview:
-        """Return what `encode` has just returned with one byte more, which no reader looks at: inflate stops at the end of its stream."""
-        self._put(b"\0")
         return self._out[: self._end]
 
     def _deflate(self, is_trial: bool) -> None:

@@ -82,7 +82,7 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
     """
     import shapely
 
-    ground = recording.header.wkt_geometry()
+    ground = recording.header.wkt_geometry() if recording.floors() else ""
     if not ground:
         raise RecordingError(f"{recording.path}: has no ground, which a JuPedSim file needs.")
     mark = int.from_bytes(hashlib.blake2b(ground.encode(), digest_size=8).digest(), "little", signed=True)
@@ -175,15 +175,14 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
     """
     import shapely
 
-    ground = recording.header.ground
+    ground = recording.floors()
     if not ground:
         raise RecordingError(f"{recording.path}: has no ground, which PedPy needs.")
     has_layers = any(column.name == "layer" for column in recording.layout.columns)
     if len(ground) > 1 and not has_layers:
         raise RecordingError(f'{recording.path}: has {len(ground)} floors, but the column "layer" was not recorded, so nobody knows who was on which.')
     written = []
-    for layer, text in enumerate(ground):
-        shape = shapely.from_wkt(text)
+    for layer, shape in enumerate(ground):
         pieces = sorted(shapely.get_parts(shape), key=lambda piece: -piece.area)
         name = recording.header.layers[layer] if layer < len(recording.header.layers) else f"floor{layer}"
         safe = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)

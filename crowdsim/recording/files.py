@@ -7,14 +7,21 @@ import errno
 import os
 import re
 import resource
-import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from crowdsim.errors import RecordingError
+from crowdsim.recording.locks import is_held
+from crowdsim.recording.scratch import LOCK, scratch_folder
 
 PARTIAL_SUFFIX = ".partial.h5"
+RECOVERED_SUFFIX = ".recovered.h5"
+LONGEST_ADDITION = 48  # Bytes that names of files beside one may have more than its own: hidden names, journals, checkpoints, with ids of 16 letters.
+_PARTIAL = re.compile(r"\.(?P<name>.+)\.(?P<id>[^\W_]{1,32})(?:-(?P<number>[0-9]{1,9}))?\.partial\.h5", re.DOTALL)
+_PLACEHOLDER = b"crowdsim keeps this name for "
+_MOST_PLACEHOLDER_BYTES = 4096  # a name has at most 255
 # What `link` answers where the file system (exFAT, some network ones) has no second names.
 _NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES, errno.EXDEV, errno.EINVAL)
 
@@ -33,43 +40,66 @@ class Kept(NamedTuple):
     name_taken: bool
 
 
-def partial_name(out: Path, run_id: str) -> Path:
-    """Return the name of a file in the making, hidden and in the folder of the final one."""
-    return out.with_name(f".{out.name}.{run_id}{PARTIAL_SUFFIX}")
+def partial_name(out: Path, run_id: str, number: int = 1) -> Path:
+    """Return the name of a file in the making, hidden and in the folder of the final one.
+
+    Parameters
+    ----------
+    out : Path
+    run_id : str
+    number : int, >= 1
+        Of the attempt: a run that goes on after a kill has the same id and another file.
+    """
+    attempt = f"-{number}" if number > 1 else ""
+    return out.with_name(f".{out.name}.{run_id}{attempt}{PARTIAL_SUFFIX}")
 
 
-def _writes(process: Path, entry: Path, path: Path) -> bool:
-    """Return whether an entry of a process's table of open files is a file, open for writing."""
-    try:
-        flags = int((process / "fdinfo" / entry.name).read_text().split("flags:")[1].split()[0], 8)
-        return flags & os.O_ACCMODE != os.O_RDONLY and entry.samefile(path)
-    except (OSError, ValueError):  # closed meanwhile
-        return False
+def lock_of(partial: Path) -> Path:
+    """Return the name of the file that the writer of a file in the making holds locked; it is empty until there can be rows, and says then who writes."""
+    return partial.with_name(partial.name.removesuffix(".h5") + ".lock")
 
 
-def writers_of(path: Path) -> list[int]:
-    """Return the processes that have a file open for writing, as far as the system tells: those of this user, on Linux."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # ended meanwhile, or somebody else's
-            found += [int(process.name) for entry in (process / "fd").iterdir() if _writes(process, entry, path)]
-    return sorted(set(found))
+def partial_id(partial: Path) -> str:
+    """Return the id of the run that a file in the making is of by its name; empty if it is none."""
+    match = _PARTIAL.fullmatch(partial.name)
+    return match["id"] if match else ""
+
+
+def out_of(partial: Path) -> Path | None:
+    """Return the name that a file in the making is to have; None if it is none by its name."""
+    match = _PARTIAL.fullmatch(partial.name)
+    return partial.with_name(match["name"]) if match else None
+
+
+def recovered_name(source: Path) -> Path:
+    """Return a visible name beside the input: ``.run.h5.<id>.partial.h5`` becomes ``run.recovered.h5``."""
+    return source.with_name((out_of(source) or source).stem + RECOVERED_SUFFIX)
 
 
 def partials_of(out: Path) -> list[Path]:
     """Return the files in the making that runs with the output path `out` have left, oldest first."""
-    prefix = f".{out.name}."
-    found = [path for path in out.parent.iterdir() if path.name.startswith(prefix) and path.name.endswith(PARTIAL_SUFFIX)] if out.parent.is_dir() else []
-    return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
+    return partials_in(out.parent, out.name)
 
 
-def free_bytes(path: Path, written: int = 0) -> int:
+def partials_in(folder: Path, name: str = "") -> list[Path]:
+    """Return the files in the making in a folder, oldest first; with a name, those that are to have it."""
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            match = _PARTIAL.fullmatch(entry.name)
+            if match and name in ("", match["name"]):
+                with contextlib.suppress(OSError):  # it has got its name meanwhile
+                    found.append((entry.stat().st_mtime_ns, folder / entry.name))
+    return [path for _, path in sorted(found)]
+
+
+def free_bytes(path: Path | int, written: int = 0) -> int:
     """Return how many bytes a file may still grow: the free space of its disk, and the limit on the size of files of this process.
 
     Parameters
     ----------
-    path : Path
-        An existing file or folder on that disk.
+    path : Path or int
+        An existing file or folder on that disk, or the descriptor of an open one.
     written : int
         Bytes that the file has.
     """
@@ -124,45 +154,75 @@ def give_name(partial: Path, out: Path, run_id: str, *, force: bool = False) -> 
                 _synchronise_folder(out)
                 return Kept(name, name_taken=name != out)
     except OSError as error:
-        raise RecordingError(f"{out}: the recording is whole, but could not be given this name ({error.strerror}). It is kept as {partial}.") from error
+        raise RecordingError(f"{out}: the recording is whole, but could not be given this name ({reason_of(error)}). It is kept as {partial}.") from error
     raise RecordingError(f"{out}: this name and {second.name} are both taken. The recording is whole and kept as {partial}.")
 
 
 @contextlib.contextmanager
 def new_file(out: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give the name of a scratch file beside `out`, which becomes `out` when the block ends well and disappears when it does not.
+    """Give the name of a scratch file on the disk of `out`, which becomes `out` when the block ends well and disappears when it does not.
 
     Raises
     ------
     RecordingError
-        If `out` exists and `force` is not set (before any work is done, and again at the end), or the folder is missing.
+        If `out` exists and `force` is not set (before any work is done, and again at the end), the folder is missing, or the name is too long.
     """
     taken = RecordingError(f"{out}: exists already. Choose another name, or replace it with --force.")
-    if not out.parent.is_dir():
-        raise RecordingError(f"{out.parent}: there is no such folder. Make it, or choose another output path.")
-    if out.exists() and not force:
+    require_place(out)
+    if os.path.lexists(out) and not force:
         raise taken
-    scratch = out.with_name(f".{out.name}.{secrets.token_hex(4)}.tmp")
     try:
-        yield scratch
-        synchronise(scratch)
-        if force:
-            scratch.replace(out)
-        elif not _claim(scratch, out):
-            raise taken
-        _synchronise_folder(out)
+        with scratch_folder(out.parent) as folder:
+            scratch = folder / out.name
+            yield scratch
+            synchronise(scratch)
+            if force:
+                scratch.replace(out)
+            elif not _claim(scratch, out):
+                raise taken
+            _synchronise_folder(out)
     except OSError as error:
-        raise RecordingError(f"{out}: could not be written ({error.strerror or error}). {free_bytes(out.parent) / 1e6:,.1f} MB are free.") from error
-    finally:
-        scratch.unlink(missing_ok=True)
+        raise RecordingError(f"{out}: could not be written ({reason_of(error)}). {room_text(out.parent)}") from error
+
+
+def require_place(out: Path) -> None:
+    """Raise `RecordingError` unless a file of this name can be made: its folder is there, and its name leaves room for the names of files beside it."""
+    try:
+        most = os.pathconf(out.parent, "PC_NAME_MAX") - LONGEST_ADDITION
+    except FileNotFoundError:
+        raise RecordingError(f"{out.parent}: there is no such folder. Make it, or choose another output path.") from None
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{out.parent}: is no folder that can be used ({reason_of(error)}). Choose another output path.") from None
+    size = len(os.fsencode(out.name))
+    if size > most:
+        raise RecordingError(
+            f"{out}: the name of the file has {size:,} bytes, but may have {most:,}: what lies beside it has longer names, of which the disk takes "
+            f"{most + LONGEST_ADDITION:,} bytes. Choose a shorter name."
+        )
+    if not out.parent.is_dir():
+        raise RecordingError(f"{out.parent}: is no folder. Choose another output path.")
+
+
+def room_text(folder: Path) -> str:
+    """Return how much room a disk has, as a sentence; that its folder is gone, if it is."""
+    try:
+        return f"{free_bytes(folder) / 1e6:,.1f} MB are free."
+    except OSError:
+        return f"The folder {folder} is no longer there."
 
 
 def _claim(partial: Path, name: Path) -> bool:
-    """Move `partial` to `name` unless something has that name; return whether it was free."""
+    """Move `partial` to `name` unless something else has that name; return whether it was free."""
     try:
         os.link(partial, name)
     except FileExistsError:
-        return False
+        if is_same(partial, name):  # somebody was stopped between giving it this name and taking away the other
+            partial.unlink()
+            return True
+        if not is_stale_placeholder(name):
+            return False
+        partial.replace(name)
+        return True
     except OSError as error:
         if error.errno not in _NO_HARD_LINKS:
             raise
@@ -172,17 +232,51 @@ def _claim(partial: Path, name: Path) -> bool:
 
 
 def _claim_without_links(partial: Path, name: Path) -> bool:
-    """Do the same in two steps: an empty file takes the name, which only one of two runs can do, and is then replaced."""
+    """Do the same in two steps: a placeholder takes the name, which only one of two runs can do, and is then replaced."""
     try:
-        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     except FileExistsError:
-        return False
+        if not is_stale_placeholder(name):
+            return False
+    else:
+        os.write(handle, _PLACEHOLDER + os.fsencode(os.path.relpath(partial, name.parent)) + b"\n")
+        os.close(handle)
     try:
         partial.replace(name)
     except OSError:
         name.unlink()
         raise
     return True
+
+
+def is_stale_placeholder(name: Path) -> bool:
+    """Return whether a file keeps its name for another, whose writer was stopped before it replaced the placeholder."""
+    try:
+        handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # without the last, a named pipe would wait for a writer for ever
+    except OSError:
+        return False
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_PLACEHOLDER_BYTES:
+            return False
+        content = os.read(handle, _MOST_PLACEHOLDER_BYTES)
+    finally:
+        os.close(handle)
+    if not content:  # stopped even before it said for which
+        left = partials_of(name)
+        return bool(left) and not any(is_held(lock_of(partial)) for partial in left)
+    if not content.startswith(_PLACEHOLDER):
+        return False
+    partial = name.parent / os.fsdecode(content.removeprefix(_PLACEHOLDER).strip())
+    return not is_held(lock_of(partial) if _PARTIAL.fullmatch(partial.name) else partial.parent / LOCK)
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Return whether two names are of one file."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _synchronise_folder(out: Path) -> None:

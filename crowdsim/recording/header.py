@@ -19,6 +19,8 @@ from typing import Any
 from crowdsim.errors import RecordingError
 from crowdsim.recording.schema import FORMAT, FORMAT_VERSION, RecordedColumn, RecordedCount, check_names
 
+MOST_TICK_S = 3600.0  # Scenarios have at most 1 s. Larger makes times that no number holds.
+MOST_TICKS = 2**40  # At a millisecond each, 35 years.
 MAXIMUM_HEADER_BYTES = 64 * 2**20  # Scenario texts with maps inside have some megabytes. Larger lets a hostile file fill the memory of a reader.
 _PACKAGES = ("crowdsim", "numpy", "numba", "llvmlite", "h5py", "esper", "shapely", "isal")
 
@@ -51,6 +53,11 @@ def processor() -> str:
         pass
     chosen = os.environ.get("NUMBA_CPU_NAME")
     return f"{name} (compiled for {chosen})" if chosen else name
+
+
+def new_run_id() -> str:
+    """Return an id that no other run has."""
+    return secrets.token_hex(4)
 
 
 def _now() -> str:
@@ -91,7 +98,7 @@ class Header:
     stuck_by : str
         What being stuck means in it: ``progress`` along the path; or, in recordings that do not say, net ``displacement``, see docs/deadlocks.md.
     run_id : str
-        Distinguishes two runs of one scenario.
+        Distinguishes two runs of one scenario; a run that goes on after a stop keeps it.
     started : str
         UTC, ISO 8601. A clock reading: no digest includes it.
     versions : mapping
@@ -115,16 +122,18 @@ class Header:
     reproducible: bool = True
     first_tick: int = 0
     stuck_by: str = "displacement"
-    run_id: str = field(default_factory=lambda: secrets.token_hex(4))
+    run_id: str = field(default_factory=new_run_id)
     started: str = field(default_factory=_now)
     versions: Mapping[str, str] = field(default_factory=software_versions)
     cpu: str = field(default_factory=processor)
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.tick_s) and self.tick_s > 0.0):
-            raise ValueError(f"tick_s is {self.tick_s}, but a tick has a length above 0 s")
-        if self.ticks_per_frame < 1:
+        if not 0.0 < self.tick_s <= MOST_TICK_S:
+            raise ValueError(f"tick_s is {self.tick_s}, but a tick has a length above 0 s, of at most {MOST_TICK_S:g} s")
+        if not 1 <= self.ticks_per_frame < MOST_TICKS:
             raise ValueError(f"ticks_per_frame is {self.ticks_per_frame}, but a frame needs at least 1 tick")
+        if not 0 <= self.first_tick < MOST_TICKS:
+            raise ValueError(f"first_tick is {self.first_tick}, but ticks are counted from 0")
         if not self.run_id.isalnum() or len(self.run_id) > 32:
             raise ValueError(f"run_id is {self.run_id!r}: at most 32 letters and digits, since it is part of file names")
 
@@ -264,10 +273,22 @@ def from_json(text: bytes, version: int = FORMAT_VERSION) -> tuple[Header, Layou
     raw_header, raw_layout = document.get("header"), document.get("layout")
     if not isinstance(raw_header, dict) or not isinstance(raw_layout, dict):
         raise ValueError("its header has no content")
+    for key, value in {**raw_header, **raw_layout}.items():
+        if key not in ("scenario", "ground") and _has_lines(value):
+            raise ValueError(f"its header is not as it should be ({key} holds control characters)")
     try:
         return Header(**_typed(Header, raw_header)), _layout(raw_layout)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"its header is not as it should be ({error})") from error
+
+
+def _has_lines(value: Any) -> bool:
+    """Return whether a text somewhere in a value has more than one line, or control characters: ours are names and numbers."""
+    if isinstance(value, dict):
+        return any(_has_lines(key) or _has_lines(item) for key, item in value.items())
+    if isinstance(value, list):
+        return any(_has_lines(item) for item in value)
+    return isinstance(value, str) and any(letter < " " for letter in value)
 
 
 def _layout(raw: dict[str, Any]) -> Layout:

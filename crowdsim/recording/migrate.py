@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -71,10 +70,10 @@ def migrate(path: Path, out: Path | None = None, *, force: bool = False) -> Migr
     if version == FORMAT_VERSION:
         return Migrated(None, "recording", version, version)
     target = out or path.with_name(f"{path.stem}{SUFFIX}")
-    with new_file(target, force=force) as last, TemporaryDirectory(prefix=f".{path.stem}-", dir=target.parent) as folder:
+    with new_file(target, force=force) as last:
         source = path
         for step in range(version, FORMAT_VERSION):
-            made = last if step + 1 == FORMAT_VERSION else Path(folder) / f"{step + 1}.h5"
+            made = last if step + 1 == FORMAT_VERSION else last.with_name(f".{step + 1}.step")
             STEPS[step](source, made)
             source = made
     return Migrated(target, "recording", version, FORMAT_VERSION)
@@ -149,8 +148,7 @@ def _from_1(source: Path, target: Path) -> None:
         try:
             copy_rows(rows, storage, counts)
             storage.append("verdict", len(verdict), verdict)
-            storage.commit(replace(counts, number=1))
-            storage.close()
+            storage.finish(replace(counts, number=1))
         except BaseException:
             storage.freeze()
             raise

@@ -20,11 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import Reason
+from crowdsim.commands import command
 from crowdsim.errors import RecordingError
+from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
-from crowdsim.recording.files import partials_of
-from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, Header, Layout, OtherVersion, from_json
-from crowdsim.recording.plan import plan_datasets
+from crowdsim.recording.content import look_at_people, look_at_rows
+from crowdsim.recording.files import is_stale_placeholder, lock_of
+from crowdsim.recording.gate import Damage, first_line
+from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, MOST_TICKS, Header, Layout, OtherVersion, from_json
+from crowdsim.recording.journal import Kept
+from crowdsim.recording.locks import is_held
+from crowdsim.recording.plan import AGENT_CHUNK_ROWS, plan_datasets
 from crowdsim.recording.schema import (
     COMMIT_WORDS,
     EVENT_DTYPE,
@@ -40,15 +46,12 @@ from crowdsim.recording.schema import (
     RunState,
 )
 from crowdsim.recording.snapshot import Snapshot
+from crowdsim.recording.unpack import Packed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _T = TypeVar("_T")
-_FILTERS = {h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE}
-_DEFLATE_RATIO = 1032  # No deflate stream grows by more when it is unpacked (258 bytes from a quarter of a byte).
-_MAXIMUM_CHUNK_BYTES = 2**28  # Ours have 1 MB. Larger lets one chunk of a hostile file fill the memory.
-_CHUNK_CACHE_BYTES = 2**23  # Holds some chunks of the trajectory, so that reading frame by frame unpacks each only once.
 _MAXIMUM_VERDICT_BYTES = 2**24
 _ATTEMPTS = 20  # A file that is being written can change under a read; the next attempt sees the new state. Fewer gives up on slow disks.
 _PAUSE_S = 0.02
@@ -72,12 +75,28 @@ def open_run(path: str | os.PathLike[str]) -> Recording:
         If it is no recording, damaged, or nothing was committed to it.
     """
     target = Path(path)
-    if not target.exists() and (left := partials_of(target)):
-        raise RecordingError(
-            f"{target}: there is no such file, but a run with this output is going on or was cut off: {left[-1]}. Open that, or make a whole recording of it: "
-            f"crowdsim recover {target}"
-        )
+    if not os.path.lexists(target) or is_stale_placeholder(target):
+        _tell_what_is_left(target)
     return Recording(target)
+
+
+def _tell_what_is_left(target: Path) -> None:
+    """Raise RecordingError if runs with an output path are going on, or were cut off, where there is no such file."""
+    from crowdsim.recording.leftovers import left_for
+
+    left = left_for(target)
+    live = [found for found in left if found.is_live]
+    safe = [found for found in left if found.last_tick >= 0]
+    if live:
+        so_far = command("info", live[0].path)
+        raise RecordingError(f"{target}: there is no such file yet: a run with this output is going on ({live[0].writer}). What it has done so far: {so_far}")
+    if safe:
+        raise RecordingError(
+            f"{target}: there is no such file, but a run with this output was cut off: {safe[0].path}. Open that, or make a whole recording of it: "
+            f"{command('recover', target)}"
+        )
+    if left:
+        raise RecordingError(f"{target}: there is no such file. A run with this output was stopped before anything was recorded; run it again.")
 
 
 class Recording:
@@ -109,8 +128,14 @@ class Recording:
         self._version = version
         self._file: Any = None
         self._snapshot: Snapshot | None = None
-        self._checked: dict[str, Any] = {}
+        self._checked: dict[str, Packed] = {}
+        self._stored: dict[str, int] = {}  # committed rows in the file itself
+        self._rests: dict[str, NDArray[Any]] = {}  # the others
+        self._journal: Kept | None = None
+        self._journal_damage = ""  # why there is none, though the commit record speaks of one
+        self._commit_seen = -1
         self._starts: NDArray[np.int64] | None = None
+        self._known: NDArray[np.int64] | None = None  # who is in the roster
         try:
             self.commit, self.header, self.layout = self._attempt(self._read_head)
             self._plan = plan_datasets(self.layout, exact=self.header.exact)
@@ -143,13 +168,36 @@ class Recording:
         return self.commit.run_digest
 
     def sizes(self) -> dict[str, tuple[int, int, int]]:
-        """Return (rows, bytes before compression, bytes in the file) of every dataset that has rows."""
+        """Return (rows, bytes before compression, bytes on the disk) of every dataset that has rows."""
         found = {}
         for name, planned in self._plan.items():
             rows = self._committed_rows(name)
             if rows:
-                stored = self._attempt(partial(lambda name: int(self._dataset(name).id.get_storage_size()), name))
-                found[name] = (rows, rows * planned.dtype.itemsize * max(planned.width, 1), stored)
+                found[name] = (rows, rows * planned.row_bytes, self._attempt(partial(self._size, name)))
+        return found
+
+    def _size(self, name: str) -> int:
+        return self._dataset(name).stored_bytes + (self._committed_rows(name) - self._stored[name]) * self._plan[name].row_bytes
+
+    @property
+    def agent_chunk_rows(self) -> int:
+        """Rows in a chunk of the trajectory, of those that a writer makes."""
+        return min(AGENT_CHUNK_ROWS, self._attempt(lambda: self._dataset("trajectory").chunk_rows))
+
+    def floors(self) -> list[Any]:
+        """Return the walkable ground of each layer as a shapely geometry.
+
+        Raises
+        ------
+        RecordingError
+            If a text of the header is no polygon.
+        """
+        import shapely
+
+        found = [shapely.from_wkt(text, on_invalid="ignore") for text in self.header.ground]
+        for number, floor in enumerate(found):
+            if floor is None or floor.geom_type not in ("Polygon", "MultiPolygon") or not floor.is_valid:
+                raise RecordingError(f"{self.path}: is damaged (the ground of layer {number} in its header is no polygon)")
         return found
 
     # DataFrames ------------------------------------------------------------------------------------------------------------------------
@@ -177,7 +225,9 @@ class Recording:
         """
         wanted = self._columns(columns)
         spans = self._spans(frames)
-        self._require_memory(sum(stop - start for start, stop in spans), wanted)
+        rows = sum(stop - start for start, stop in spans)
+        widths = sum(column.width for column in self.layout.columns if column.name in wanted)
+        self._require_memory(rows * (40 + 8 * widths), f"a table of {rows:,} rows")
         parts = [self.rows(start, stop, wanted) for start, stop in spans] or [self.rows(0, 0, wanted)]
         arrays = parts[0] if len(parts) == 1 else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         units = dict(TRAJECTORY_UNITS) | {field: column.unit for column in self.layout.columns for field in column.field_names()}
@@ -213,6 +263,7 @@ class Recording:
 
     def roster(self) -> pd.DataFrame:
         """Return the facts about agents that do not change, with the name of the group beside its index."""
+        self._people()
         table = self._read("roster", 0, self.commit.agents)
         data = self._frame({name: table[name] for name in ROSTER_DTYPE.fields or ()}, dict(ROSTER_UNITS))
         groups = self.header.groups
@@ -240,6 +291,7 @@ class Recording:
         """Return rows of the trajectory as arrays by DataFrame column; `frame_starts` says which rows belong to which frame."""
         wanted = self._columns(columns)
         table = self._read("trajectory", start, stop)
+        self._look(lambda: look_at_people(table, self.frame_starts(), self._people(), start))
         found = {name: np.ascontiguousarray(table[name]) for name in TRAJECTORY_DTYPE.names or () if name in ("frame", "id") or name in wanted}
         for column in self.layout.columns:
             if column.name in wanted:
@@ -291,7 +343,7 @@ class Recording:
             try:
                 if self._file is None:
                     self._snapshot = Snapshot(self.path)
-                    self._file = h5py.File(self._snapshot, "r", rdcc_nbytes=_CHUNK_CACHE_BYTES)
+                    self._file = h5py.File(self._snapshot, "r", rdcc_nbytes=gate.CHUNK_CACHE_BYTES)
                 return read()
             except RecordingError:
                 raise
@@ -299,29 +351,46 @@ class Recording:
                 was_open = self._snapshot is not None and self._snapshot.was_open
                 size = self._snapshot.size if self._snapshot is not None else 0
                 self.close()
-                if not was_open or attempt + 1 == _ATTEMPTS or (attempt and not self._is_growing(size)):
-                    raise RecordingError(f"{self.path}: is damaged or no recording ({_first_line(error)})") from error
+                if not was_open or attempt + 1 == _ATTEMPTS or (attempt and not self._may_change(size)):
+                    raise RecordingError(f"{self.path}: is damaged or no recording ({first_line(error)})") from error
                 time.sleep(_PAUSE_S)
         raise AssertionError("unreachable")
 
-    def _is_growing(self, size: int) -> bool:
-        """Return whether a file may still have a writer: its size differs from what was seen, or it changed in the last ten seconds."""
-        status = self.path.stat()
-        return status.st_size > size or time.time() - status.st_mtime < 10.0
+    def _may_change(self, size: int) -> bool:
+        """Return whether a file has a writer, or had one until a moment ago."""
+        try:
+            return is_held(lock_of(self.path)) or self.path.stat().st_size > size
+        except OSError:
+            return False
 
     def _read_head(self) -> tuple[Commit, Header, Layout]:
-        slots = self._checked_dataset("commit", np.dtype("<u8"), (COMMIT_WORDS,), 2)[:2]
+        commits = self._checked_dataset("commit", np.dtype("<u8"), (COMMIT_WORDS,))
+        if commits.shape[0] != 2:
+            raise Damage(f"commit has {commits.shape[0]:,} rows")
+        slots = commits.rows(0, 2)
         commit = newest(slots, is_closed=self._snapshot is not None and not self._snapshot.was_open)
-        if commit is None or commit.state not in set(RunState):
+        if commit is None or commit.state not in set(RunState) or not -1 <= commit.last_tick < MOST_TICKS:
             raise ValueError("its commit record is damaged")
-        content = self._checked_dataset("header", np.dtype("u1"), (), 1)
+        content = self._checked_dataset("header", np.dtype("u1"), ())
         if content.shape[0] > MAXIMUM_HEADER_BYTES:
             raise ValueError(f"its header claims {content.shape[0]} bytes")
         try:
-            header, layout = from_json(content[:].tobytes(), self._version)
+            header, layout = from_json(content.rows(0, content.shape[0]).tobytes(), self._version)
         except OtherVersion as other:
             raise RecordingError(_other_version(self.path, other.version)) from None
+        if commit.journal:
+            self._open_journal(commit)
         return commit, header, layout
+
+    def _open_journal(self, commit: Commit) -> None:
+        """Read the rows that fill no chunk yet. Where they are not what they should be, a writer may have gone on meanwhile: it is looked once more."""
+        try:
+            self._journal = Kept(Packed(gate.dataset(self._file, "journal")), commit.journal)
+        except Damage as damage:
+            if commit.number != self._commit_seen:
+                self._commit_seen = commit.number
+                raise
+            self._journal_damage = str(damage)
 
     def _read_verdict(self) -> dict[str, Any] | None:
         size = self.commit.verdict_bytes
@@ -329,62 +398,83 @@ class Recording:
             return None
         if size > _MAXIMUM_VERDICT_BYTES:
             raise ValueError(f"its verdict claims {size} bytes")
-        verdict = json.loads(self._dataset("verdict")[:size].tobytes())
-        if not isinstance(verdict, dict):
+        verdict = json.loads(self._span("verdict", 0, size).tobytes())
+        if not isinstance(verdict, dict) or not isinstance(verdict.get("result", {}), dict):
             raise ValueError("its verdict is no table")
         return verdict
 
     def _committed_rows(self, name: str) -> int:
         return int(getattr(self.commit, self._plan[name].counter))
 
-    def _dataset(self, name: str) -> Any:
+    def _dataset(self, name: str) -> Packed:
         """Return a dataset once it has turned out to be what the layout says."""
         if name not in self._checked:
-            planned = self._plan[name]
-            self._checked[name] = self._checked_dataset(name, planned.dtype, planned.shape, self._committed_rows(name))
+            planned, rows = self._plan[name], self._committed_rows(name)
+            found = self._checked_dataset(name, planned.dtype, planned.shape)
+            stored = rows // found.chunk_rows * found.chunk_rows if self.commit.journal else rows  # the others are in the journal
+            if not 0 <= stored <= found.shape[0]:
+                raise Damage(f"{name} has {found.shape[0]} rows, but {rows} were committed")
+            self._stored[name] = stored
+            self._checked[name] = found
         return self._checked[name]
 
-    def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...], rows: int) -> Any:
-        """Return the dataset `name` if it is stored in this file, of this type and shape, and has as many rows as were committed.
+    def _rest(self, name: str) -> NDArray[Any]:
+        """Return the committed rows of a dataset that are in the journal."""
+        if name not in self._rests:
+            planned, stored, rows = self._plan[name], self._stored[name], self._committed_rows(name)
+            if stored == rows:
+                self._rests[name] = np.zeros((0, *planned.shape), dtype=planned.dtype)
+            elif self._journal is None:
+                raise RecordingError(f"{self.path}: {self._journal_damage}. `{command('recover', self.path)}` makes a whole file of the rest.")
+            else:
+                number = [*self._plan].index(name)
+                self._rests[name] = self._journal.rows(number, planned.dtype, planned.width, stored, rows, fields=name == "trajectory")
+        return self._rests[name]
+
+    def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...]) -> Packed:
+        """Return the dataset `name` if it comes through the gate and is of this type and shape.
 
         Raises
         ------
-        ValueError
+        Damage
             With what is wrong.
         """
-        group = self._file
-        *folders, leaf = name.split("/")
-        for part in (*folders, leaf):
-            link = group.get(part, getlink=True)
-            if not isinstance(link, h5py.HardLink):
-                raise ValueError(f"{name} is {'missing' if link is None else 'a link to somewhere else'}")
-            group = group[part]
-        dataset = group
-        if not isinstance(dataset, h5py.Dataset):
-            raise ValueError(f"{name} is no dataset")
-        if dataset.dtype != dtype:
-            raise ValueError(f"{name} has type {str(dataset.dtype)[:80]}, but {dtype} was expected")
-        if dataset.shape[1:] != width or len(dataset.shape) != 1 + len(width):
-            raise ValueError(f"{name} has shape {dataset.shape}")
-        plan = dataset.id.get_create_plist()
-        if plan.get_layout() != h5py.h5d.CHUNKED:
-            raise ValueError(f"{name} is not stored in chunks of this file")
-        if any(plan.get_filter(number)[0] not in _FILTERS for number in range(plan.get_nfilters())):
-            raise ValueError(f"{name} has a filter that recordings do not use")
-        chunk_bytes = int(np.prod(dataset.chunks, dtype=object)) * dtype.itemsize
-        if chunk_bytes > _MAXIMUM_CHUNK_BYTES:
-            raise ValueError(f"{name} has chunks of {chunk_bytes} bytes")
-        if not 0 <= rows <= dataset.shape[0]:
-            raise ValueError(f"{name} has {dataset.shape[0]} rows, but {rows} were committed")
-        claimed = dataset.shape[0] * int(np.prod(width, dtype=object)) * dtype.itemsize
-        if claimed > _DEFLATE_RATIO * dataset.id.get_storage_size() + chunk_bytes:
-            raise ValueError(f"{name} claims {claimed} bytes, more than can be packed into the file")
-        return dataset
+        found = gate.dataset(self._file, name)
+        if found.dtype != dtype:
+            raise Damage(f"{name} has type {str(found.dtype)[:80]}, but {dtype} was expected")
+        if found.shape[1:] != width or len(found.shape) != 1 + len(width):
+            raise Damage(f"{name} has shape {found.shape}")
+        return Packed(found)
 
     def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
         if not 0 <= start <= stop <= self._committed_rows(name):
             raise IndexError(f"{name}: rows {start} to {stop} are not among the {self._committed_rows(name)} committed")
-        return np.asarray(self._attempt(lambda: self._dataset(name)[start:stop]))
+        self._require_memory((stop - start) * self._plan[name].row_bytes, f"{stop - start:,} rows of {name}")
+        rows = np.asarray(self._attempt(lambda: self._span(name, start, stop)))
+        self._look(lambda: look_at_rows(name, rows, start, self.commit.last_tick))
+        return rows
+
+    def _look(self, look: Callable[[], None]) -> None:
+        try:
+            look()
+        except Damage as damage:
+            raise RecordingError(f"{self.path}: is damaged ({damage})") from None
+
+    def _people(self) -> NDArray[np.int64]:
+        """Return who is in the roster, ascending."""
+        if self._known is None:
+            known = np.sort(self._read("roster", 0, self.commit.agents)["entity"])
+            if np.any(known[1:] == known[:-1]):
+                raise RecordingError(f"{self.path}: is damaged (somebody is twice in the roster)")
+            self._known = known
+        return self._known
+
+    def _span(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        found, stored = self._dataset(name), self._stored[name]
+        if stop <= stored:
+            return found.rows(start, stop)
+        rest = self._rest(name)[max(start - stored, 0) : stop - stored]
+        return rest if start >= stored else np.concatenate((found.rows(start, stored), rest))
 
     def _per_tick(self, name: str, columns: Sequence[str], unit: str) -> pd.DataFrame:
         arrays: dict[str, NDArray[Any]] = {"tick": self._read("ticks", 0, self.commit.ticks)["tick"]}
@@ -412,14 +502,11 @@ class Recording:
             return [(int(starts[chosen.start]), int(starts[chosen.stop]))]
         return [(int(starts[frame]), int(starts[frame + 1])) for frame in chosen]
 
-    def _require_memory(self, rows: int, columns: Sequence[str]) -> None:
-        needed = rows * (40 + sum(8 * column.width for column in self.layout.columns if column.name in columns))
-        present = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        if needed > 0.6 * present:
-            raise RecordingError(
-                f"{self.path}: {rows:,} rows would need {needed / 1e9:.1f} GB of the {present / 1e9:.1f} GB of memory. "
-                "Choose frames=slice(...) or fewer columns."
-            )
+    def _require_memory(self, wanted: int, what: str) -> None:
+        try:
+            gate.require_memory(wanted, what)
+        except Damage as large:
+            raise RecordingError(f"{self.path}: {large}. Choose frames=slice(...) or fewer columns.") from None
 
     def _frame(self, arrays: Mapping[str, NDArray[Any]], units: Mapping[str, str]) -> pd.DataFrame:
         import pandas as pd
@@ -434,9 +521,4 @@ def _other_version(path: Path, version: int) -> str:
     """Return what to tell of a recording of another version of the format."""
     if version > FORMAT_VERSION:
         return f"{path}: was written by a newer crowdsim, in version {version:,} of the format; this one knows version {FORMAT_VERSION}. Read it with that one."
-    return f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. Bring it up to date: crowdsim migrate {path}"
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return text[0][:200] if text else type(error).__name__
+    return f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. Bring it up to date: {command('migrate', path)}"

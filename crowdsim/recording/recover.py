@@ -10,16 +10,28 @@ from typing import Any
 
 import numpy as np
 
+from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
-from crowdsim.recording.files import PARTIAL_SUFFIX, free_bytes, new_file, partials_of
+from crowdsim.recording.files import (
+    PARTIAL_SUFFIX,
+    Kept,
+    free_bytes,
+    give_name,
+    is_stale_placeholder,
+    new_file,
+    reason_of,
+    recovered_name,
+    require_place,
+    room_text,
+)
+from crowdsim.recording.leftovers import clear_left, is_part_of, left_for
 from crowdsim.recording.plan import plan_datasets
 from crowdsim.recording.reader import Recording, open_run
 from crowdsim.recording.salvage import counts_until, last_whole_tick, readable_rows
 from crowdsim.recording.schema import RunState, digest_text
+from crowdsim.recording.scratch import scratch_folder
 from crowdsim.recording.storage import METADATA_RESERVE_BYTES, Storage, clock_ns
-
-RECOVERED_SUFFIX = ".recovered.h5"
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,7 @@ def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Reco
     path : Path
         The file that was cut off; or the name that the run was to have, if one run with that name was cut off.
     out : Path, optional
-        The new file; without it ``<name>.recovered.h5`` beside the input.
+        The new file; without it ``<name>.recovered.h5`` beside the input, which replaces what was recovered of the same run before.
     force : bool
         Replace an existing `out`.
 
@@ -68,7 +80,9 @@ def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Reco
         If nothing was committed, the file is whole already, or `out` exists.
     """
     source = _find(path)
-    target = out or _default_name(source)
+    target = out or recovered_name(source)
+    clear_left(source.parent, keep=source)
+    force = force or (out is None and target.exists() and is_part_of(target, source))  # what was recovered before, and more
     with new_file(target, force=force) as copy:
         with open_run(source) as recording:
             if recording.is_whole and not source.name.endswith(PARTIAL_SUFFIX):
@@ -83,6 +97,48 @@ def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Reco
         else:
             copy_recording(source, copy, state=RunState.RECOVERED, verdict=verdict, commit=commit)
     return Recovered(source, target, commit.frames, commit.last_tick, lost)
+
+
+def complete(path: Path, out: Path, *, force: bool = False) -> tuple[Kept, dict[str, Any]]:
+    """Do what is left of a run that came to its end, but was killed before its recording had its name.
+
+    Parameters
+    ----------
+    path : Path
+        The file in the making.
+    out : Path
+        The name; a recording that has it is replaced if it is an earlier part of the same run.
+    force : bool
+        Replace any other, too.
+
+    Returns
+    -------
+    Kept, dict
+        Where it is, and its verdict.
+
+    Raises
+    ------
+    RecordingError
+        If the run did not come to its end, the file is damaged, or it cannot be written.
+    """
+    with open_run(path) as recording:
+        if recording.state is RunState.RUNNING:
+            raise RecordingError(f"{path}: its run did not come to its end.")
+        run_id, is_whole, verdict = recording.header.run_id, recording.is_whole, dict(recording.verdict or {})
+    force = force or (out.exists() and is_part_of(out, path))
+    require_place(out)
+    try:
+        with scratch_folder(out.parent) as folder:
+            copy = path
+            if not is_whole or out.parent.resolve() != path.parent.resolve():
+                copy = folder / out.name
+                copy_recording(path, copy)
+            kept = give_name(copy, out, run_id, force=force)
+            if copy != path:
+                path.unlink()  # all of it stands in the other
+    except OSError as error:
+        raise RecordingError(f"{out}: could not be written ({reason_of(error)}). {room_text(out.parent)} The recording is whole and kept as {path}.") from error
+    return kept, verdict
 
 
 def cut(path: Path, out: Path, last_tick: int, *, force: bool = False) -> Path:
@@ -131,25 +187,27 @@ def copy_recording(
     """
     with open_run(source) as recording:
         counts = commit or recording.commit
-        stored = sum(size for _, _, size in recording.sizes().values())
-        room = free_bytes(target.parent)
-        if room < 1.1 * stored + 4 * METADATA_RESERVE_BYTES:
-            raise RecordingError(f"{target}: the copy needs about {stored / 1e6:,.1f} MB, but {room / 1e6:,.1f} MB are free. Choose another disk for it.")
+        _require_room(recording, target)
         content = dict(verdict or recording.verdict or {})
         if commit is not None or "run_digest" not in content:
             content["run_digest"] = digest_text(counts.run_digest)
         text = json.dumps(content, ensure_ascii=False).encode()
-        storage = Storage(target, recording.header, recording.layout)
+        storage = Storage(target, recording.header, recording.layout, agent_chunk_rows=recording.agent_chunk_rows)
         try:
             copy_rows(recording, storage, counts)
             storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
             ending = int(recording.commit.state if state is None else state)
-            storage.commit(replace(counts, number=1, state=ending, verdict_bytes=len(text), clock_ns=clock_ns()))
-            storage.close()
+            storage.finish(replace(counts, number=1, state=ending, verdict_bytes=len(text), clock_ns=clock_ns()))
         except BaseException:
-            storage.freeze()
-            target.unlink(missing_ok=True)
+            storage.remove()
             raise
+
+
+def _require_room(recording: Recording, target: Path) -> None:
+    stored = sum(size for _, _, size in recording.sizes().values())
+    room = free_bytes(target.parent)
+    if room < 1.1 * stored + 4 * METADATA_RESERVE_BYTES:
+        raise RecordingError(f"{target}: the copy needs about {stored / 1e6:,.1f} MB, but {room / 1e6:,.1f} MB are free. Choose another disk for it.")
 
 
 def copy_rows(recording: Recording, storage: Storage, counts: Commit) -> None:
@@ -169,16 +227,18 @@ def copy_rows(recording: Recording, storage: Storage, counts: Commit) -> None:
 
 
 def _find(path: Path) -> Path:
-    """Return the file that was cut off: `path`, or the one that a run with this output path has left."""
-    if path.exists():
+    """Return the file that was cut off: `path`, or the one that reaches farthest of those that a run with this output path has left."""
+    if path.exists() and not is_stale_placeholder(path):
         return path
-    left = partials_of(path)
-    if len(left) == 1:
-        return left[0]
+    left = left_for(path)
+    ids = dict.fromkeys(found.run_id for found in left if found.last_tick >= 0)
+    if len(ids) > 1:
+        notes = [f", {found.writer} writes to it" if found.writer else "" for found in left]
+        names = "\n".join(f"    {command('recover', found.path)}: {found.until_s:g} s{note}" for found, note in zip(left, notes, strict=True))
+        raise RecordingError(f"{path}: {len(ids)} runs with this name were cut off or are still running. Name one of them:\n{names}")
     if not left:
         raise RecordingError(f"{path}: there is no such file, and no run with this name was cut off here.")
-    names = "\n".join(f"    {partial}" for partial in left)
-    raise RecordingError(f"{path}: {len(left)} runs with this name were cut off or are still running. Name one of them:\n{names}")
+    return max(left, key=lambda found: (found.last_tick, found.state is RunState.FINISHED)).path
 
 
 def _what_is_whole(recording: Recording) -> tuple[Commit, str]:
@@ -190,11 +250,3 @@ def _what_is_whole(recording: Recording) -> tuple[Commit, str]:
     if last_tick < 0:
         raise RecordingError(f"{recording.path}: nothing of it can be recovered ({reason}).")
     return counts_until(recording, last_tick, limits), f"ticks after {last_tick} ({reason})"
-
-
-def _default_name(source: Path) -> Path:
-    """Return a visible name beside the input: ``.run.h5.<id>.partial.h5`` becomes ``run.recovered.h5``."""
-    name = source.name
-    if name.startswith(".") and name.endswith(PARTIAL_SUFFIX):
-        name = name[1:].rsplit(".", 3)[0]
-    return source.with_name(Path(name).stem + RECOVERED_SUFFIX)

@@ -38,10 +38,23 @@ def readable_rows(recording: Recording) -> tuple[dict[str, int], str]:
             try:
                 recording.table(name, start, min(start + step, rows))
             except RecordingError as error:
-                found[name] = start
+                found[name] = start + _readable(recording, name, start, min(step, rows - start))
                 reason = reason or f"{name}: {error}"
                 break
     return found, reason
+
+
+def _readable(recording: Recording, name: str, start: int, count: int) -> int:
+    """Return how many of some rows, which cannot all be read, come before the first that cannot; of a chunk that cannot be unpacked, none."""
+    good = 0
+    while count - good > 1:
+        middle = (good + count) // 2
+        try:
+            recording.table(name, start, start + middle)
+            good = middle
+        except RecordingError:
+            count = middle
+    return good
 
 
 def last_whole_tick(recording: Recording, limits: Mapping[str, int]) -> int:

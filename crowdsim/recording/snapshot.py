@@ -68,6 +68,8 @@ class Snapshot(io.RawIOBase):
     Parameters
     ----------
     path : Path
+    of_others : bool
+        Take layouts that crowdsim never writes too (superblock versions 0 and 1), as they are: they know neither checksums nor writers.
 
     Attributes
     ----------
@@ -82,7 +84,7 @@ class Snapshot(io.RawIOBase):
         If it is no file, or its first bytes are not those of a recording.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, of_others: bool = False) -> None:
         super().__init__()
         self._handle = -1
         try:
@@ -99,6 +101,10 @@ class Snapshot(io.RawIOBase):
             raise RecordingError(f"{path}: is empty. Its writer was stopped before it began")
         if block[:8] != SIGNATURE:
             raise RecordingError(f"{path}: is not an HDF5 file, so no recording")
+        self.size, self.was_open, self._at = status.st_size, False, 0
+        if of_others and block[8:9] in (b"\0", b"\1"):
+            self._superblock = bytes(block)
+            return
         if len(block) < _SUPERBLOCK_BYTES:
             raise RecordingError(f"{path}: ends after {len(block)} bytes. Nothing was recorded in it, or it was cut off in copying")
         if block[8] not in (2, 3) or block[9:11] != b"\x08\x08":
@@ -108,7 +114,6 @@ class Snapshot(io.RawIOBase):
         self.was_open = bool(block[_FLAGS_AT] & _IS_OPEN)
         if self.was_open and not block[_FLAGS_AT] & _IS_SWMR:
             raise RecordingError(f"{path}: is being created, or its writer was stopped before the first tick. Nothing is recorded in it")
-        self.size = status.st_size
         end = struct.unpack_from("<Q", block, _END_AT)[0]
         if not self.was_open and self.size < end:
             raise RecordingError(f"{path}: ends after {self.size:,} of its {end:,} bytes: it was cut off in copying. Copy it again from where it is whole.")
@@ -118,7 +123,6 @@ class Snapshot(io.RawIOBase):
             struct.pack_into("<Q", block, _END_AT, self.size)
             struct.pack_into("<I", block, _CHECKSUM_AT, lookup3(bytes(block[:_CHECKSUM_AT])))
         self._superblock = bytes(block)
-        self._at = 0
 
     def readable(self) -> bool:
         """Return True."""

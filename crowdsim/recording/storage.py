@@ -1,12 +1,13 @@
 """The file of a recording while it is written: what a kill or a full disk cannot spoil.
 
-Three things make it safe against SIGKILL at any moment:
+Four things make it safe against SIGKILL at any moment:
 
 1. HDF5's SWMR mode writes metadata in an order in which the file can always be read, and every dataset exists before it begins (`blank`).
 2. The file is laid out in pages of 4,096 bytes, so that no metadata block that is rewritten crosses a page of memory. The kernel ends a write
    early for SIGKILL, but only between pages. Without pages 806 of 1,666 such torn writes left a file that could not be read; with them there
    was none in 25,552 writes, and all of 2,120 files cut off after any write gave every committed row.
-3. A commit record is written last, in one write of 128 bytes, into one of two slots in turn.
+3. Chunks are written once, when they are full. Rows that do not fill one yet are in the journal, of which nothing that counts is written over.
+4. A commit record is written last, in one write of 128 bytes, into one of two slots in turn.
 
 Nothing here protects against a loss of power: only a finished file is forced to the disk.
 """
@@ -14,23 +15,31 @@ Nothing here protects against a loss of power: only a finished file is forced to
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import h5py
 
+from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording.blank import LIBRARY_VERSIONS, blank_recording
 from crowdsim.recording.chunks import GrowingDataset
 from crowdsim.recording.commit import Commit
-from crowdsim.recording.files import free_bytes, freeze_file, reason_of
+from crowdsim.recording.files import free_bytes, freeze_file, lock_of, reason_of, room_text, synchronise
 from crowdsim.recording.header import Header, Layout, to_json
-from crowdsim.recording.plan import plan_datasets
+from crowdsim.recording.journal import Journal, Rest
+from crowdsim.recording.locks import create_locked
+from crowdsim.recording.plan import AGENT_CHUNK_ROWS, plan_datasets
+from crowdsim.recording.scratch import scratch_folder
 
 METADATA_RESERVE_BYTES = 2**20  # Headers and chunk indices that are still to be written; a file of 300 commits has 0.1 MB of them.
+WASTE_SHARE = 0.02  # A finished file of which more than this was journal is written anew: chunks as they are, a gigabyte in some two seconds.
 ROOM_STEP_BYTES = 2**24  # Larger asks the system less often how much room there is, and notices later that others fill the disk.
 
 
@@ -43,39 +52,59 @@ class Storage:
         Must not exist.
     header : Header
     layout : Layout
+    agent_chunk_rows : int
+        See `plan_datasets`.
+    with_journal : bool
+        Rows can be committed before the end: see `commit`.
 
     Raises
     ------
     RecordingError
         If the file cannot be made; nothing is left of it then.
+    FileExistsError
+        If somebody has the name.
     """
 
-    def __init__(self, path: Path, header: Header, layout: Layout) -> None:
+    def __init__(self, path: Path, header: Header, layout: Layout, *, agent_chunk_rows: int = AGENT_CHUNK_ROWS, with_journal: bool = False) -> None:
         self.path = path
         self.layout = layout
         self.committed = Commit()
         self.datasets: dict[str, GrowingDataset] = {}
+        self.failure: RecordingError | None = None  # the first
         self._file: Any = None
+        self._handle = -1
+        self._lock = -1
+        self._journal: Journal | None = None
+        self._journalled: dict[str, int] = {}  # of each dataset, the row after the last that the journal has
+        self._flushed = 0  # chunks, and bytes of the journal, whose places the file knows
         self._known_room = 0
         text = to_json(header, layout)
-        plan = plan_datasets(layout, exact=header.exact)
-        # What must stay free so that all collected rows can be written and the file be closed: every dataset's incomplete chunk, once in a
-        # commit and once at the end.
-        self.reserve_bytes = METADATA_RESERVE_BYTES + len(text) + 2 * sum(planned.chunk_bytes for planned in plan.values())
+        plan = plan_datasets(layout, exact=header.exact, agent_chunk_rows=agent_chunk_rows)
+        # What must stay free so that all collected rows can be written and the file be closed: every dataset's incomplete chunk, once at the end, and twice
+        # in the journal, where a new part is written before the old one is given up.
+        self.reserve_bytes = METADATA_RESERVE_BYTES + len(text) + (3 if with_journal else 1) * sum(planned.chunk_bytes for planned in plan.values())
         self.row_bytes = sum(planned.row_bytes for planned in plan.values() if planned.counter == "rows")  # one agent in one frame
         self._require_a_place()
-        blank = blank_recording(header, text, plan)
+        self._blank, in_the_making = blank_recording(header, text, plan)
         try:
             with self._guard("created"):
+                if with_journal:  # before the file itself, which is thus never there without somebody's lock
+                    self._lock = create_locked(lock_of(path))
                 with path.open("xb") as file:
-                    file.write(blank)
+                    file.write(in_the_making if with_journal else self._blank)
                 self._file = h5py.File(path, "r+", libver=LIBRARY_VERSIONS, locking="best-effort")
+                self._handle = self._file.id.get_vfd_handle()
                 self.datasets = {name: GrowingDataset(self._file[name], fields=name == "trajectory") for name in plan}
                 self._commits = self._file["commit"]
                 self._file.swmr_mode = True
-        except RecordingError as error:
-            if not isinstance(error.__cause__, FileExistsError):
-                path.unlink(missing_ok=True)
+                if with_journal:
+                    self._journal = Journal(self._file["journal"], self._handle)
+                    os.write(self._lock, f"{os.getpid()} {platform.node()}\n".encode())  # from here on there may be something to lose
+        except FileExistsError:
+            self.unlock()
+            raise
+        except RecordingError:
+            self.remove()
             raise
 
     def _require_a_place(self) -> None:
@@ -91,11 +120,6 @@ class Storage:
                 "Make room, or choose another disk."
             )
 
-    @property
-    def lost_bytes(self) -> int:
-        """Bytes of the file that no dataset uses any more."""
-        return sum(dataset.lost_bytes for dataset in self.datasets.values())
-
     def has_room(self, wanted_bytes: int) -> bool:
         """Return whether `wanted_bytes` can be added and the file still be closed; asks the system once for several megabytes, and after each commit."""
         if wanted_bytes > self._known_room:
@@ -108,7 +132,11 @@ class Storage:
 
     def free_bytes(self) -> int:
         """Return how many bytes the file may still grow."""
-        return free_bytes(self.path, self.path.stat().st_size)
+        return free_bytes(self._handle, self.size())
+
+    def size(self) -> int:
+        """Return how many bytes the file has."""
+        return os.fstat(self._handle).st_size
 
     def append(self, name: str, count: int, *values: Any) -> None:
         """Add rows to a dataset; see `GrowingDataset.append`. They count once they are committed."""
@@ -120,19 +148,75 @@ class Storage:
             raise self._failed("written", error) from error
 
     def commit(self, commit: Commit) -> None:
-        """Write everything that was appended, and then the record that says so."""
+        """Write everything that was appended, what fills no chunk into the journal, and then the record that says so."""
+        assert self._journal is not None, "rows are committed before the end only where there is a journal"
         with self._guard("written"):
+            self._require_its_place()
+            new, needed = self._rests(self._journalled), self._rests({})
+            fits = self._journal.fits(sum(rest.size for rest in new), sum(rest.size for rest in needed))
+            word = self._journal.write(new if fits else needed, anew=not fits)
+            self._journalled = {name: dataset.rows for name, dataset in self.datasets.items()}
+            self._record(replace(commit, journal=word))
+
+    @property
+    def waste_bytes(self) -> int:
+        """Bytes of the file that nobody needs any more once it is finished."""
+        return self._journal.size if self._journal is not None else 0
+
+    def finish(self, commit: Commit) -> None:
+        """Write everything that was appended, and the record that says so, close the file and force it to the disk; it is still held, until `unlock`.
+
+        A file of which much was journal is written anew without it, where there is room.
+        """
+        if self.waste_bytes > WASTE_SHARE * self.size() and self.size() + self.reserve_bytes < self.free_bytes():
+            with contextlib.suppress(OSError, RuntimeError), scratch_folder(self.path.parent) as folder:
+                copy = folder / self.path.name
+                self._write_anew(copy, commit)
+                self._require_its_place()
+                copy.replace(self.path)
+                self.committed = replace(commit, journal=0)
+                self.freeze(is_held=True)
+                return
+        with self._guard("written"):
+            self._require_its_place()
             for dataset in self.datasets.values():
                 dataset.write_rest()
+            self._record(replace(commit, journal=0))
+        self._close()
+
+    def _write_anew(self, path: Path, commit: Commit) -> None:
+        """Write a closed file of everything that was appended, and force it to the disk."""
+        with path.open("xb") as blank:
+            blank.write(self._blank)
+        file = h5py.File(path, "r+", libver=LIBRARY_VERSIONS, locking=False)
+        try:
+            for name, dataset in self.datasets.items():
+                dataset.copy_to(file[name])
+            file["commit"].id.write_direct_chunk((commit.number % 2, 0), replace(commit, journal=0).pack())
+            file.close()
+        finally:
+            freeze_file(file)
+        synchronise(path)
+
+    def _rests(self, done: Mapping[str, int]) -> list[Rest]:
+        """Return the rows that fill no chunk and are not `done`, of each dataset that has some."""
+        found = []
+        for number, (name, dataset) in enumerate(self.datasets.items()):
+            first = max(done.get(name, 0), dataset.chunks * dataset.chunk_rows)
+            if first < dataset.rows:
+                found.append(Rest(number, first, dataset.rows - first, dataset.rest_since(first)))
+        return found
+
+    def _record(self, commit: Commit) -> None:
+        chunks = sum(dataset.chunks for dataset in self.datasets.values()) + self.waste_bytes
+        if chunks > self._flushed:
             self._file.flush()
-            self._commits.id.write_direct_chunk((commit.number % 2, 0), commit.pack())  # one write, straight to the file
-            self.committed = commit
+            self._flushed = chunks
+        self._commits.id.write_direct_chunk((commit.number % 2, 0), commit.pack())  # one write, straight to the file
+        self.committed = commit
         self._known_room = 0
 
-    def close(self) -> None:
-        """Close the file for good and force it to the disk."""
-        if self._file is None:
-            return
+    def _close(self) -> None:
         with self._guard("closed"):
             handle = os.dup(self._file.id.get_vfd_handle())
             try:
@@ -142,11 +226,32 @@ class Storage:
                 os.close(handle)
         self._file = None
 
-    def freeze(self) -> None:
-        """Leave the file as it is: nothing more is written to it."""
+    def unlock(self) -> None:
+        """Tell others that nobody is at work any more, once the finished file has its name."""
+        if self._lock >= 0:
+            with contextlib.suppress(OSError):  # its folder may be gone
+                lock_of(self.path).unlink()
+            self._release()
+
+    def _release(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def freeze(self, *, is_held: bool = False) -> None:
+        """Leave the file as it is: nothing more is written to it, and nobody holds it unless `is_held` is set."""
         file, self._file = self._file, None
         if file is not None:
             freeze_file(file)
+        if not is_held:
+            self._release()
+
+    def remove(self) -> None:
+        """Throw the file away."""
+        self.freeze(is_held=True)
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+        self.unlock()
 
     @contextlib.contextmanager
     def _guard(self, doing: str) -> Iterator[None]:
@@ -154,23 +259,54 @@ class Storage:
             raise self._closed()
         try:
             yield
+        except FileExistsError:
+            raise
         except (OSError, RuntimeError) as error:
             raise self._failed(doing, error) from error
 
     def _closed(self) -> RecordingError:
-        return RecordingError(f"{self.path}: the recording is closed already")
+        return self.failure or RecordingError(f"{self.path}: the recording is closed already")
+
+    def _require_its_place(self) -> None:
+        """Raise OSError if the file no longer has its name: it, or its folder, was moved or removed while the run went on."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(self._handle), self.path.stat()):
+                return
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
 
     def _failed(self, doing: str, error: BaseException) -> RecordingError:
         """Leave the file as it is and return what to tell the user."""
-        size, free = 0, 0
+        is_gone = isinstance(error, FileNotFoundError) and doing != "created"
+        moved = _name_of(self._handle) if is_gone else None
+        size, room = 0, ""
         with contextlib.suppress(OSError):
-            size, free = self.path.stat().st_size, free_bytes(self.path.parent)
+            room = room_text(self.path.parent)
+            size = self.path.stat().st_size
         self.freeze()
+        if is_gone and moved is None:
+            text = f"{self.path}: the recording, or its folder, was removed while the run went on, so the run was stopped. Nothing of the recording is left."
+        elif is_gone:
+            text = f"{self.path}: the recording was moved to {moved} while the run went on, so the run was stopped. {self.safe_text(moved)}"
+        else:
+            text = f"{self.path}: the recording could not be {doing} ({reason_of(error)}). {size:,} bytes were written. {room} {self.safe_text()}"
+        self.failure = RecordingError(text.strip())
+        return self.failure
+
+    def safe_text(self, path: Path | None = None) -> str:
+        """Return what is safe and how to come by it, as a sentence; empty if nothing is."""
         kept = self.committed
-        text = f"{self.path}: the recording could not be {doing} ({reason_of(error)}). {size:,} bytes were written, {_megabytes(free)} are free."
-        if kept.number:
-            text += f" {kept.frames} frames until tick {kept.last_tick} are safe: `crowdsim recover {self.path}` makes a whole file of them."
-        return RecordingError(text)
+        if not kept.number:
+            return ""
+        return f"{kept.frames:,} frames until tick {kept.last_tick:,} are safe: `{command('recover', path or self.path)}` makes a whole file of them."
+
+
+def _name_of(handle: int) -> Path | None:
+    """Return the name that an open file has now; None if it has none any more."""
+    with contextlib.suppress(OSError):
+        found = Path(f"/proc/self/fd/{handle}").readlink()
+        if os.path.samestat(os.fstat(handle), found.stat()):
+            return found
+    return None
 
 
 def _megabytes(count: int) -> str:

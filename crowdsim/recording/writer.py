@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,10 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
 from crowdsim.recording.digest import block_digests, run_digest
 from crowdsim.recording.encode import round_to_multiples
-from crowdsim.recording.files import Kept, give_name, partial_name
+from crowdsim.recording.files import Kept, give_name, lock_of, partial_name, reason_of, require_place
 from crowdsim.recording.header import Header, Layout, plain
+from crowdsim.recording.leftovers import clear_left, is_part_of
+from crowdsim.recording.plan import AGENT_CHUNK_ROWS, chunk_rows_for
 from crowdsim.recording.schema import (
     EVENT_DTYPE,
     EXPLANATION_DTYPE,
@@ -30,15 +33,14 @@ from crowdsim.recording.schema import (
     RunState,
     digest_text,
 )
+from crowdsim.recording.scratch import scratch_folder
 from crowdsim.recording.storage import Storage, clock_ns
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
 
-BLOCK_FRAMES = 80  # Frames between commits. A commit costs 4 ms, for one incomplete chunk a dataset; fewer waste space, more are lost in a kill.
-BLOCK_CHUNKS = 8  # A commit waits until this many chunks of rows are full, so that incomplete ones waste less than a twelfth of the file.
-FLUSH_SECONDS = 2.0  # ... but not longer than this.
-COMPACT_SHARE = 0.25  # A file of which more than this is waste is copied when it is finished: small scenes that ran for long.
+BLOCK_BYTES = 2**25  # Rows that are committed at once, before they are packed: two seconds of a very large or fast run. Larger loses more in a kill.
+FLUSH_SECONDS = 2.0  # Longest time between commits. A commit of few rows takes 0.1 ms, one of a large crowd some 5.
 TICK_BYTES = 4096  # Room that a tick without a frame may need.
 VERDICT_BYTES = 2**20  # A verdict is a screen of text; a longer one belongs into a file of its own.
 
@@ -47,8 +49,8 @@ class RecordingWriter:
     """Keep a run while it goes on.
 
     Within a tick call `roster`, `events`, `trace` and `frame` as needed, and `tick` last, in every tick. Everything is collected in memory and
-    committed by `tick` after `block_frames` frames, or after `flush_seconds`: a kill at any moment loses the ticks after the last commit and
-    nothing else. The file has a hidden name beside `out` until `close` or `abandon` finish it.
+    committed by `tick` once `block_bytes` wait, or after `flush_seconds`: a kill at any moment loses the ticks after the last commit and
+    nothing else. The file has a hidden name beside `out` until `close` or `abandon` finish it; what fills no chunk yet is in its journal.
 
     Parameters
     ----------
@@ -63,12 +65,16 @@ class RecordingWriter:
         What `tick` is given.
     digest_columns : sequence of str
         Names of the columns of the world, in the order of the `digests` of `tick`.
-    block_frames : int, >= 1
-        Frames between commits. Small frames wait until enough rows are there (`BLOCK_CHUNKS`), or for `flush_seconds`.
+    block_bytes : int
+        Largest commit, before it is packed.
     flush_seconds : float, s
         Longest time between commits, looked at in `tick`; 0 commits at every tick.
+    agents : int, optional
+        In a frame, at most: few need small buffers.
     force : bool
         The finished file replaces another of its name.
+    goes_on : bool
+        It replaces one of the same run that has its name, if it has all that is in that one; if that one has all that is in it, it is dropped.
     trace : bool
         `trace` will be called.
     explain : bool
@@ -91,9 +97,11 @@ class RecordingWriter:
         *,
         counts: Sequence[RecordedCount] = (),
         digest_columns: Sequence[str] = (),
-        block_frames: int = BLOCK_FRAMES,
+        block_bytes: int = BLOCK_BYTES,
         flush_seconds: float = FLUSH_SECONDS,
+        agents: int | None = None,
         force: bool = False,
+        goes_on: bool = False,
         trace: bool = False,
         explain: bool = False,
         traced: Sequence[str] = (),
@@ -102,13 +110,20 @@ class RecordingWriter:
         self.header = header
         self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace, explain, tuple(traced))
         self.force = force
-        self.block_frames = block_frames
+        self.goes_on = goes_on
+        self.block_bytes = block_bytes
         self.flush_seconds = flush_seconds
-        self.partial = partial_name(self.out, header.run_id)
-        self._storage = Storage(self.partial, header, self.layout)
+        require_place(self.out)
+        clear_left(self.out.parent)
+        self.partial, self._storage = self._begun(agents)
+        self.kept: Kept | None = None  # where the finished file is
+        self.failure: RecordingError | None = None  # why nothing more can be written
         self._now = Commit()  # counts everything appended; a copy of it becomes the next commit
         self._committed_at = time.monotonic()
-        self._rows_per_commit = BLOCK_CHUNKS * self._storage.datasets["trajectory"].chunk_rows
+        self._waiting_bytes = 0  # appended since the last commit
+        self._tick_bytes = 0  # appended in this tick
+        self._largest_tick = 0
+        self._is_closed = False  # let go, or thrown away
         self._tick_row = np.zeros(1, dtype=self._storage.datasets["ticks"].dtype)
         self._scratch = np.empty(0)
         self._fold = 0
@@ -116,8 +131,23 @@ class RecordingWriter:
         self._traced: dict[int, NDArray[np.uint64]] = {}  # what the trace last saw of each column
         self._trace_entries: list[tuple[int, ...]] = []  # of this tick
         self._trace_parts: list[NDArray[np.uint64]] = []
-        self._closed = False
+        self._is_ended = False  # the file is finished but for its name
         self._is_halfway = False  # an exception between here and there (Ctrl-C, a wrong array) leaves columns of different lengths in memory
+
+    def _begun(self, agents: int | None) -> tuple[Path, Storage]:
+        """Return the hidden file, under a name that no other attempt at this run has."""
+        rows = AGENT_CHUNK_ROWS if agents is None else chunk_rows_for(agents)
+        for number in itertools.count(1):
+            partial = partial_name(self.out, self.header.run_id, number)
+            if not (partial.exists() or lock_of(partial).exists()):
+                with contextlib.suppress(FileExistsError):
+                    return partial, Storage(partial, self.header, self.layout, agent_chunk_rows=rows, with_journal=True)
+        raise AssertionError("unreachable")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is recorded: the file is finished, given up, or could not be written."""
+        return self._is_closed or self.kept is not None or self.failure is not None or self._storage.failure is not None
 
     @property
     def committed(self) -> Commit:
@@ -210,7 +240,7 @@ class RecordingWriter:
         count = len(entity)
         arrays = [columns[column.name] for column in self.layout.columns]
         self._check_frame(frame, tick, np.asarray(entity), arrays)
-        self._require_room(count * self._storage.row_bytes + TICK_BYTES)
+        self._charge(count * self._storage.row_bytes)
         self._is_halfway = True
         append = self._storage.append
         append("frames/start", 1, self._now.rows)
@@ -244,7 +274,7 @@ class RecordingWriter:
         """
         if self._trace_entries:
             self._keep_trace()
-        self._require_room(TICK_BYTES)
+        self._charge(TICK_BYTES)
         self._is_halfway = True
         row = self._tick_row
         row[:] = 0
@@ -261,10 +291,11 @@ class RecordingWriter:
             self._fold = run_digest(given, self._fold)
         self._now = replace(self._now, ticks=self._now.ticks + 1, last_tick=max(self._now.last_tick, tick), run_digest=self._fold)
         self._is_halfway = False
-        done = self._storage.committed
-        is_block = self._now.frames - done.frames >= self.block_frames and self._now.rows - done.rows >= self._rows_per_commit
-        if is_block or time.monotonic() - self._committed_at >= self.flush_seconds:
+        self._largest_tick, self._tick_bytes = max(self._largest_tick, self._tick_bytes), 0
+        if self._waiting_bytes >= self.block_bytes or time.monotonic() - self._committed_at >= self.flush_seconds:
             self.commit()
+        if not self._storage.has_room(2 * self._largest_tick):
+            self._stop_for_lack_of_room()
 
     def trace(self, tick: int, system: int, columns: Mapping[str, NDArray[Any]]) -> None:
         """Keep the digests of what a system has written, for every block of 64 agents; a column that is as the trace last saw it gets no entry.
@@ -290,7 +321,7 @@ class RecordingWriter:
         """Append what was traced in a tick, all at once."""
         entries, digests = np.array(self._trace_entries, dtype=TRACE_DTYPE), np.concatenate(self._trace_parts)
         self._trace_entries, self._trace_parts = [], []
-        self._require_room(digests.nbytes + entries.nbytes + TICK_BYTES)
+        self._charge(digests.nbytes + entries.nbytes)
         entries["start"] = self._now.trace_digests + np.cumsum(entries["count"]) - entries["count"]
         self._is_halfway = True
         self._storage.append("trace/index", len(entries), entries)
@@ -316,10 +347,11 @@ class RecordingWriter:
 
     def commit(self) -> None:
         """Make everything so far safe from a kill."""
+        self._refuse_if_over()
         self._is_halfway = True
         self._now = replace(self._now, number=self._now.number + 1, clock_ns=clock_ns())
         self._storage.commit(self._now)
-        self._committed_at = time.monotonic()
+        self._committed_at, self._waiting_bytes = time.monotonic(), 0
         self._is_halfway = False
 
     def close(self, verdict: Mapping[str, Any]) -> Kept:
@@ -356,75 +388,88 @@ class RecordingWriter:
 
     def let_go(self) -> None:
         """Commit what is there, and leave the file under its hidden name for `recover`: its run was neither finished nor stopped, only forgotten."""
-        if not self._closed:
-            self._closed = True
+        if not self.is_over:
             with contextlib.suppress(Exception):  # nobody is left who could be told; what was committed before is safe
                 if not self._is_halfway:
                     self.commit()
+            self._is_closed = True
             self._storage.freeze()
 
     def discard(self) -> None:
         """Throw the file away, for a run that failed before it had anything to say."""
-        if not self._closed:
-            self._closed = True
-            self._storage.freeze()
-            self.partial.unlink(missing_ok=True)
+        if self.kept is None and not self._is_closed:
+            self._is_closed = True
+            self._storage.remove()
 
     def __enter__(self) -> RecordingWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        if not self._closed:
+        if not self.is_over:
             with contextlib.suppress(RecordingError):
                 self.abandon(f"stopped by {kind.__name__}: {error}" if kind else "never closed")
 
     def _finish(self, state: RunState, reason: str, verdict: Mapping[str, Any]) -> Kept:
-        self._refuse_if_closed()
-        self._closed = True
-        content = {"state": state.name.lower(), "reason": reason, "result": plain(verdict), "run_digest": digest_text(self._fold)}
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
-        if len(text) > VERDICT_BYTES:
-            text = json.dumps(content | {"result": {}, "reason": f"{reason} (the verdict had {len(text)} bytes and is left out)".strip()}).encode()
-        if self._is_halfway:
-            return self._finish_from_the_last_commit(state, content)
-        self._storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
-        self._now = replace(self._now, state=int(state), verdict_bytes=len(text))
-        self.commit()
-        lost, size = self._storage.lost_bytes, self.partial.stat().st_size
-        self._storage.close()
-        if lost > COMPACT_SHARE * size:
-            self._compact()
-        return give_name(self.partial, self.out, self.header.run_id, force=self.force)
+        """Finish the file and give it its name; what an exception (Ctrl-C) breaks off, another call ends."""
+        self._refuse_if_over()
+        if not self._is_ended:
+            if not self._is_halfway:
+                self.commit()  # what is broken off from here on loses nothing
+            if self.committed.last_tick < self._now.last_tick:  # it was broken off before
+                state, reason = RunState.INTERRUPTED, reason or "interrupted while its recording was finished"
+            content = {"state": state.name.lower(), "reason": reason, "result": plain(verdict), "run_digest": digest_text(self._fold)}
+            text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+            if len(text) > VERDICT_BYTES:
+                text = json.dumps(content | {"result": {}, "reason": f"{reason} (the verdict had {len(text)} bytes and is left out)".strip()}).encode()
+            if self._is_halfway:
+                self._end_with_the_last_commit(state, content)
+            else:
+                self._is_halfway = True
+                self._storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
+                self._now = replace(self._now, state=int(state), verdict_bytes=len(text), number=self._now.number + 1, clock_ns=clock_ns())
+                self._storage.finish(self._now)
+            self._is_ended = True
+        try:
+            self.kept = self._named()
+        except RecordingError as error:
+            self.failure = error
+            raise
+        finally:
+            self._storage.unlock()
+        return self.kept
 
-    def _finish_from_the_last_commit(self, state: RunState, content: Mapping[str, Any]) -> Kept:
+    def _named(self) -> Kept:
+        """Give the finished file its name."""
+        is_same_run = self.goes_on and not self.force and self.out.exists()
+        if is_same_run and is_part_of(self.partial, self.out) and not is_part_of(self.out, self.partial):
+            self.partial.unlink()
+            return Kept(self.out, name_taken=False)
+        replaces = self.force or (is_same_run and is_part_of(self.out, self.partial))
+        kept = give_name(self.partial, self.out, self.header.run_id, force=replaces)
+        clear_left(self.out.parent, self.out.name)
+        return kept
+
+    def _end_with_the_last_commit(self, state: RunState, content: Mapping[str, Any]) -> None:
         """Finish what is in the file, since what is in memory was left half-way by an exception."""
         from crowdsim.recording.recover import copy_recording
 
-        self._storage.freeze()
-        copy = self.partial.with_name(self.partial.name + ".copy")
+        self._storage.freeze(is_held=True)
         try:
-            copy_recording(self.partial, copy, state=state, verdict=content)
-        except RecordingError:
-            copy.unlink(missing_ok=True)
-            raise
-        copy.replace(self.partial)
-        return give_name(self.partial, self.out, self.header.run_id, force=self.force)
-
-    def _compact(self) -> None:
-        """Copy the finished file without its waste, if there is room; it is whole either way."""
-        from crowdsim.recording.recover import copy_recording
-
-        copy = self.partial.with_name(self.partial.name + ".copy")
-        with contextlib.suppress(RecordingError):
-            copy_recording(self.partial, copy)
-            copy.replace(self.partial)
-        copy.unlink(missing_ok=True)
+            with scratch_folder(self.partial.parent) as folder:
+                copy = folder / self.partial.name
+                copy_recording(self.partial, copy, state=state, verdict=content)
+                copy.replace(self.partial)
+        except (OSError, RecordingError) as error:
+            self._storage.freeze()
+            reason = error if isinstance(error, RecordingError) else f"{self.partial}: cannot be finished ({reason_of(error)})."
+            self.failure = RecordingError(f"{reason} {self._storage.safe_text()}".strip())
+            raise self.failure from None
 
     def _append_table(self, name: str, rows: NDArray[Any], dtype: np.dtype[Any]) -> None:
         if rows.dtype != dtype:
             raise ValueError(f"{name}: the rows have type {rows.dtype}, but {dtype} is recorded")
         if len(rows):
-            self._require_room(rows.nbytes + TICK_BYTES)
+            self._charge(rows.nbytes)
             self._is_halfway = True
             self._storage.append(name, len(rows), rows)
             self._is_halfway = False
@@ -449,18 +494,32 @@ class RecordingWriter:
         round_to_multiples(values, column.resolution, out)
         return out.reshape(array.shape)
 
-    def _refuse_if_closed(self) -> None:
-        if self._closed:
+    def _refuse_if_over(self) -> None:
+        failure = self.failure or self._storage.failure
+        if failure is not None:
+            raise failure
+        if self.is_over:
             raise RecordingError(f"{self.out}: the recording is closed already")
 
-    def _require_room(self, wanted_bytes: int) -> None:
-        """Stop while what is kept can still be finished, instead of when the disk says no."""
-        self._refuse_if_closed()
-        if self._storage.has_room(wanted_bytes):
-            return
-        free, written = self._storage.free_bytes(), self.partial.stat().st_size
+    def _charge(self, count: int) -> None:
+        """Note that so many bytes are to be appended; before the first tick, refuse what there is no room for."""
+        self._refuse_if_over()
+        if self._now.ticks == 0 and not self._storage.has_room(count):
+            room = self._storage.free_bytes()
+            self.failure = RecordingError(
+                f"{self.out}: the disk is full: the first frame needs {count / 1e6:,.1f} MB beside the {self._storage.reserve_bytes / 1e6:,.1f} MB that a "
+                f"recording needs to be finished, but {room / 1e6:,.1f} MB are free. Nothing was recorded. Make room, or choose another disk."
+            )
+            raise self.failure
+        self._waiting_bytes += count
+        self._tick_bytes += count
+
+    def _stop_for_lack_of_room(self) -> None:
+        """Stop after a whole tick, while what is kept can still be finished, instead of when the disk says no."""
+        free, written = self._storage.free_bytes(), self._storage.size()
         kept = self.abandon("the disk is full")
-        raise RecordingError(
+        self.failure = RecordingError(
             f"{kept.path}: the disk is full ({free / 1e6:,.1f} MB free, {written:,} bytes written), so the run was stopped. The recording is whole until "
             f"tick {self._now.last_tick} ({self._now.frames} frames) and marked as interrupted. Make room, or record fewer frames a second (`record.rate`)."
         )
+        raise self.failure

@@ -116,9 +116,8 @@ def refuse_arcs(text: str) -> None:
     GeometryRefused
         If a keyword of curves stands in it.
     """
-    kind = _CURVED.search(text)
-    if kind:
-        raise GeometryRefused(f"this has a {kind.group().upper()}, but arcs are not read", "Draw arcs as chords, for example with ST_CurveToLine of PostGIS.")
+    if _CURVED.search(text):
+        raise GeometryRefused("this has curves (CURVEPOLYGON, CIRCULARSTRING and their like)", "Make chords of its arcs: POLYGON has straight sides.")
 
 
 def _polygons(geometry: Any) -> Iterator[Any]:

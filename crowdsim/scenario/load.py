@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario import schema
 from crowdsim.scenario.areas import resolve_areas, resolve_events
@@ -74,7 +75,8 @@ def load_scenario(
         raise CrowdsimError(f"a folder is given beside {given}, but a scenario file names files of its own folder. Leave it out, or use allow_dirs.")
     path, target = given, Path(given)
     if target.suffix.lower() in _PLANS and target.is_file():
-        raise ScenarioError(Problem("", "this is a floor plan, not a scenario", f"Make a scenario of it: crowdsim new --plan {path} --run", str(path)))
+        way_out = f"Make a scenario of it: {command('new', '--plan', target, '--run')}"
+        raise ScenarioError(Problem("", "this is a floor plan, not a scenario", way_out, str(path)))
     try:
         text = read_text(target)
     except FileRefused as refused:

@@ -12,6 +12,7 @@ import crowdsim.avoidance
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.checkpoint import Checkpoint, checkpoint_names, write_checkpoint
 from crowdsim.recording.header import software_versions
+from crowdsim.saved import SavedError
 from crowdsim.sources import source_key
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ class Start(NamedTuple):
     are_models_new: bool = False
 
     @property
+    def run_id(self) -> str:
+        """Of the run that goes on; empty where a new one begins with what the checkpoint holds."""
+        return self.recording.header.run_id if self.recording is not None else ""
+
+    @property
     def first_tick(self) -> int:
         """The tick with which the new recording begins."""
         return self.recording.header.first_tick if self.recording is not None else self.checkpoint.tick
@@ -85,10 +91,16 @@ def take_up(simulation: Simulation, start: Start) -> None:
     if start.are_models_new:
         state = {name: array for name, array in state.items() if not name.startswith(_OF_MODELS)}
         state |= {name: array for name, array in simulation.state().items() if name.startswith(_OF_MODELS)}
+    is_same_tick = "world/tick" in state and state["world/tick"].tolist() == [checkpoint.tick]
     try:
+        if not is_same_tick or checkpoint.tick_s != simulation.scenario.tick:
+            raise SavedError(f"world/tick is not {checkpoint.tick} of {checkpoint.tick_s:g} s")
         simulation.restore(state)
-    except (KeyError, ValueError, IndexError, TypeError) as error:
-        raise RecordingError(f"{where}: its state does not belong to this scenario ({type(error).__name__}: {error}).") from error
+    except (SavedError, CrowdsimError) as error:
+        raise RecordingError(
+            f"{where}: its state after tick {checkpoint.tick} does not belong to this scenario, or somebody has changed it: {error}. "
+            "Go on from another checkpoint of the run, if there is one, or run the scenario anew."
+        ) from error
 
 
 def require_same_shape(before: Scenario, after: Scenario, where: str) -> bool:
@@ -123,6 +135,8 @@ class Rotation:
 
     def __init__(self, out: Path, run_id: str, every_ticks: int) -> None:
         self._names, self._every, self._next = checkpoint_names(out, run_id), every_ticks, 0
+        if self._names[0].exists():  # of a run that goes on: the older one goes first
+            self._next = int(not self._names[1].exists() or self._names[0].stat().st_mtime_ns > self._names[1].stat().st_mtime_ns)
 
     def is_due(self, tick: int) -> bool:
         """Return whether a checkpoint is to be taken after a tick."""

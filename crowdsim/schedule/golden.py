@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -16,6 +15,7 @@ from crowdsim.recording.difference import Difference
 from crowdsim.recording.golden import MOST_BYTES, expected_bytes, later_digests, pack_golden
 from crowdsim.recording.header import software_versions
 from crowdsim.recording.reader import Recording, open_run
+from crowdsim.recording.scratch import scratch_folder
 from crowdsim.scenario.recorded import recordable_columns
 from crowdsim.schedule.simulation import Simulation
 
@@ -138,8 +138,8 @@ def record_golden(
     least = expected_bytes(scenario.agent_count * min(ticks, 1.0 / scenario.tick), ticks)  # people may leave, though hardly all of them in the first second
     if least > 2 * most_bytes:
         raise _too_large(scenario, least, ticks, most_bytes, "at least about")
-    with TemporaryDirectory(prefix="crowdsim-golden-") as folder:
-        raw = Path(folder) / "raw.h5"
+    with scratch_folder() as folder:
+        raw = folder / "raw.h5"
         ran = run_for(golden_scenario(scenario), raw, ticks, later_ticks(ticks, asked), to_the_end=True, threads=threads, progress=progress)
         pack_golden(raw, target, ran.verdict, ran.later)
     size = target.stat().st_size
@@ -177,8 +177,8 @@ def check_golden(golden: Path, scenario: Scenario, *, tolerance: float | None = 
         How the run differs, in words; empty if it does not.
     """
     require_same_each_time(scenario, scenario.name)
-    with TemporaryDirectory(prefix="crowdsim-golden-") as folder, open_run(golden) as recorded:
-        again, later = Path(folder) / "again.h5", later_digests(recorded) if tolerance is None else {}
+    with scratch_folder() as folder, open_run(golden) as recorded:
+        again, later = folder / "again.h5", later_digests(recorded) if tolerance is None else {}
         ran = run_for(golden_scenario(scenario), again, recorded.commit.last_tick, list(later), to_the_end=False, threads=threads)
         with open_run(again) as fresh:
             found = _by_places(recorded, fresh, tolerance) if tolerance is not None else difference(recorded, fresh, later, ran)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.registry import origin_of
 from crowdsim.measures.deadlock_stuck import STUCK_BY
 from crowdsim.recording.files import Kept
-from crowdsim.recording.header import Header
+from crowdsim.recording.header import Header, new_run_id
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, TRACED_COLUMNS, RecordedColumn, RecordedCount, fitted
 from crowdsim.recording.writer import RecordingWriter
@@ -41,8 +41,12 @@ class Recorder:
     threads : int
     force : bool
         Replace a finished file of that name.
+    goes_on : bool
+        See `RecordingWriter`.
     first_tick : int
         Of the header.
+    run_id : str
+        Of the run that goes on; empty where a new one begins.
 
     Attributes
     ----------
@@ -50,7 +54,10 @@ class Recorder:
         The last tick that is kept; None keeps all. What comes later is computed and not written.
     """
 
-    def __init__(self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool, first_tick: int = 0) -> None:
+    def __init__(
+        self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool, goes_on: bool = False,
+        first_tick: int = 0, run_id: str = ""
+    ) -> None:  # fmt: skip
         self.until: int | None = None
         scenario = built.scenario
         self.every = scenario.record.ticks_per_frame
@@ -58,7 +65,6 @@ class Recorder:
         farthest_m = float(np.abs(shapely.bounds(scenario.geometry.walkable)).max())
         self._columns = tuple(fitted(column, farthest_m) for column in _columns(scenario))
         self._frames = 0
-        self.kept: Kept | None = None  # where the file is, once it is finished
         self._region = scenario.record.region
         self._world = built.world
         chosen = recorded_rows(scenario, built.agents)
@@ -80,6 +86,7 @@ class Recorder:
             reproducible=not milliseconds_of(scenario),
             first_tick=first_tick,
             stuck_by=STUCK_BY,
+            run_id=run_id or new_run_id(),
         )
         self.writer = RecordingWriter(
             out,
@@ -89,6 +96,8 @@ class Recorder:
             counts=[RecordedCount(name, "", "", "float64") for name in counts],
             digest_columns=DIGEST_COLUMNS,
             force=force,
+            goes_on=goes_on,
+            agents=int(chosen.sum()),
             trace=self.trace,
             explain=bool(scenario.record.explain),
             traced=_traced_columns() if self.trace else (),
@@ -151,8 +160,7 @@ class Recorder:
 
     def close(self, verdict: Mapping[str, Any], reason: str = "") -> Kept:
         """Finish the file; with a reason, mark it as interrupted."""
-        self.kept = self.writer.abandon(reason, verdict) if reason else self.writer.close(verdict)
-        return self.kept
+        return self.writer.abandon(reason, verdict) if reason else self.writer.close(verdict)
 
     def _is_past(self, tick: int) -> bool:
         return self.until is not None and tick > self.until

@@ -25,6 +25,7 @@ from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
+from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
@@ -62,6 +63,7 @@ from crowdsim.systems.triggers import Triggers
 from crowdsim.systems.turn import Turn
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team
+from crowdsim.world.checks import check_agents
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 
@@ -84,6 +86,8 @@ class Simulation(Interventions):
         Where to record; without it nothing is recorded.
     force : bool
         Whether a finished recording of that name is replaced.
+    goes_on : bool
+        Whether a recording of that name is replaced if it is an earlier part of the same run.
     warm : bool
         Have all kernels compiled or loaded before the first tick.
     granted : mapping of int to int, optional
@@ -104,7 +108,7 @@ class Simulation(Interventions):
 
     def __init__(
         self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True,
-        granted: Mapping[int, int] | None = None, start: Start | None = None,
+        goes_on: bool = False, granted: Mapping[int, int] | None = None, start: Start | None = None,
     ) -> None:  # fmt: skip
         self.team = Team(threads)
         self.scenario = scenario = as_scenario(scenario)
@@ -127,14 +131,20 @@ class Simulation(Interventions):
         self.counts: dict[str, float] = {}  # what was counted in the last tick, by name
         self._is_stepping = False
         self._verdict: Verdict | None = None  # the last word, once the run is finished
+        self._stopped = ""  # why it did not come to its end
         try:
             if out is not None:
-                self.recorder = Recorder(self.built, Path(out), names, counts, threads=self.team.threads, force=force, first_tick=self._first_tick)
+                self.recorder = Recorder(
+                    self.built, Path(out), names, counts, threads=self.team.threads, force=force, goes_on=goes_on, first_tick=self._first_tick,
+                    run_id=start.run_id if start is not None else "",
+                )  # fmt: skip
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())
             self._begin(start)
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
             if self.recorder is not None:
                 self.recorder.writer.discard()
+            self.team.close()
+            self.world.close()
             raise
 
     def _begin(self, start: Start | None) -> None:
@@ -411,7 +421,7 @@ class Simulation(Interventions):
         return self._verdict
 
     def _end(self, verdict: Verdict, stopped: str) -> None:
-        self._verdict = verdict
+        self._verdict, self._stopped = verdict, stopped
         self.team.close()
         if self.recorder is not None:
             self.recorder.close(verdict.as_dict(), stopped)
@@ -419,21 +429,31 @@ class Simulation(Interventions):
     @property
     def kept(self) -> Kept | None:
         """Where the finished recording is; None while there is none."""
-        return self.recorder.kept if self.recorder is not None else None
+        return self.recorder.writer.kept if self.recorder is not None else None
 
     def close(self) -> None:
         """Free what the simulation holds; a recording that was not finished is finished as interrupted."""
         try:
-            if self._verdict is None:
+            self.team.close()
+            if self.recorder is not None and self.recorder.writer.is_over:  # whoever stepped was told why
+                self._verdict = self._verdict or self.verdict("not over")
+            elif self._verdict is None:
                 self._end(self.verdict("not over"), "closed before its end")
+            elif self.recorder is not None:  # Ctrl-C while it was finished
+                self.recorder.close(self._verdict.as_dict(), self._stopped)
         finally:
             self.world.close()
 
     def __enter__(self) -> Simulation:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            self.close()
+        except CrowdsimError as second:
+            if error is None:
+                raise
+            error.add_note(str(second))  # what happened first is what is told first
 
     def on(self, kind: EventKind | str | None, callback: Callable[[Any], Any]) -> Callable[[], None]:
         """Call `callback(event)` after each tick for each event of a kind, in the order of the events.
@@ -466,19 +486,25 @@ class Simulation(Interventions):
         parts.append(("tasks", self.budget.tasks.state()))
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` of a simulation of the same scenario gave."""
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` of a simulation of the same scenario gave.
 
-        def part(prefix: str) -> dict[str, NDArray[Any]]:
-            return {name[len(prefix) + 1 :]: array for name, array in state.items() if name.startswith(prefix + "/")}
-
-        self.world.restore(part("world"))
+        Raises
+        ------
+        SavedError
+            If something in it cannot be: every array is looked at, since kernels do not.
+        """
+        saved = Saved.of(state)
+        self.world.restore(saved.below("world/"))
         if self.world.tiles is not None:
             self._take_mesh()
-        self.ledger.restore(part("ledger"))
+        self.ledger.restore(saved.below("ledger/"))
         for system in self.systems:
-            system.restore(part(f"systems/{type(system).__name__}"))
-        self.budget.tasks.restore(part("tasks"))
+            system.restore(saved.below(f"systems/{type(system).__name__}/"))
+            if system is self._gates:  # the ground is there
+                check_agents(self.world, saved.below("world/agents/"), self.built.mesh_build.parameters.widest_body)
+        self.budget.tasks.restore(saved.below("tasks/"))
+        saved.finish()
 
 
 def _let_go(recorder: Recorder, owner: int) -> None:

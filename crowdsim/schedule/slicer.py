@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.slices import Spent, Wish, Work
 
 DEFAULT_SLICE = 1000  # Expansions: 0.2 to 0.5 ms of a core on the mesh. Smaller overruns less and hands out searches more often, see docs/budget.md.
@@ -296,19 +297,28 @@ class Slicer:
         tasks = {f"task/{name}": np.array([task.due, task.since, task.turn], dtype=np.int64) for name, task in sorted(self._tasks.items())}
         return {**tasks, "turns": np.array([self._turns], dtype=np.int64)}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, once the owners have registered the same tasks again.
 
         Raises
         ------
-        ValueError
-            If other tasks are registered than were then.
+        SavedError
+            If other tasks are registered than were then, or a number cannot be.
         """
-        wanted = {name.removeprefix("task/") for name in state if name.startswith("task/")}
-        if wanted != self._tasks.keys():
-            raise ValueError(f"tasks are {', '.join(sorted(self._tasks)) or 'none'}, but the state has {', '.join(sorted(wanted)) or 'none'}")
+        saved = Saved.of(state)
+        places, turns = saved.below("task/"), saved.whole("turns", 0, MOST)
+        wanted = set(places.names())
+        is_same = wanted == self._tasks.keys()
+        places.require(is_same, "", f"has {_listed(wanted)}, but what is to be done is {_listed(self._tasks)}")
+        numbers = {name: places.take(name, "i8", (3,), low=0, high=[MOST, MOST, turns]) for name in self._tasks}
+        is_one = len({int(number[2]) for number in numbers.values()}) == len(numbers)
+        places.require(is_one, "", "has two tasks with one turn")
         self._ready, self._later = [], []
         for name, task in self._tasks.items():
-            task.due, task.since, task.turn = (int(value) for value in state[f"task/{name}"])
+            task.due, task.since, task.turn = numbers[name].tolist()
             heapq.heappush(self._later, (task.due, task.turn, task))
-        self._turns = int(state["turns"][0])
+        self._turns = turns
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"

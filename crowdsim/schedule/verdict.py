@@ -14,6 +14,7 @@ from crowdsim.measures.deadlock_causes import NO_QUEUE_ONCE, NOBODY, NOT_DIAGNOS
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS
 from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.scenario.build import Built
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 from crowdsim.world.events import EventKind
@@ -221,11 +222,16 @@ class Ledger:
         arrays = {"arrivals": self._arrivals, "has_arrived": self._has_arrived, "last_goal": self._last_goal, "last_tick": self._last_tick}
         return {"numbers": numbers, "deadlocked": self._deadlocked.copy(), **{name: array.copy() for name, array in arrays.items()}}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self._arrivals, self._has_arrived, self._deadlocked = state["arrivals"].copy(), state["has_arrived"].copy(), state["deadlocked"].copy()
-        self._last_goal, self._last_tick = state["last_goal"].copy(), state["last_tick"].copy()
-        self._numbers = dict(zip(self._numbers, (float(value) for value in state["numbers"]), strict=True))
+        saved, people = Saved.of(state), len(self._built.population)
+        self._arrivals = saved.take("arrivals", "i8", (len(self._built.scenario.goals),), low=0, high=MOST)
+        self._has_arrived = saved.take("has_arrived", "?", (people + 1,))
+        self._deadlocked = saved.take("deadlocked", "?", (people + 1, len(Cause)))
+        self._last_goal = saved.take("last_goal", "i4", (people + 1,), low=-1, high=len(self._built.scenario.goals) - 1)
+        self._last_tick = saved.take("last_tick", "i8", (people + 1,), low=0, high=MOST)
+        numbers = saved.take("numbers", "f8", (len(self._numbers),), low=0.0, high=float(MOST))
+        self._numbers = dict(zip(self._numbers, numbers.tolist(), strict=True))
 
     def verdict(
         self, ended: str, tick: int, agents: AgentColumns, *, wall_s: float, ms_per_tick: dict[str, float], worst_tick_ms: float, digest: str,

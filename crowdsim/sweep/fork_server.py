@@ -28,12 +28,12 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from crowdsim.avoidance.plugins import load_plugins
 from crowdsim.errors import CrowdsimError
 from crowdsim.recording.header import software_versions
+from crowdsim.recording.scratch import scratch_folder
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.schedule.warm import warm_kernels
 from crowdsim.sweep.folder import Folder, write_json
@@ -181,11 +181,11 @@ groups: [{name: crowd, count: 2, region: {box: [0, 0, 2, 4]}, goals: [out]}]
 
 def _rehearse() -> None:
     """Do a run of three ticks with everything round it: what is imported or made at first use is then there for all."""
-    with TemporaryDirectory(prefix="crowdsim-") as place:
-        folder = Folder(Path(place))
+    with scratch_folder() as place:
+        folder = Folder(place)
         for name in (folder.result("0").parent, folder.recording("0").parent):
             name.mkdir(parents=True)
-        do_run({"folder": place, "scratch": place, "id": "0", "text": _REHEARSAL, "file": "rehearsal", "seed": 1, "threads": 1, "record": True})
+        do_run({"folder": str(place), "scratch": str(place), "id": "0", "text": _REHEARSAL, "file": "rehearsal", "seed": 1, "threads": 1, "record": True})
         folder.known("0", recorded=True)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from crowdsim.avoidance.registry import origin_of
+from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.model import Scenario
@@ -42,15 +42,15 @@ class Source:
 
     def command(self, point: Point, seed: int, record: bool) -> str:
         """Return the shell command that does one run of the sweep by itself."""
-        words = ["crowdsim", "run", str(self.scenario)]
+        words: list[str | Path] = [self.scenario]
         for option in (*self.sets, *options_of(point)):
             words += ["--set", option]
         words += ["--seed", str(seed)]
         for folder in self.allow_dirs:
-            words += ["--allow-dir", str(folder)]
+            words += ["--allow-dir", folder]
         for plugin in self.plugins:
-            words += ["--plugin", str(plugin)]
-        return shlex.join([*words, *([] if record else ["--no-record"])])
+            words += ["--plugin", plugin]
+        return command("run", *words, *([] if record else ["--no-record"]))
 
 
 @dataclass(frozen=True)

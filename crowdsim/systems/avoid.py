@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.explain import REASON_DTYPE, explain_choices
 from crowdsim.avoidance.guard import ModelError, check_velocities
 from crowdsim.avoidance.model import KEEPS_ITS_WAY, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
+from crowdsim.saved import Arrays, Saved
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, Diagnosis
 from crowdsim.world.world import World
@@ -103,8 +104,8 @@ class Avoid(System):
         """Return what the models remember."""
         return {f"{number}/{name}": array for number, model in enumerate(self.models) for name, array in model.state().items()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave; what the numbers of a model mean is known to it alone."""
+        saved = Saved.of(state)
         for number, model in enumerate(self.models):
-            prefix = f"{number}/"
-            model.restore({name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)})
+            model.restore(saved.below(f"{number}/").like(model.state()))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import Cells
 from crowdsim.navigation.slopes import plan_shares
+from crowdsim.saved import Arrays, Saved
 from crowdsim.threads import Team
 from crowdsim.world.world import World
 
@@ -70,10 +71,15 @@ class System(esper.Processor):
         """Return what lives in the system between ticks as named arrays; most systems keep nothing."""
         return {}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
-        if state:
-            raise ValueError(f"{type(self).__name__} keeps no state, but was given {', '.join(state)}")
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be; every `restore` says what each array may hold, by taking it from a `Saved`.
+        """
+        Saved.of(state).finish()
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         """Return (n,) bool: which agents belong to groups, given as (groups,) bool; None is everybody. Obstacles belong to none of given groups."""

@@ -102,11 +102,13 @@ class Building(ABC):
         self._budget.tasks.remove(TASK)
         self._steps = None
 
-    def _redo(self, done: int, owed: int) -> None:
-        """Do the same steps again, after `_begin`."""
+    def _redo(self, done: int, owed: int) -> bool:
+        """Do the same steps again, after `_begin`; return whether there are so many."""
         if self._owed < 0:
-            for _ in range(done):
+            for _ in range(done + (owed >= 0)):
+                if self._owed >= 0:
+                    return False
                 self._step()
-            if owed >= 0:
-                self._step()
+        is_there = self._done == done and (self._owed < 0) == (owed < 0)
         self._owed = owed
+        return is_there

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.saved import Arrays, Saved
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.ground import GroundChange
@@ -79,11 +80,11 @@ class PlanByGroup(System):
         """Return the searches, queues and walks of all parts."""
         return {f"{place}/{name}": array for place, part in enumerate(self.parts) for name, array in part.state().items()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
+        saved = Saved.of(state)
         for place, part in enumerate(self.parts):
-            prefix = f"{place}/"
-            part.restore({name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)})
+            part.restore(saved.below(f"{place}/"))
 
 
 class FollowByGroup(System):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from crowdsim.navigation.posts import VERTEX, lay_out_posts
 from crowdsim.navigation.protocol import Answers
 from crowdsim.navigation.visibility.corridor import corridor_over
 from crowdsim.navigation.visibility.graph import MOST_PORTALS
-from crowdsim.navigation.visibility.guess import UNDECIDED, guess_over_corners, join_over_corners
+from crowdsim.navigation.visibility.guess import TO_GOAL, UNDECIDED, guess_over_corners, join_over_corners
 from crowdsim.navigation.visibility.search import Scratch, Terrain
 from crowdsim.navigation.visibility.sight import NOWHERE
+from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
 from crowdsim.systems.base import Tick
 from crowdsim.world.columns import has_way
 from crowdsim.world.world import World
@@ -154,10 +155,29 @@ class CornerGuesses:
             "guess_begin": self._begin.copy(), "guess_visited": self._visited.copy(),
         }  # fmt: skip
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self._entity, self._target, self._at, self._visits = (state[f"guess_{name}"].copy() for name in ("entity", "target", "at", "visits"))
-        self._begin, self._visited = state["guess_begin"].copy(), state["guess_visited"].copy()
+        saved, polygons = Saved.of(state), self._terrain.mesh.polygon_count
+        corners = len(self._terrain.graph.corners.position)
+        entity = saved.take("guess_entity", "i8", low=1, high=MOST)
+        count = len(entity)
+        saved.require(ascends(entity), "guess_entity", "entity ids have to ascend")
+        target = saved.take("guess_target", "i8", (count,), low=TO_GOAL, high=2 * corners - 1)
+        at = saved.take("guess_at", "i8", (count,), low=NOWHERE, high=corners - 1)
+        visited = saved.take("guess_visited", "i4", (count, None), low=-1, high=corners - 1)
+        visits = saved.take("guess_visits", "i8", (count,), low=0, high=visited.shape[1])
+        saved.require(visited.shape[1] >= 1, "guess_visited", "has no room")
+        saved.require((visited >= 0) | (np.arange(visited.shape[1]) >= visits[:, None]), "guess_visited", "has not so many corners")
+        begin = saved.take("guess_begin", "f8", (count, 3), low=[-FARTHEST_M, -FARTHEST_M, 0.0], high=[FARTHEST_M, FARTHEST_M, float(polygons - 1)])
+        saved.require(begin[:, 2] == np.floor(begin[:, 2]), "guess_begin", "the last number is that of a polygon")
+        self._entity, self._target, self._at, self._visits, self._begin, self._visited = entity, target, at, visits, begin, visited
+
+    def check(self, saved: Saved, starts: NDArray[Any]) -> None:
+        """Look whether guesses begin where the searches of their agents do; `starts` as `Planner.starts` has them."""
+        place = np.searchsorted(self._entity, starts["entity"])
+        known = np.isin(starts["entity"], self._entity)
+        begin = np.column_stack([starts["x"], starts["y"], starts["polygon"]])[known]
+        saved.require(bool(np.array_equal(self._begin[place[known]], begin)), "guess_begin", "is not where the searches of their agents begin")
 
 
 def _places(known: NDArray[np.int64], place: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,12 +10,14 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.navigation.mesh import locate_many
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.obstacle_state import arrays_of, obstacle_from
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, polygons_of, put_out
 from crowdsim.systems.make_room import nearest_free
+from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -180,15 +182,26 @@ class Drive(System):
         sent = {f"sent/{number}/{name}": array for number in sorted(self._sent) for name, array in arrays_of(self.obstacles[number]).items()}
         return {"entity": self.entity.copy(), "is_closed": self.is_closed.copy(), **sent}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self.entity, self.is_closed = state["entity"].copy(), state["is_closed"].copy()
-        sent: dict[int, dict[str, NDArray[Any]]] = {}
-        for name, array in state.items():
-            if name.startswith("sent/"):
-                _, text, part = name.split("/")
-                sent.setdefault(int(text), {})[part] = array
-        self.obstacles, self._sent = list(self._given), set(sent)
-        for place in sorted(sent):  # those that a program put in follow those of the scenario
-            self.obstacles[place : place + 1] = [obstacle_from(sent[place])]
+        saved = Saved.of(state)
+        entity = saved.take("entity", "i8", low=0, high=MOST)
+        sent = saved.below("sent/")
+        self.obstacles, self._sent = list(self._given), {number for number in range(len(entity)) if f"{number}/name" in sent}
+        for place in sorted(self._sent):  # those that a program put in follow those of the scenario
+            self.obstacles[place : place + 1] = [obstacle_from(sent.below(f"{place}/"))]
+        saved.require(len(self.obstacles) == len(entity), "entity", f"has {len(entity)} obstacles, but there are {len(self.obstacles)}")
+        self.entity, self.is_closed = entity, saved.take("is_closed", "?", (len(entity),))
+        self._check_rows(saved)
         self._tick = self.world.tick
+
+    def _check_rows(self, saved: Saved) -> None:
+        """Look whether the rows of obstacles are those of the ones that are there."""
+        agents, there = self.world.agents, np.flatnonzero(self.entity != ABSENT)
+        discs = np.array([len(self.obstacles[number].radius) for number in there.tolist()], dtype=np.int64)
+        first = self.entity[there]
+        wanted = np.sort(np.repeat(first, discs) + np.arange(int(discs.sum())) - np.repeat(np.cumsum(discs) - discs, discs))
+        is_same = np.array_equal(wanted, agents.entity[agents.activity == AgentState.OBSTACLE])
+        saved.require(is_same, "entity", "names other discs than there are")
+        saved.require(~self.is_closed | (self.entity != ABSENT), "is_closed", "the obstacle is not there")
+        saved.require(all(each.layer < len(self._grounds) for each in self.obstacles), "sent", "names a floor that there is not")

@@ -10,6 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps, at_once
+from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds
@@ -221,15 +222,19 @@ class Gates(System):
             **packed(self._obstacles), **self._rebuild.state(), **self._tiles.state(), **triggers,
         }  # fmt: skip
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, and put the world on the ground that belongs to it."""
-        self.available, self._is_over, self._asked = state["available"].copy(), state["is_over"].copy(), state["asked"].copy()
-        self._triggers.restore({name[9:]: array for name, array in state.items() if name.startswith("triggers/")})
-        self._wanted, self._obstacles = state["wanted"].copy(), unpacked(state)
+        saved, areas = Saved.of(state), len(self.areas)
+        self.available, self._wanted = saved.take("available", "?", (areas,)), saved.take("wanted", "?", (areas,))
+        self._is_over, self._asked = saved.take("is_over", "?", (len(self.events),)), saved.take("asked", "i8", (areas,), low=-1, high=1)
+        self._triggers.restore(saved.below("triggers/"))
+        self._obstacles = unpacked(saved)
         self._rebuild.give_up()
         self._tiles.give_up()
-        self._rebuild.restore(state, self.world.tick + 1)
-        self._tiles.restore(state, self.world.tick + 1)
+        self._rebuild.restore(saved, self.world.tick + 1, areas)
+        names = {area.name for area in self.areas}.intersection(each.name for each in self._obstacles)
+        saved.require(not names, "bytes", "gives an obstacle the name of an area")
+        self._tiles.restore(saved, self.world.tick + 1)
         if len(self.areas) or self._standing is not None:
             what = self.closed()
             if not isinstance(self.grounds, TiledGrounds):  # tiles have been restored with the world

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.priority import PriorityParameters, count_waiting, make_room, who_gives_way
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.notice import ticks_of
 from crowdsim.world.columns import AgentState
@@ -64,6 +65,6 @@ class GiveWay(System):
         """Return who made room in the last tick."""
         return {"last": self._last.copy()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self._last = state["last"].copy()
+        self._last = Saved.of(state).take("last", "i8", low=1, high=MOST)

@@ -16,15 +16,17 @@ from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.protocol import Answers, Planner
 from crowdsim.navigation.standers.planner import StanderPlanner
 from crowdsim.navigation.targets import TargetParameters, targets_of
+from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.blocks import make_room
 from crowdsim.systems.corner_guesses import CornerGuesses
 from crowdsim.systems.ground import GroundChange, ask_again
 from crowdsim.systems.notice import standing
 from crowdsim.systems.progress import TAKEN, forget_path, take_path
-from crowdsim.systems.slices import Budget, SearchTask, search
+from crowdsim.systems.slices import Budget, SearchTask, require_open, search
 from crowdsim.systems.straighten import straighten
 from crowdsim.threads import Team
+from crowdsim.world.checks import is_inside
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -271,12 +273,51 @@ class Plan(System):
             }  # fmt: skip
         return state
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
-        self.planner.restore(state)
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave, to a world in which everybody is where they were."""
+        saved, agents = Saved.of(state), self.world.agents
+        self.planner.restore(saved)
         self.searches.restored(self.world.tick)
         if self.corner_guesses is not None:
-            self.corner_guesses.restore(state)
+            self.corner_guesses.restore(saved)
         if self.keeps_previous:
-            paths = np.split(state["previous_cells"], np.cumsum(state["previous_length"])[:-1])
-            self._previous = {entity: path.copy() for entity, path in zip(state["previous_entity"].tolist(), paths, strict=False)}
+            entity = saved.take("previous_entity", "i8", low=1, high=MOST)
+            cells = saved.take("previous_cells", "i4", low=0, high=self.world.mesh.edge_count - 1)
+            ends = np.cumsum(saved.parts("previous_length", len(entity), len(cells)))
+            saved.require(ascends(entity), "previous_entity", "entity ids have to ascend")
+            saved.require(np.isin(entity, agents.entity), "previous_entity", "there is no such agent")
+            saved.require(self.world.mesh.edge_twin[cells] >= 0, "previous_cells", "that is no portal")
+            paths = np.split(cells, ends[:-1]) if len(entity) else []
+            self._previous = {each: path.copy() for each, path in zip(entity.tolist(), paths, strict=True)}
+            saved.require([self._is_known(each) for each in self._previous], "previous_entity", "does not come back to the path that it keeps to")
+        self._check_starts(saved)
+
+    def _check_starts(self, saved: Saved) -> None:
+        """Look whether the ways that are searched for begin where their agents can get back to: what they have gone since is joined with what is found."""
+        world, agents, starts = self.world, self.world.agents, self.planner.starts
+        require_open(saved, world, starts["entity"].tolist(), self.of_groups(self.groups) & (agents.path_status == PathStatus.PENDING))
+        position = np.column_stack([starts["x"], starts["y"]])
+        saved.require(bool(is_inside(world.mesh, position, starts["polygon"]).all()), "", "has a request from a place that is not in its polygon")
+        mesh, cells, here = world.mesh, world.corridors.cells, world.polygons()
+        rows = np.searchsorted(agents.entity, starts["entity"])
+        begins = here[rows]
+        far = agents.corridor_length[rows] > 0
+        begins[far] = mesh.edge_polygon[mesh.edge_twin[cells[agents.corridor_start[rows[far]]]]]
+        for place, entity in enumerate(starts["entity"].tolist()):
+            path = self._previous.get(entity)
+            if path is not None and len(path):
+                begins[place] = mesh.edge_polygon[path[-1]]
+        saved.require(bool(np.array_equal(begins, starts["polygon"])), "", "has a request from where its agent has never been")
+        if self.corner_guesses is not None:
+            self.corner_guesses.check(saved, starts)
+
+    def _is_known(self, entity: int) -> bool:
+        """Return whether the way of an agent leads to the path that it keeps to, as `trail_along` takes for granted."""
+        row = int(np.searchsorted(self.world.agents.entity, entity))
+        start, length = int(self.world.agents.corridor_start[row]), int(self.world.agents.corridor_length[row])
+        ahead = self.world.corridors.cells[start : start + length] if length else np.zeros(0, dtype=np.int32)
+        try:
+            trail_along(self.world.mesh, self._previous[entity], ahead, int(self.world.polygons()[row]))
+        except KeyError:
+            return False
+        return True

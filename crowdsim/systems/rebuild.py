@@ -5,7 +5,7 @@ What it costs depends on what is closed alone, not on what was built before, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +14,8 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps
+from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, SavedError
+from crowdsim.scenario.limits import MAX_FLOORS
 from crowdsim.systems.building import Building
 from crowdsim.systems.ground import Closed
 from crowdsim.systems.slices import Budget
@@ -112,15 +114,15 @@ class Rebuild(Building):
             **{f"order_{name}": array for name, array in packed(self.order.obstacles).items()},
         }  # fmt: skip
 
-    def restore(self, state: Mapping[str, NDArray[Any]], tick: int) -> None:
-        """Take back what `state()` gave, once everything was given up: the same steps are done again."""
+    def restore(self, state: Arrays | Saved, tick: int, areas: int) -> None:
+        """Take back what `state()` gave, of so many areas, once everything was given up: the same steps are done again."""
+        saved = Saved.of(state)
         self.order = None
-        if "order_progress" not in state:
+        if "order_progress" not in saved:
             return
-        ordered, done, owed = state["order_progress"].tolist()
-        obstacles = unpacked({name.removeprefix("order_"): array for name, array in state.items()})
-        self.begin(Order(state["order_available"].copy(), obstacles, ordered), tick)
-        self._redo(done, owed)
+        ordered, done, owed = saved.take("order_progress", "i8", (3,), low=[0, 0, -1], high=[tick, MOST, MOST]).tolist()
+        self.begin(Order(saved.take("order_available", "?", (areas,)), unpacked(saved.below("order_")), ordered), tick)
+        saved.require(self._redo(done, owed), "order_progress", "says that more was done than there is to do")
 
 
 def packed(closed: Sequence[Closed]) -> dict[str, NDArray[Any]]:
@@ -131,11 +133,25 @@ def packed(closed: Sequence[Closed]) -> dict[str, NDArray[Any]]:
     return {"sizes": sizes, "layers": layers, "bytes": np.frombuffer(b"".join(names + shapes), dtype=np.uint8).copy()}
 
 
-def unpacked(state: Mapping[str, NDArray[Any]]) -> tuple[Closed, ...]:
+def unpacked(saved: Saved) -> tuple[Closed, ...]:
     """Return what `packed` was given."""
-    sizes, data = state["sizes"], state["bytes"].tobytes()
+    data = saved.take("bytes", "u1").tobytes()
+    sizes = saved.take("sizes", "i8", (None, 2), low=0, high=len(data))
+    layers = saved.take("layers", "i8", (len(sizes),), low=-1, high=MAX_FLOORS).tolist()
     ends = np.cumsum(sizes.T.reshape(-1)).tolist()
+    saved.require((ends[-1] if ends else 0) == len(data), "sizes", f"do not add up to the {len(data)} bytes that there are")
     parts = [data[first:last] for first, last in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
     count = len(sizes)
-    layers = state["layers"].tolist()
-    return tuple(Closed(name.decode(), shapely.from_wkb(shape), layer) for name, shape, layer in zip(parts[:count], parts[count:], layers, strict=True))
+    try:
+        names, shapes = [name.decode() for name in parts[:count]], [shapely.from_wkb(shape) for shape in parts[count:]]
+    except (UnicodeDecodeError, shapely.errors.ShapelyError):
+        raise SavedError(f"{saved.name}bytes holds no names and shapes") from None
+    saved.require(len(set(names)) == count, "bytes", "has two things with one name")
+    are_areas = all(isinstance(shape, shapely.Polygon | shapely.MultiPolygon) and _is_area(shape) for shape in shapes)
+    saved.require(are_areas, "bytes", "holds a shape that is no area")
+    return tuple(Closed(name, shape, layer) for name, shape, layer in zip(names, shapes, layers, strict=True))
+
+
+def _is_area(shape: Any) -> bool:
+    places = shapely.get_coordinates(shape)
+    return bool(shape.is_valid and not shape.is_empty and not shape.has_z and np.all(np.abs(places) <= FARTHEST_M))

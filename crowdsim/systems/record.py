@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.recording.digest import column_digests, run_digest
+from crowdsim.saved import Arrays, Saved
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentColumns
 from crowdsim.world.world import World
@@ -63,6 +64,7 @@ class Record(System):
         """Return the digest so far."""
         return {"fold": np.array([self.fold], dtype=np.uint64), "last": self.last.copy()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self.fold, self.last = int(state["fold"][0]), state["last"].copy()
+        saved = Saved.of(state)
+        self.fold, self.last = int(saved.take("fold", "u8", (1,))[0]), saved.take("last", "u8", (len(DIGEST_COLUMNS),))

@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.saved import Saved
 from crowdsim.systems.base import Tick
+from crowdsim.world.columns import AgentState
+from crowdsim.world.world import World
 
 
 class Wish(Enum):
@@ -170,3 +176,10 @@ def search(tick: Tick, budget: Budget, tasks: Sequence[SearchTask]) -> None:
     tick.counts["slices"] = spent.slices
     tick.counts["requests_open"] = sum(task.waiting for task in tasks)
     tick.counts["oldest_request_ticks"] = tick.number - min(task.oldest_tick(tick.number) for task in tasks)
+
+
+def require_open(saved: Saved, world: World, entities: Sequence[int], mine: NDArray[np.bool_]) -> None:
+    """Refuse requests of others than agents that are there and whom the planner plans for, (n,) bool."""
+    own = world.agents.entity[mine & (world.agents.activity != AgentState.OBSTACLE)]
+    strangers = np.setdiff1d(np.array(entities, dtype=np.int64), own)
+    saved.require(not len(strangers), "", f"has a request of {strangers[:1].tolist()}, which is no agent that it plans for")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.symmetry import UNTOUCHED, SymmetryBreaker
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base import System, Tick
 from crowdsim.tunable import param
 from crowdsim.world.columns import AgentState
@@ -84,7 +85,8 @@ class BreakSymmetry(System):
         """Return who was held for how long, and who was turned or held its ground in the last tick."""
         return {**{f"breaker/{name}": array for name, array in self._breaker.state().items()}, "last": self._last.copy(), "held": self._held.copy()}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self._last, self._held = state["last"].copy(), state["held"].copy()
-        self._breaker.restore({name[8:]: array for name, array in state.items() if name.startswith("breaker/")})
+        saved = Saved.of(state)
+        self._last, self._held = saved.take("last", "i8", low=1, high=MOST), saved.take("held", "i8", low=1, high=MOST)
+        self._breaker.restore(saved.below("breaker/"))

@@ -5,13 +5,14 @@ What is ordered between two ticks lands together, in the first tick in which it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.building import Building
 from crowdsim.systems.slices import Budget
 from crowdsim.systems.tile_changes import NewGround, change_steps
@@ -112,15 +113,21 @@ class TileOrders(Building):
         state = {"tiles_ordered": np.array(rows, dtype=np.int64)}
         return {**state, "tiles_progress": np.array(self.progress, dtype=np.int64)} if self.is_building else state
 
-    def restore(self, state: Mapping[str, NDArray[Any]], tick: int) -> None:
+    def restore(self, state: Arrays | Saved, tick: int) -> None:
         """Take back what `state()` gave, once everything was given up: the same steps are done again."""
+        saved, tiles = Saved.of(state), self._world.tiles
         self._orders, self._made = [], None
-        if "tiles_ordered" not in state:
+        if tiles is None or "tiles_ordered" not in saved:
             return
-        for place, ordered, tile, goes in state["tiles_ordered"].tolist():
+        rows = saved.take("tiles_ordered", "i8", (None, 4), low=0, high=[MOST, tick, tiles.tile_count - 1, 1])
+        saved.require(len(rows) > 0, "tiles_ordered", "has no orders")
+        saved.require(np.isin(rows[:, 2], tiles.known()), "tiles_ordered", "there is no such tile")
+        saved.require(np.isin(np.diff(rows[:, 0], prepend=-1), (0, 1)) & (rows[0, 0] == 0), "tiles_ordered", "orders are numbered from 0 on, without gaps")
+        for place, ordered, tile, goes in rows.tolist():
             if place == len(self._orders):
                 self._orders.append(TileOrder(ordered))
             self._orders[place].goes[tile] = bool(goes)
-        if "tiles_progress" in state:
+        if "tiles_progress" in saved:
+            done, owed = saved.take("tiles_progress", "i8", (2,), low=[0, -1], high=MOST).tolist()
             self.begin(tick)
-            self._redo(*state["tiles_progress"].tolist())
+            saved.require(self._redo(done, owed), "tiles_progress", "says that more was done than there is to do")

@@ -10,6 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.navigation.sides import crosses_line
+from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
 from crowdsim.scenario.model import Event
 from crowdsim.world.world import World
 
@@ -81,8 +82,14 @@ class Triggers:
         done = np.concatenate([np.zeros(0, dtype=np.int64), *(self._done[number] for number in self._waits)])
         return {"entity": self._entity.copy(), "place": self._place.copy(), "done_lengths": lengths, "done": done}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self._entity, self._place = state["entity"].copy(), state["place"].copy()
-        parts = np.split(state["done"], np.cumsum(state["done_lengths"])[:-1]) if len(self._waits) else []
+        saved = Saved.of(state)
+        entity = saved.take("entity", "i8", low=1, high=MOST)
+        saved.require(ascends(entity), "entity", "entity ids have to ascend")
+        place = saved.take("place", "f8", (len(entity), 2), low=-FARTHEST_M, high=FARTHEST_M)
+        done = saved.take("done", "i8", low=1, high=MOST)
+        lengths = saved.parts("done_lengths", len(self._waits), len(done))
+        parts = np.split(done, np.cumsum(lengths)[:-1]) if len(lengths) else []
+        self._entity, self._place = entity, place
         self._done = {number: part.copy() for number, part in zip(self._waits, parts, strict=True)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from crowdsim.navigation.grid.room import walked
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.navigation.targets import points_of
+from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
 from crowdsim.systems.progress import NOTED, TAKEN, forget_path, take_length, take_path
 from crowdsim.systems.replan import wish_to_replan
-from crowdsim.systems.slices import Budget, SearchTask, search
+from crowdsim.systems.slices import Budget, SearchTask, require_open, search
 from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind
@@ -29,6 +30,7 @@ from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
 EXPANSIONS_AN_AGENT = 10
+BEYOND_M = 1000.0  # How far beyond the cells a saved waypoint can lie: goals may lie off the ground.
 
 
 def default_budget(agents: int) -> int:
@@ -61,10 +63,14 @@ class Ways:
         """Return the walks as named arrays."""
         return {"entity": self.entity.copy(), **self.walkers.state()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
-        self.entity = state["entity"].copy()
-        self.walkers.restore(state)
+    def restore(self, state: Arrays | Saved, within: tuple[float, float, float, float]) -> None:
+        """Take back what `state()` gave; waypoints are `within` least x and y, greatest x and y (m)."""
+        saved = Saved.of(state)
+        entity = saved.take("entity", "i8", low=1, high=MOST)
+        saved.require(ascends(entity), "entity", "entity ids have to ascend")
+        self.walkers.restore(saved, within)
+        saved.require(len(self.walkers.walks.total) == len(entity), "entity", "has not as many agents as there are walks")
+        self.entity = entity
 
 
 class PlanWays(System):
@@ -237,11 +243,14 @@ class PlanWays(System):
         """Return the searches, the queue, and the walks."""
         return {**{f"planner/{name}": array for name, array in self.planner.state().items()}, **{f"ways/{n}": a for n, a in self.ways.state().items()}}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        self.planner.grid.version = int(state["planner/counters"][1])  # Gates has put the same up by another way
-        self.planner.restore({name[8:]: array for name, array in state.items() if name.startswith("planner/")})
-        self.ways.restore({name[5:]: array for name, array in state.items() if name.startswith("ways/")})
+        saved, ground = Saved.of(state), self.planner.grid.ground
+        self.planner.grid.version = int(saved.take("planner/counters", "i8", (2,), low=0, high=MOST)[1])  # Gates has put the same up by another way
+        self.planner.restore(saved.below("planner/"))
+        require_open(saved, self.world, self.planner.entities, self.of_groups(self.groups))
+        right, top = ground.x + ground.width * ground.cell, ground.y + ground.depth * ground.cell
+        self.ways.restore(saved.below("ways/"), (ground.x - BEYOND_M, ground.y - BEYOND_M, right + BEYOND_M, top + BEYOND_M))
         self.searches.restored(self.world.tick)
 
 

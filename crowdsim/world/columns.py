@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.saved import FARTHEST_M, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends
+
 
 class AgentState(IntEnum):
     """What an agent is doing."""
@@ -71,6 +73,11 @@ class Diagnosis(IntEnum):
     INFEASIBLE = 3  # not even the walls could be kept
 
 
+FASTEST_M_S = 1e13  # What comes to its place in the next tick has that velocity, wherever it was; who is sent somewhere walks at 50 m/s at most.
+COUNT, INDEX, FLAG = (0, None), (-1, None), (None, 1)  # of which -1 is none
+PLACE, VELOCITY, TICK = (-FARTHEST_M, FARTHEST_M), (-FASTEST_M_S, FASTEST_M_S), (-MOST_TICKS, MOST_TICKS)
+
+
 @dataclass(frozen=True)
 class Column:
     """Declaration of one hot column.
@@ -82,6 +89,12 @@ class Column:
         1 for a scalar per agent, 2 for a vector, more for a short history.
     fill : float
         Value of a fresh row.
+    within : (float or None, float or None)
+        Least and greatest value that a saved column can hold; what depends on the ground is looked at by `crowdsim.world.checks`.
+    of : str
+        What the values number, in place of the greatest: ``goals``, ``itineraries``, ``groups``.
+    special : str
+        Numbers that are not finite and can be there: ``nan``, ``inf``.
     """
 
     name: str
@@ -90,76 +103,90 @@ class Column:
     about: str
     width: int = 1
     fill: float = 0.0
+    within: tuple[float | None, float | None] = (None, None)
+    of: str = ""
+    special: str = ""
 
 
 AGENT_COLUMNS = (
-    Column("entity", "int64", "", "entity id; ascending with the row"),
+    Column("entity", "int64", "", "entity id; ascending with the row", within=(1, None)),
     Column("key", "uint64", "", "key of the agent's random streams"),
-    Column("group", "int32", "", "index of the agent's group"),
-    Column("activity", "uint8", "", "AgentState"),
-    Column("position", "float64", "m", "centre", width=2),
-    Column("surface", "int64", "", "handle of the polygon under the centre: salt | tile | polygon; 0 is nowhere"),
-    Column("layer", "int32", "", "floor of that polygon; agents on other floors are no neighbours"),
-    Column("velocity", "float64", "m/s", "velocity of the last step", width=2),
-    Column("heading", "float64", "", "unit vector that it faces; +x when it comes into the world", width=2),
-    Column("gait", "uint8", "", "Gait"),
-    Column("preferred_velocity", "float64", "m/s", "what the agent would do alone", width=2),
-    Column("chosen_velocity", "float64", "m/s", "what avoidance chose", width=2),
-    Column("tentative_position", "float64", "m", "where the step would end, before the walk on the surface", width=2),
-    Column("radius", "float64", "m", "radius of the body"),
-    Column("desired_speed", "float64", "m/s", "speed that the agent likes on free ground"),
-    Column("maximum_speed", "float64", "m/s", "speed that avoidance may use"),
-    Column("goal", "int32", "", "index of the current goal; -1 is none", fill=-1),
-    Column("stage", "int32", "", "how many goals of the agent's list were reached"),
-    Column("start_tick", "int64", "tick", "tick at which the premovement time ends"),
-    Column("path_status", "uint8", "", "PathStatus of the last request"),
-    Column("path_tick", "int64", "tick", "when that status was set", fill=-1),
-    Column("corridor_start", "int64", "", "first cell of the agent's block in the corridor store", fill=-1),
-    Column("corridor_capacity", "int32", "", "cells in that block"),
-    Column("corridor_length", "int32", "", "portals still ahead"),
-    Column("next_corner", "float64", "m", "point that the agent steers at", width=2),
+    Column("group", "int32", "", "index of the agent's group", within=INDEX, of="groups"),
+    Column("activity", "uint8", "", "AgentState", within=(None, max(AgentState))),
+    Column("position", "float64", "m", "centre", width=2, within=PLACE),
+    Column("surface", "int64", "", "handle of the polygon under the centre: salt | tile | polygon; 0 is nowhere", within=COUNT),
+    Column("layer", "int32", "", "floor of that polygon; agents on other floors are no neighbours", within=COUNT),
+    Column("velocity", "float64", "m/s", "velocity of the last step", width=2, within=VELOCITY),
+    Column("heading", "float64", "", "unit vector that it faces; +x when it comes into the world", width=2, within=(-1.001, 1.001)),
+    Column("gait", "uint8", "", "Gait", within=(None, max(Gait))),
+    Column("preferred_velocity", "float64", "m/s", "what the agent would do alone", width=2, within=VELOCITY),
+    Column("chosen_velocity", "float64", "m/s", "what avoidance chose", width=2, within=VELOCITY),
+    Column("tentative_position", "float64", "m", "where the step would end, before the walk on the surface", width=2, within=PLACE),
+    Column("radius", "float64", "m", "radius of the body", within=(0.0, WIDEST_M)),
+    Column("desired_speed", "float64", "m/s", "speed that the agent likes on free ground", within=(0.0, 1e3)),
+    Column("maximum_speed", "float64", "m/s", "speed that avoidance may use", within=(0.0, 1e3), special="inf"),
+    Column("goal", "int32", "", "index of the current goal; -1 is none", fill=-1, within=INDEX, of="goals"),
+    Column("stage", "int32", "", "how many goals of the agent's list were reached", within=COUNT),
+    Column("start_tick", "int64", "tick", "tick at which the premovement time ends", within=TICK),
+    Column("path_status", "uint8", "", "PathStatus of the last request", within=(None, max(PathStatus))),
+    Column("path_tick", "int64", "tick", "when that status was set", fill=-1, within=TICK),
+    Column("corridor_start", "int64", "", "first cell of the agent's block in the corridor store", fill=-1, within=INDEX),
+    Column("corridor_capacity", "int32", "", "cells in that block", within=COUNT),
+    Column("corridor_length", "int32", "", "portals still ahead", within=COUNT),
+    Column("next_corner", "float64", "m", "point that the agent steers at", width=2, within=PLACE),
     Column("corner_post", "int32", "", "that corner as crowdsim.navigation.hold remembers it; -2**31 is not known", fill=-(1 << 31)),
-    Column("corner_line", "float32", "", "the line to it: direction x, y, direction behind it x, y, slack (m), length (m)", width=6),
-    Column("corner_offset", "float64", "m", "left normal of that direction times a point of the line"),
-    Column("diagnosis", "uint8", "", "Diagnosis of the last avoidance"),
-    Column("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall"),
-    Column("neighbour_count", "int32", "", "neighbours that avoidance heeded"),
-    Column("samples", "int32", "", "velocities that avoidance tried; 0 by models that try none"),
-    Column("neighbour_reach", "float32", "m", "radius that held the neighbours in the last tick; infinite is unknown", fill=np.inf),
-    Column("wall_distance", "float32", "m", "least distance from the centre to a wall, capped at the body radius + 1 m"),
-    Column("itinerary", "int32", "", "index of the agent's list of goals"),
-    Column("goal_piece", "int32", "", "piece of the goal at the end of the corridor; -1 is none", fill=-1),
-    Column("strays", "int32", "", "portals that pushes have added to the corridor since it was found"),
-    Column("guessed", "int32", "", "polygons that the agent was in while it guessed its way, newest first; -1 is none", width=8, fill=-1),
-    Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry"),
-    Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks"),
-    Column("remaining", "float64", "m", "length of the path ahead, along the surface; nan is not known", fill=np.nan),
-    Column("behind", "float64", "m", "by how much that is longer than the least so far"),
-    Column("progress", "float64", "m", "by how much the least remaining length has fallen so far, by walking"),
-    Column("progress_trail", "float64", "m", "progress in the last ten seconds, one a second, in a ring; nan while it did not want on", width=10, fill=np.nan),
-    Column("progress_place", "float64", "m", "where the progress was noted last", width=2),
-    Column("progress_way", "float64", "", "direction along its path there, as long as a metre in plan is along the surface; 0 is not known", width=2),
-    Column("nearest_remaining", "float64", "m", "remaining length when it had come nearer than ever, or began a new path; nan is not known", fill=np.nan),
+    Column("corner_line", "float32", "", "the line to it: direction x, y, direction behind it x, y, slack (m), length (m)", width=6, within=PLACE),
+    Column("corner_offset", "float64", "m", "left normal of that direction times a point of the line", within=(-FARTHEST_M**2, FARTHEST_M**2)),
+    Column("diagnosis", "uint8", "", "Diagnosis of the last avoidance", within=(None, max(Diagnosis))),
+    Column("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall", within=INDEX),
+    Column("neighbour_count", "int32", "", "neighbours that avoidance heeded", within=COUNT),
+    Column("samples", "int32", "", "velocities that avoidance tried; 0 by models that try none", within=COUNT),
+    Column("neighbour_reach", "float32", "m", "radius that held the neighbours in the last tick; inf is unknown", fill=np.inf, within=COUNT, special="inf"),
+    Column("wall_distance", "float32", "m", "least distance from the centre to a wall, capped at the body radius + 1 m", within=(0.0, FARTHEST_M)),
+    Column("itinerary", "int32", "", "index of the agent's list of goals", within=INDEX, of="itineraries"),
+    Column("goal_piece", "int32", "", "piece of the goal at the end of the corridor; -1 is none", fill=-1, within=INDEX),
+    Column("strays", "int32", "", "portals that pushes have added to the corridor since it was found", within=COUNT),
+    Column("guessed", "int32", "", "polygons that the agent was in while it guessed its way, newest first; -1 is none", width=8, fill=-1, within=INDEX),
+    Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry", within=(0.0, 1.0)),
+    Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks", within=FLAG),
+    Column("remaining", "float64", "m", "length of the path ahead, along the surface; nan is not known", fill=np.nan, within=PLACE, special="nan"),
+    Column("behind", "float64", "m", "by how much that is longer than the least so far", within=PLACE),
+    Column("progress", "float64", "m", "by how much the least remaining length has fallen so far, by walking", within=PLACE),
+    Column(
+        "progress_trail", "float64", "m", "progress in the last ten seconds, one a second, in a ring; nan while it did not want on", width=10, fill=np.nan,
+        within=PLACE, special="nan",
+    ),
+    Column("progress_place", "float64", "m", "where the progress was noted last", width=2, within=PLACE),
+    Column(
+        "progress_way", "float64", "", "direction along its path there, as long as a metre in plan is along the surface; 0 is not known", width=2, within=PLACE
+    ),
+    Column(
+        "nearest_remaining", "float64", "m", "remaining length when it had come nearer than ever, or began a new path; nan is not known", fill=np.nan,
+        within=PLACE, special="nan",
+    ),
     Column("setbacks", "uint8", "", "how often its least remaining length has begun again since, by what it did itself"),
-    Column("last_gain", "float64", "m", "progress less behind, when it was looked at last"),
+    Column("last_gain", "float64", "m", "progress less behind, when it was looked at last", within=PLACE),
     Column("regaining", "uint8", "", "looks, one a second, for which it has got on at half the speed that it prefers"),
-    Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside"),
-    Column("held_ticks", "int32", "tick", "for how long somebody who stands has held it up"),
-    Column("waited_ticks", "int32", "tick", "for how long others have let it get on by little, less what it has got on since"),
-    Column("is_yielding", "uint8", "", "1 while an agent that stands steps aside"),
-    Column("yield_target", "float64", "m", "where that step ends", width=2),
-    Column("yield_tick", "int64", "tick", "when it began; -1 is never", fill=-1),
-    Column("nudges", "int32", "", "how often it was asked aside"),
-    Column("counted_position", "float64", "m", "where it last counted as having moved", width=2),
-    Column("moved_tick", "int64", "tick", "when that was; far before the first tick if never", fill=-(1 << 40)),
-    Column("replan_wish", "uint8", "", "ReplanCause for which it waits to ask for a new way"),
-    Column("asks_again", "uint8", "", "1 in a tick in which it asks for a new way to the goal that it has one to"),
-    Column("replans", "int32", "", "how often it asked for a new way"),
-    Column("local_way", "uint8", "", "what the local grid says of the line to the next corner: 0 not asked, 1 agrees, 2 leads round, 3 no way"),
-    Column("priced_portal", "int32", "", "half-edges of portals at which its local grid found no way; -1 is none, and comes last", width=4, fill=-1),
-    Column("priced_until", "int64", "tick", "until when it remembers each", width=4),
-    Column("is_stuck", "uint8", "", "1 while its least remaining length has fallen by less than 0.2 m in 10 s, and it has a goal and does not wait by design"),
-    Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1),
+    Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside", within=FLAG),
+    Column("held_ticks", "int32", "tick", "for how long somebody who stands has held it up", within=COUNT),
+    Column("waited_ticks", "int32", "tick", "for how long others have let it get on by little, less what it has got on since", within=COUNT),
+    Column("is_yielding", "uint8", "", "1 while an agent that stands steps aside", within=FLAG),
+    Column("yield_target", "float64", "m", "where that step ends", width=2, within=PLACE),
+    Column("yield_tick", "int64", "tick", "when it began; -1 is never", fill=-1, within=TICK),
+    Column("nudges", "int32", "", "how often it was asked aside", within=COUNT),
+    Column("counted_position", "float64", "m", "where it last counted as having moved", width=2, within=PLACE),
+    Column("moved_tick", "int64", "tick", "when that was; far before the first tick if never", fill=-(1 << 40), within=TICK),
+    Column("replan_wish", "uint8", "", "ReplanCause for which it waits to ask for a new way", within=(None, max(ReplanCause))),
+    Column("asks_again", "uint8", "", "1 in a tick in which it asks for a new way to the goal that it has one to", within=FLAG),
+    Column("replans", "int32", "", "how often it asked for a new way", within=COUNT),
+    Column("local_way", "uint8", "", "what the local grid says of the line to the corner: 0 not asked, 1 agrees, 2 leads round, 3 no way", within=(None, 3)),
+    Column("priced_portal", "int32", "", "half-edges of portals where its local grid found no way; -1 is none, and comes last", width=4, fill=-1, within=INDEX),
+    Column("priced_until", "int64", "tick", "until when it remembers each", width=4, within=TICK),
+    Column(
+        "is_stuck", "uint8", "", "1 while its least remaining length has fallen by less than 0.2 m in 10 s, and it has a goal and does not wait by design",
+        within=FLAG,
+    ),
+    Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1, within=TICK),
     Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), after 30 s; 255 before, 254 if a queue was none at the last look", fill=255),
 )
 
@@ -235,7 +262,23 @@ class AgentColumns:
         """Return copies of all live rows by column name."""
         return {name: array[: self.count].copy() for name, array in self._arrays.items()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Replace all rows by those of `state()`."""
+    def restore(self, state: Arrays | Saved, counts: Mapping[str, int] | None = None) -> None:
+        """Replace all rows by those of `state()`; `counts` says how many there are of what columns number.
+
+        Raises
+        ------
+        SavedError
+            If a column holds what it cannot.
+        """
+        saved = Saved.of(state)
+        values: dict[str, NDArray[Any]] = {}
+        for name, column in self.columns.items():
+            rows = len(next(iter(values.values()))) if values else None
+            low, high = column.within
+            if column.of and counts is not None:
+                high = counts[column.of] - 1
+            shape = (rows,) if column.width == 1 else (rows, column.width)
+            values[name] = saved.take(name, column.dtype, shape, low=low, high=high, special=column.special)
+        saved.require(ascends(values["entity"]), "entity", "entity ids have to ascend")
         self.count = 0
-        self.append(len(state["entity"]), state)
+        self.append(len(values["entity"]), values)

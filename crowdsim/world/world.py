@@ -7,7 +7,7 @@ not disturb each other.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.slopes import heights_at
 from crowdsim.navigation.tiles import TiledMesh
 from crowdsim.navigation.wall_lists import flood_wall_lists
+from crowdsim.saved import MOST_TICKS, Arrays, Saved
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.events import EventKind, EventLog
 
@@ -32,6 +33,9 @@ FIRST_SALT = handles.FIRST_SALT
 ONE_TILE = 0
 NO_GROUP = NO_ITINERARY = -1  # of obstacles
 FACING = (1.0, 0.0)  # whoever comes into the world
+BORN_WITH = ("key", "group", "itinerary", "maximum_speed", "start_tick", "symmetry_draw", "is_immovable")  # What an agent has and keeps.
+MOST_DISCS = 2_000_000  # Discs of obstacles that have ever been in a world: each has its entity, which is made again where a saved one is taken up.
+MOST_REACH_M = 1e4  # How much farther than at first walls are ever listed, for bodies that have become wider.
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,8 @@ class World:
         self.tick = 0
         self.systems: list[Any] = []
         self._highest_entity = 0
+        self._first_reach = walls.reach
+        self._born: dict[str, NDArray[Any]] = {}  # the entities of all agents, and what they are born with
         self._context = f"crowdsim-{next(_numbers)}"
         self._enter()
 
@@ -255,6 +261,8 @@ class World:
             "progress_place": population.position,
         }
         rows = self.agents.append(len(population), columns)
+        born = {name: getattr(self.agents, name)[rows].copy() for name in ("entity", *BORN_WITH)}
+        self._born = {name: np.concatenate([self._born[name], array]) if self._born else array for name, array in born.items()}
         self.events.note(self.tick, EventKind.SPAWN, entity, population.position, population.group)
         return rows
 
@@ -315,25 +323,36 @@ class World:
             **({f"tiles/{name}": array for name, array in self.tiles.state().items()} if self.tiles is not None else {}),
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave.
+
+        What depends on the ground is looked at by `crowdsim.world.checks.check_agents`, once the ground is there.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
         self._enter()
-        self.tick = int(state["tick"][0])
-        reach = float(state["wall_reach"][0])
-        self.agents.restore({name[7:]: array for name, array in state.items() if name.startswith("agents/")})
-        self.corridors.restore({name[10:]: array for name, array in state.items() if name.startswith("corridors/")})
+        saved = Saved.of(state)
+        people = len(self._born["entity"]) if self._born else 0
+        tick = saved.whole("tick", 0, MOST_TICKS)
+        highest = saved.whole("highest_entity", people, people + MOST_DISCS)
+        reach = float(saved.take("wall_reach", "f8", (1,), low=0.0, high=self._first_reach + MOST_REACH_M)[0])
+        self._restore_agents(saved.below("agents/"), highest)
+        self.corridors.restore(saved.below("corridors/"), self.agents.corridor_start, self.agents.corridor_capacity)
+        self.tick, self._highest_entity = tick, highest
         if self.tiles is None:
             if reach != self.walls.reach:
                 self._list_walls(reach)
         else:
             self.tiles.wall_reach = reach
-            self.tiles.restore({name[6:]: array for name, array in state.items() if name.startswith("tiles/")})
+            self.tiles.restore(saved.below("tiles/"))
             self.take_tiles()
         self.events = EventLog()
         # esper numbers entities by counting: count through those that have left, so that the living and the next ones get the same numbers.
         esper.clear_database()
         itinerary = dict(zip(self.agents.entity.tolist(), self.agents.itinerary.tolist(), strict=True))
-        self._highest_entity = int(state["highest_entity"][0])
         for entity in range(1, self._highest_entity + 1):
             if itinerary.get(entity, NO_ITINERARY) != NO_ITINERARY:
                 esper.create_entity(self.itineraries[itinerary[entity]])
@@ -341,3 +360,23 @@ class World:
                 esper.create_entity()
             else:
                 esper.delete_entity(esper.create_entity(), immediate=True)
+
+    def _restore_agents(self, saved: Saved, highest: int) -> None:
+        """Take the columns back: agents as they were born, and behind them the discs of obstacles."""
+        agents, born = self.agents, self._born
+        groups = 1 + int(born["group"].max(initial=-1)) if born else 0
+        agents.restore(saved, {"goals": len(self.goal_names), "itineraries": len(self.itineraries), "groups": groups})
+        saved.require(agents.entity <= highest, "entity", f"the highest there has been is {highest}")
+        is_agent = np.isin(agents.entity, born["entity"]) if born else np.zeros(len(agents), dtype=np.bool_)
+        if born:
+            place = np.searchsorted(born["entity"], agents.entity[is_agent])
+            for name in BORN_WITH:
+                right = np.ones(len(agents), dtype=np.bool_)
+                right[is_agent] = getattr(agents, name)[is_agent] == born[name][place]
+                saved.require(right, name, "this agent came into the world with another")
+        for name, value in (("activity", int(AgentState.OBSTACLE)), ("group", NO_GROUP), ("itinerary", NO_ITINERARY), ("maximum_speed", np.inf)):
+            saved.require(is_agent == (getattr(agents, name) != value), name, f"{value} is that of discs of obstacles, and of no agent")
+        saved.require(agents.activity != AgentState.ARRIVED, "activity", "those who have arrived have left at the end of the tick")
+        lengths = np.array([len(each.goals) for each in self.itineraries], dtype=np.int64)
+        saved.require((agents.stage <= np.append(lengths, 0)[agents.itinerary]) | ~is_agent, "stage", "the agent has no such goal on its list")
+        saved.require(agents.blocker <= highest, "blocker", "there has been no such entity")

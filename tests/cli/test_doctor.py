@@ -12,6 +12,7 @@ from crowdsim.cli import doctor as module
 from crowdsim.cli.doctor import examine
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT
+from tests.recording.crowd import Crowd, killed, new_writer
 
 
 @pytest.fixture
@@ -86,3 +87,28 @@ def test_kernels_of_other_versions_are_counted_and_pruned_and_ours_stay(cache: P
     assert module.doctor(prune=True) == 0
     assert ours.is_dir() and not any(folder.exists() for folder in others) and (cache / "meshes" / "kept.npz").exists()
     assert examine()["cache"]["unused_kernels"] == 0
+
+
+def test_what_killed_commands_left_is_told_with_commands_and_pruned_if_nobody_needs_it(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = tmp_path / "a folder"
+    (work / "runs").mkdir(parents=True)
+    monkeypatch.chdir(work)
+    monkeypatch.setattr(module.tempfile, "tempdir", str(work))
+    writer = new_writer(Path("runs/my run.h5"), flush_seconds=0.0)
+    Crowd(5).record(writer, 20)
+    going = new_writer(Path("runs/going.h5"), flush_seconds=0.0)
+    Crowd(5).record(going, 20)
+    cut_off = killed(writer)
+    scratch = work / ".crowdsim-0123456789abcdef.scratch"
+    scratch.mkdir()
+    (scratch / "lock").write_text("")
+    (scratch / "half.csv").write_text("1,2,3\n")
+    left = {Path(each["path"]).name: each for each in examine()["left"]}
+    assert set(left) == {cut_off.name, going.partial.name, scratch.name}
+    assert left[cut_off.name]["what"] == "a run that was cut off at 0.95 s" and left[going.partial.name]["steps"] == []
+    assert "a run that goes on" in left[going.partial.name]["what"] and left[scratch.name]["bytes"] == 6
+    assert module.doctor(prune=True) in (0, 2)
+    text = capsys.readouterr().out
+    assert not scratch.exists() and cut_off.exists() and going.partial.exists()
+    assert f"makes a whole recording of the 0.95 s that are safe: crowdsim recover 'runs/{cut_off.name}'" in text
+    going.discard()

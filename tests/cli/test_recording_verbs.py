@@ -15,7 +15,7 @@ from crowdsim.cli.export import export
 from crowdsim.cli.info import info
 from crowdsim.cli.recover import recover
 from crowdsim.errors import RecordingError
-from tests.recording.crowd import Crowd, new_writer, record
+from tests.recording.crowd import Crowd, killed, new_writer, record
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,10 +41,7 @@ def command():
 def cut_off(out):
     writer = new_writer(out, flush_seconds=0.0)
     Crowd(20).record(writer, 30)
-    data = writer.partial.read_bytes()
-    writer.discard()
-    writer.partial.write_bytes(data)
-    return writer.partial
+    return killed(writer)
 
 
 def test_info_is_one_screen_with_what_a_person_asks_first(command, tmp_path):
@@ -78,8 +75,8 @@ def test_info_for_programs_is_one_json_object(command, tmp_path):
 
 def test_info_of_a_file_that_was_cut_off_says_what_to_do(command, tmp_path):
     text = command("info", cut_off(tmp_path / "run.h5"))
-    assert "being written, or cut off: the last commit was" in text
-    assert "`crowdsim recover` makes a whole file" in text
+    assert "cut off: its writer was stopped; the last commit was" in text
+    assert f"makes a whole recording of the 1.45 s that are safe: crowdsim recover {tmp_path}/.run.h5." in text
     assert "verdict" not in text.splitlines()[4]
 
 
@@ -98,8 +95,10 @@ def test_recover_says_where_the_whole_file_is(command, tmp_path):
     partial = cut_off(tmp_path / "run.h5")
     text = command("recover", tmp_path / "run.h5")
     assert text == f"{tmp_path / 'run.recovered.h5'}: 15 frames until tick 29, recovered from {partial}\n"
+    assert command("recover", partial) == text  # the same run again
+    record(tmp_path / "taken.h5")
     with pytest.raises(RecordingError, match="exists already"):
-        command("recover", partial)
+        command("recover", partial, "--out", tmp_path / "taken.h5")
     assert "other.h5" in command("recover", partial, "--out", tmp_path / "other.h5")
     assert command("info", tmp_path / "other.h5").startswith(f"{tmp_path / 'other.h5'}: recovered (recovered from .run.h5.")
 

@@ -62,7 +62,7 @@ def test_new_writes_a_scenario_that_works(name: str, tmp_path: Path, capsys: pyt
     path = tmp_path / "my own.yaml"
     code, out, _ = run(capsys, "new", str(path), "--template", name)
     assert code == 0
-    assert f"crowdsim run {path}" in out
+    assert f"crowdsim run '{path}'" in out  # as a shell takes it
     scenario = load_scenario(path)
     assert scenario.name == "my own"
     assert scenario.description
@@ -176,4 +176,4 @@ def test_list_without_scenarios_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "scenarios").mkdir()
     code, _, err = run(capsys, "list")
     assert code == 2
-    assert 'has no scenarios (*.yaml, *.yml). "crowdsim new scenarios/my_scenario.yaml" writes one.' in err
+    assert 'has no scenarios (*.yaml, *.yml). To write one: crowdsim new scenarios/my_scenario.yaml' in err

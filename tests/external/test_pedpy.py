@@ -9,7 +9,7 @@ from crowdsim.recording.export import export_pedpy, export_sqlite
 from crowdsim.recording.files import partials_of
 from crowdsim.recording.reader import open_run
 from crowdsim.recording.recover import recover
-from tests.recording.crowd import Crowd, new_writer, record
+from tests.recording.crowd import Crowd, killed, new_writer, record
 from tests.recording.test_export import two_floors
 
 pedpy = pytest.importorskip("pedpy", reason="PedPy is not installed")
@@ -41,9 +41,7 @@ def test_both_archive_loaders_read_a_finished_run(tmp_path):
 def test_the_archive_loaders_read_a_recovered_run(tmp_path):
     writer = new_writer(tmp_path / "run.h5", flush_seconds=0.0)
     Crowd(60).record(writer, 40)
-    data = writer.partial.read_bytes()
-    writer.discard()
-    writer.partial.write_bytes(data)
+    killed(writer)
     with pytest.raises(OSError, match="open"):
         load(partials_of(tmp_path / "run.h5")[0])  # why there is `recover`
     path = recover(tmp_path / "run.h5").path

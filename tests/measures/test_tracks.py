@@ -52,11 +52,11 @@ def test_text_says_its_unit_and_frame_rate_itself_or_is_told(tmp_path):
         ("# framerate: 25 fps\n" + ROWS, {"fps": 16.0, "unit": "m"}, "says that its frames a second is 25.0, not 16.0."),
         ("", {"fps": 16.0, "unit": "m"}, "holds nobody"),
         ("# nothing\n", {"fps": 16.0, "unit": "m"}, "holds nobody"),
-        ("1 0 here there\n", {"fps": 16.0, "unit": "m"}, "is no table of trajectories"),
-        ("1 0\n", {"fps": 16.0, "unit": "m"}, "is no table of trajectories"),
-        ("1 0.5 1 1\n", {"fps": 16.0, "unit": "m"}, "id and frame, are not all whole numbers"),
+        ("1 0 1 1\n1 1 here there\n", {"fps": 16.0, "unit": "m"}, "people.txt:2: is no row of a table of trajectories"),
+        ("# none\n\n1 0\n", {"fps": 16.0, "unit": "m"}, "people.txt:3: has 2 columns, but each line has id, frame, x, y"),
+        ("1 0.5 1 1\n", {"fps": 16.0, "unit": "m"}, "people.txt:1: frame is 0.5, but the first two columns, id and frame, are whole numbers"),
         ("1 0 1 1\n1 0 2 2\n", {"fps": 16.0, "unit": "m"}, "person 1 is twice in frame 0"),
-        ("1 0 nan 1\n", {"fps": 16.0, "unit": "m"}, "has places that are no numbers"),
+        ("1 0 nan 1\n", {"fps": 16.0, "unit": "m"}, "people.txt:1: x is nan m, but places are numbers up to 1e+08 m"),
         (ROWS, {"fps": 0.0, "unit": "m"}, "has 0 frames a second"),
     ],
 )
@@ -90,7 +90,7 @@ def test_what_is_wrong_with_an_archive_file_is_one_sentence(tmp_path):
         tracks_of(path)
     with h5py.File(path, "w") as file:
         file["trajectory"] = h5py.ExternalLink("elsewhere.h5", "/trajectory")
-    with pytest.raises(RecordingError, match="has no table called trajectory"):
+    with pytest.raises(RecordingError, match="trajectory is a link to somewhere else"):
         read_measured(path)
     with h5py.File(path, "w") as file:
         file["trajectory"] = np.zeros(1, dtype=[("id", "i8"), ("frame", "i8"), ("x", "f8"), ("y", "f8")])

@@ -82,7 +82,8 @@ def test_blocks_never_overlap_and_are_used_again(steps, saved_at):
         if number == saved_at:
             saved = store.state()
             store = CorridorStore()
-            store.restore(saved)
+            starts = np.array(sorted(held), dtype=np.int64)
+            store.restore(saved, starts, np.array([held[each][0] for each in starts.tolist()], dtype=np.int32))
         if gives_back and held:
             start = sorted(held)[portals % len(held)]
             store.release(start, held.pop(start)[0])

@@ -13,6 +13,9 @@ class Trees(SharedTrees):
         super().__init__(most, share_at)
         self.made_of, self.details, self.place = np.zeros(most, dtype=np.int64), np.zeros(most), None
 
+    def _check(self, saved, wanted):
+        saved.require(wanted > 0, "wanted", "trees have some expansions")
+
     def _begin(self, row, wanted, detail):
         assert self.place is None, "another tree is half grown"
         self.place, self.details[row], self.made_of[row] = row, detail, 0

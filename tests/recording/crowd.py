@@ -21,6 +21,13 @@ def header(**changes):
     return Header(**(given | changes))
 
 
+def roster_of(*entities):
+    """Return a roster of agents of whom nothing matters."""
+    table = np.zeros(len(entities), dtype=ROSTER_DTYPE)
+    table["entity"], table["radius"] = entities, 0.25
+    return table
+
+
 class Crowd:
     """Agent k is present from tick k % 7 on and leaves at tick 100 + k % 50; everything is a function of (seed, tick)."""
 
@@ -103,6 +110,14 @@ class Crowd:
 
 def new_writer(out, *, columns=STANDARD_COLUMNS, header_changes=None, **options):
     return RecordingWriter(out, header(**(header_changes or {})), columns, SYSTEMS, counts=COUNTS, digest_columns=DIGESTS, **options)
+
+
+def killed(writer):
+    """Leave what a kill at this moment would, and return the hidden file."""
+    data = writer.partial.read_bytes()
+    writer.discard()
+    writer.partial.write_bytes(data)
+    return writer.partial
 
 
 def record(out, agents=20, ticks=60, seed=1, verdict=None, **options):

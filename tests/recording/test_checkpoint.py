@@ -10,6 +10,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.recording import checkpoint as checkpoints
 from crowdsim.recording.checkpoint import Checkpoint, checkpoint_bytes, checkpoint_names, checkpoints_of, read_checkpoint, write_checkpoint
+from crowdsim.recording.digest import digest
 
 STATE = {
     "agents/position": np.arange(14.0).reshape(7, 2),
@@ -77,7 +78,7 @@ def test_every_corruption_is_refused_in_one_sentence(tmp_path, count):
 def test_a_forged_one_with_a_right_sum_is_refused(tmp_path, about):
     text = about + b" " * (-len(about) % 8)
     body = len(text).to_bytes(8, "little") + text
-    sum_ = int(checkpoints.digest(np.frombuffer(body, dtype=np.uint8))).to_bytes(8, "little")
+    sum_ = int(digest(np.frombuffer(body, dtype=np.uint8))).to_bytes(8, "little")
     path = tmp_path / "forged.checkpoint"
     path.write_bytes(checkpoints.MAGIC + sum_ + body)
     with pytest.raises(RecordingError, match="is no checkpoint that crowdsim has written"):

@@ -128,4 +128,4 @@ def test_the_list_of_events_is_that_of_the_program_and_of_the_format():
 
 def test_the_numbers_of_the_promises_are_those_of_the_writer():
     assert writer.FLUSH_SECONDS == 2.0 and "at most two seconds" in PAGE
-    assert writer.BLOCK_FRAMES == 80 and f"80 frames and {writer.BLOCK_CHUNKS * 32768:,} rows" in PAGE
+    assert f"as {writer.BLOCK_BYTES // 2**20} MiB of them wait" in PAGE

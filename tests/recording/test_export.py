@@ -16,7 +16,7 @@ from crowdsim.recording.export import export_csv, export_pedpy, export_sqlite
 from crowdsim.recording.reader import open_run
 from crowdsim.recording.schema import STANDARD_COLUMNS, RecordedColumn
 from crowdsim.recording.writer import RecordingWriter
-from tests.recording.crowd import GROUND, Crowd, header, new_writer, record
+from tests.recording.crowd import GROUND, Crowd, header, new_writer, record, roster_of
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +89,7 @@ def test_sqlite_has_the_tables_of_jupedsim(run, tmp_path):
 
 def test_who_stands_keeps_looking_where_he_looked(tmp_path):
     writer = RecordingWriter(tmp_path / "run.h5", header(), [STANDARD_COLUMNS[0]], [])
+    writer.roster(roster_of(1, 2, 3))
     steps = [([1, 2], [(0.0, 2.0), (0.0, 0.0)]), ([1, 2, 3], [(0.0, 0.0), (0.0, 0.0), (-1.0, 0.0)]), ([2, 3], [(3.0, 4.0), (0.0, 0.0)])]
     for frame, (entity, velocity) in enumerate(steps):
         zeros = np.zeros(len(entity))
@@ -108,6 +109,7 @@ def test_a_run_without_ground_or_velocity(tmp_path):
             with pytest.raises(RecordingError, match="has no ground"):
                 export(run, tmp_path / "out")
     writer = RecordingWriter(tmp_path / "b.h5", header(), [], [])
+    writer.roster(roster_of(4))
     writer.frame(0, 0, np.array([4]), [1.0], [2.0], 0.0, {})
     with open_run(writer.close({}).path) as run:
         export_sqlite(run, tmp_path / "b.sqlite")
@@ -131,6 +133,7 @@ def two_floors(path):
     pieces = "MULTIPOLYGON (((0 0, 4 0, 4 4, 0 4, 0 0)), ((6 0, 9 0, 9 4, 6 4, 6 0)))"
     upstairs = "POLYGON ((3 0, 7 0, 7 4, 3 4, 3 0))"
     writer = RecordingWriter(path, header(ground=(pieces, upstairs), layers=("ground floor", "first")), [RecordedColumn("layer", "int32", "", "")], [])
+    writer.roster(roster_of(1, 2, 3))
     for frame in range(10):
         x = np.array([1.0, 8.0, 5.0]) + 0.05 * frame
         writer.frame(frame, frame, np.array([1, 2, 3]), x, np.full(3, 2.0), np.array([0.0, 0.0, 3.0]), {"layer": np.array([0, 0, 1])})

@@ -7,21 +7,19 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import RecordingError
+from crowdsim.recording import storage
 from crowdsim.recording.digest import run_digest
 from crowdsim.recording.reader import open_run
 from crowdsim.recording.recover import cut, recover
 from crowdsim.recording.schema import RunState
-from tests.recording.crowd import Crowd, new_writer, record
+from tests.recording.crowd import Crowd, killed, new_writer, record
 
 
 def cut_off(out, ticks=30, agents=40, **options):
     """Return the bytes that a kill after `ticks` ticks leaves, in a file of the name that they would have."""
     writer = new_writer(out, flush_seconds=0.0, **options)
     Crowd(agents).record(writer, ticks)
-    partial, data = writer.partial, writer.partial.read_bytes()
-    writer.discard()
-    partial.write_bytes(data)
-    return partial
+    return killed(writer)
 
 
 @pytest.mark.parametrize("trace", [False, True])
@@ -43,7 +41,7 @@ def test_every_committed_row_is_in_the_whole_file(tmp_path, trace):
                 assert new.table(name).tobytes() == old.table(name).tobytes(), name
     with h5py.File(made.path, "r") as file:  # opens without any help
         assert len(file["trajectory"]) == len(file["agents/velocity"])
-    assert sorted(path.name for path in tmp_path.iterdir()) == [partial.name, "run.recovered.h5"]
+    assert {path.name for path in tmp_path.iterdir()} == {partial.name, "run.recovered.h5"}
 
 
 def test_the_path_that_the_run_was_given_finds_what_it_left(tmp_path):
@@ -81,12 +79,13 @@ def test_a_file_without_a_commit_holds_nothing(tmp_path):
     writer.discard()
 
 
-def test_a_run_that_had_ended_is_recovered_as_finished(tmp_path):
+def test_a_run_that_had_ended_is_recovered_as_finished(tmp_path, monkeypatch):
     """Killed between its last commit and its final name: nothing is missing but the name."""
     writer = new_writer(tmp_path / "run.h5")
     Crowd(20).record(writer, 30)
-    partial, close, data = writer.partial, writer._storage.close, []
-    writer._storage.close = lambda: (data.append(partial.read_bytes()), close())
+    partial, close, data = writer.partial, writer._storage._close, []
+    writer._storage._close = lambda: (data.append(partial.read_bytes()), close())
+    monkeypatch.setattr(storage, "WASTE_SHARE", 1.0)
     writer.close({"arrived": 20})
     partial.write_bytes(data[0])
     made = recover(partial)
@@ -116,8 +115,8 @@ def test_rows_that_a_bad_disk_spoiled_end_the_file_before_them(tmp_path, name):
         tick += 1
     place = table.dataset.id.get_chunk_info(1)
     writer.commit()
-    partial, data = writer.partial, bytearray(writer.partial.read_bytes())
-    writer.discard()
+    partial = killed(writer)
+    data = bytearray(partial.read_bytes())
     data[place.byte_offset + 20 : place.byte_offset + place.size - 20] = bytes(place.size - 40)
     partial.write_bytes(data)
     made = recover(partial)

@@ -17,7 +17,7 @@ from crowdsim.recording.digest import column_digests, run_digest
 from crowdsim.recording.files import partials_of
 from crowdsim.recording.reader import open_run
 from crowdsim.recording.schema import EVENT_DTYPE, STANDARD_COLUMNS, EventKind, RecordedColumn, RunState
-from tests.recording.crowd import COUNTS, Crowd, header, new_writer, record
+from tests.recording.crowd import COUNTS, Crowd, header, new_writer, record, roster_of
 
 
 def test_every_number_comes_back(tmp_path):
@@ -67,6 +67,7 @@ def test_columns_are_rounded_to_their_resolution_unless_exact(tmp_path):
     velocity, corner = np.array([[0.1, 1.0 / 3.0]]), np.array([[4.0e6 + 1.0 / 3.0, -7.7]])
     for exact in (False, True):
         writer = module.RecordingWriter(tmp_path / f"{exact}.h5", header(exact=exact), [STANDARD_COLUMNS[0], STANDARD_COLUMNS[2]], [])
+        writer.roster(roster_of(1))
         writer.frame(0, 0, np.array([1]), [1.0 / 3.0], [2.0 / 3.0], 0.0, {"velocity": velocity, "next_corner": corner})
         path = writer.close({}).path
         with open_run(path) as run:
@@ -98,7 +99,6 @@ def test_a_run_without_agents_or_without_frames_is_a_recording(tmp_path):
 
 def test_no_dataset_is_made_after_the_switch_to_swmr(tmp_path, monkeypatch):
     """h5py would let it pass, HDF5 forbids it."""
-    monkeypatch.setattr(module, "COMPACT_SHARE", 1.0)  # no copy at the end, which is a new file
     writer = new_writer(tmp_path / "run.h5", trace=True, flush_seconds=0.0)
 
     def refuse(*arguments, **options):
@@ -111,19 +111,20 @@ def test_no_dataset_is_made_after_the_switch_to_swmr(tmp_path, monkeypatch):
     assert path.exists()
 
 
-def test_a_commit_comes_after_a_block_once_it_fills_chunks(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_CHUNKS", 0)
-    writer = new_writer(tmp_path / "run.h5", block_frames=10, flush_seconds=1e9)
+def test_a_commit_comes_once_many_bytes_wait(tmp_path):
+    writer = new_writer(tmp_path / "run.h5", block_bytes=10**6, flush_seconds=1e9)
     seen = []
-    Crowd(5).record(writer, 100, pause=lambda tick: seen.append(writer.committed.number))
-    assert writer.committed.frames == 50
-    assert seen[18:20] == [1, 1]  # frame 9 is recorded at tick 18
-    assert seen[17] == 0
+    crowd = Crowd(1000)
+    crowd.last[:] = 10**6
+    crowd.record(writer, 100, pause=lambda tick: seen.append(writer.committed.frames))
+    block = -(-(10**6) // (1000 * writer._storage.row_bytes))  # frames, rounded up
+    assert 5 < block < 20 and writer.committed.number > 4
+    assert all(step <= block for step in np.diff(sorted(set(seen) - {0})))  # in the first there are fewer agents
     writer.discard()
 
 
 def test_small_frames_wait_for_the_clock_but_not_longer(tmp_path):
-    writer = new_writer(tmp_path / "run.h5", block_frames=1, flush_seconds=0.05)
+    writer = new_writer(tmp_path / "run.h5", block_bytes=2**30, flush_seconds=0.05)
     ages = []
 
     def pause(tick):
@@ -192,6 +193,7 @@ def test_a_frame_that_does_not_fit_is_refused(tmp_path, change, message):
     given = {"frame": 0, "tick": 0, "entity": np.array([1, 2]), "x": np.zeros(2), "y": np.zeros(2), "z": 0.0, "columns": {"velocity": np.zeros((2, 2))}}
     with pytest.raises(ValueError, match=message):
         writer.frame(**(given | change))
+    writer.roster(roster_of(1, 2))
     writer.frame(**given)  # the refused one left nothing behind
     with open_run(writer.close({}).path) as run:
         assert run.trajectories()["id"].tolist() == [1, 2]
@@ -298,19 +300,40 @@ def test_a_verdict_that_is_too_long_is_left_out_and_said(tmp_path):
         assert "left out" in run.verdict["reason"]
 
 
-def test_a_file_of_rewritten_rests_is_made_compact_at_the_end(tmp_path):
-    """Every tick commits, so every tick writes the incomplete chunks again: 400 times. The finished file has no trace of that."""
-    small = record(tmp_path / "small.h5", agents=5, ticks=400, flush_seconds=1e9)
-    writer = new_writer(tmp_path / "run.h5", flush_seconds=0.0)
-    Crowd(5).record(writer, 400)
-    before = writer.partial.stat().st_size
+SHAPES = [(3, 1, 1500), (40, 1, 1500), (40, 20, 1500), (400, 2, 600), (3000, 2, 80)]  # agents, ticks of a frame, ticks
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize(("agents", "every", "ticks"), SHAPES)
+@pytest.mark.parametrize("commit_every", [1, 40])
+def test_the_hidden_files_are_never_much_larger_than_the_data(tmp_path, agents, every, ticks, commit_every):
+    """However often a run commits: at most twice what the finished file has, and a few megabytes."""
+    writer = new_writer(tmp_path / "run.h5", flush_seconds=1e9, agents=agents, header_changes={"ticks_per_frame": every})
+    crowd, sizes = Crowd(agents), []
+    crowd.last[:] = 10**9
+
+    def look(tick):
+        if tick % commit_every == 0:
+            writer.commit()
+        sizes.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
+
+    crowd.record(writer, ticks, pause=look)
     path = writer.close({"arrived": 0}).path
-    assert before > 3 * path.stat().st_size
-    assert path.stat().st_size < 1.05 * small.stat().st_size
-    with open_run(path) as run, open_run(small) as other:
-        assert run.state is RunState.FINISHED
-        assert run.trajectories().equals(other.trajectories())
-        assert run.verdict == other.verdict
+    final = path.stat().st_size
+    assert [found.name for found in tmp_path.iterdir()] == ["run.h5"]
+    assert max(sizes) <= 2 * final + 8_000_000 and max(sizes) <= 2 * final + 4 * writer._storage.reserve_bytes
+    unhurried = record_unhurried(tmp_path / "other.h5", agents, every, ticks)
+    assert abs(final - unhurried.stat().st_size) <= 8192 + 0.01 * final  # commits leave no trace in the finished file
+    with open_run(path) as run, open_run(unhurried) as other:
+        assert run.trajectories().equals(other.trajectories()) and run.run_digest == other.run_digest
+
+
+def record_unhurried(out, agents, every, ticks):
+    writer = new_writer(out, flush_seconds=1e9, agents=agents, header_changes={"ticks_per_frame": every})
+    crowd = Crowd(agents)
+    crowd.last[:] = 10**9
+    crowd.record(writer, ticks)
+    return writer.close({"arrived": 0}).path
 
 
 def test_memory_does_not_grow_with_the_run(tmp_path):

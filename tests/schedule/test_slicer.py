@@ -251,5 +251,5 @@ def test_a_queue_that_was_saved_goes_on_as_it_would_have(seed, stop):
 def test_a_state_of_other_tasks_is_refused():
     slicer, other = Slicer(5), Slicer(5)
     slicer.add("a", lambda most: Progress(0, Wish.DONE), due=0)
-    with pytest.raises(ValueError, match="tasks are none, but the state has a"):
+    with pytest.raises(ValueError, match="task/ has a, but what is to be done is nothing"):
         other.restore(slicer.state())

@@ -59,6 +59,7 @@ def test_a_restored_world_goes_on_numbering_where_it_was():
     world.retire(np.array([False, True, False, False, False, True]))
     state = world.state()
     other = small_world()
+    other.spawn(population(6), np.zeros(6, dtype=np.int64))
     other.restore(state)
     assert other.agents.entity.tolist() == [1, 3, 4, 5]
     for each in (world, other):

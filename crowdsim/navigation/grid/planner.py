@@ -8,7 +8,7 @@ depend on when its search begins. If an area is opened or closed, the searches t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,18 +23,20 @@ from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.points import PointLists
-from crowdsim.navigation.grid.search import BYTES_A_NODE, END_X, END_Y, HEAP_SIZE, OCTILE_PULL, PENDING, PULL, STATUS, GridSlots, make_slots
+from crowdsim.navigation.grid.search import BYTES_A_NODE, END_X, END_Y, EXPANSIONS, OCTILE_PULL, PENDING, PULL, STATUS, GridSlots, make_slots
 from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
 from crowdsim.navigation.grid.trees import CellTrees, trees_that_fit
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.navigation.sharing import NO_TREE
 from crowdsim.navigation.standers.near import list_standers
+from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends, fields_of
 from crowdsim.threads import Team
 from crowdsim.tunable import tunables
 
 MOST_SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge grids; at least two are left.
 BATCH = 16  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
+LEAST_CHOICES, MORE_CHOICES = 1024, 16  # Points that a saved list may have, and as many for each that goals have now: ground that changes cuts goals anew.
 WAY_WORK = 50  # What an answer counts as, in expansions: pulling its string and setting an agent on it takes some 5 us, and an expansion 0.1.
 
 _REQUEST = np.dtype(
@@ -219,6 +221,11 @@ class GridPlanner:
     def waiting(self) -> int:
         """Requests that have not been answered."""
         return len(self._queue) + int(np.count_nonzero(self._is_active))
+
+    @property
+    def entities(self) -> list[int]:
+        """Whose requests have not been answered."""
+        return [int(each) for each in self._open_requests()["entity"]]
 
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
@@ -420,49 +427,71 @@ class GridPlanner:
         return int(used.sum()), _Finished(requests[over], status[over], length[over], cost[over], target[over], ways)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the planner as named arrays; of slots, only what searches in the middle know."""
+        """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
         self._heed_ground()
         active = np.flatnonzero(self._is_active)
-        most = int(self._slots.header[active, HEAP_SIZE].max()) if len(active) else 0
         return {
-            "active": active,
-            "slots_header": self._slots.header[active],
-            "slots_measure": self._slots.measure[active],
-            "slots_cost": self._slots.cost[active],
-            "slots_mark": self._slots.mark[active],
-            "slots_heap_bound": self._slots.heap_bound[active, :most],
-            "slots_heap_node": self._slots.heap_node[active, :most],
-            "slots_goal": self._slots.goal[active],
-            "slots_choice": self._slots.choice[active],
-            "queue": _bytes_of(self._queue),
-            "held": _bytes_of(self._held[active]),
-            "pool": self._pool.copy(),
-            "stander": self._stander.copy(),
-            "stander_disc": self._stander_disc.copy(),
-            "counters": np.array([self._asked, self._version], dtype=np.int64),
+            **fields_of("queue_", self._queue), **fields_of("held_", self._held[active]), "active": active,
+            "made": self._slots.header[active, EXPANSIONS], "pool": self._pool.copy(), "stander": self._stander.copy(),
+            "stander_disc": self._stander_disc.copy(), "counters": np.array([self._asked, self._version], dtype=np.int64),
             **{f"lists_{name}": array for name, array in self._lists.state().items()},
             **{f"trees_{name}": array for name, array in self._trees.state().items()},
-        }
+        }  # fmt: skip
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave; the grid has to be as it was."""
-        active = state["active"]
-        self._lists.restore({name.removeprefix("lists_"): array for name, array in state.items() if name.startswith("lists_")})
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave; the grid has to be as it was. Searches are begun again and do what they had done.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved, far = Saved.of(state), (-FARTHEST_M, FARTHEST_M)
+        asked, version = saved.take("counters", "i8", (2,), low=0, high=MOST).tolist()
+        low, high = [-FARTHEST_M, -FARTHEST_M, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M]
+        pool, stander = saved.take("pool", "f8", (None, 3), low=low, high=high), saved.take("stander", "i8", low=1, high=MOST)
+        stander_disc = saved.take("stander_disc", "f8", (len(stander), 3), low=low, high=high)
+        self._lists.restore(saved.below("lists_"), LEAST_CHOICES + MORE_CHOICES * len(self.target))
         self._most_choices = self._lists.longest
-        self._slots = self._idle_slots()
+        self._slots = self._trees.slots = self._idle_slots()
+        self._trees.restore(saved.below("trees_"))
+        bounds: dict[str, tuple[Any, Any]] = {
+            "order": (0, asked - 1), "entity": (0, MOST), "tick": (0, MOST_TICKS), "need": (0.0, WIDEST_M), "x": far, "y": far,
+            "to": (0, self._lists.count - 1), "first": (0, len(pool)), "last": (0, len(pool)), "tree": (NO_TREE, self._trees.count - 1),
+        }  # fmt: skip
+        queue = saved.records("queue_", _REQUEST, bounds)
+        active = saved.take("active", "i8", low=0, high=self._count - 1)
+        held = saved.records("held_", _REQUEST, bounds, len(active))
+        made = saved.take("made", "i8", (len(active),), low=0, high=MOST)
+        saved.require(ascends(active), "active", "slots have to ascend")
+        saved.require(ascends(queue["order"]), "queue_order", "requests stand in the order in which they were made")
+        both = np.concatenate([held, queue])
+        for field in ("entity", "order"):
+            saved.require(len(np.unique(both[field])) == len(both), f"queue_{field}", "has one twice")
+        for name, records in (("queue", queue), ("held", held)):
+            saved.require(records["first"] <= records["last"], f"{name}_first", "comes after the last")
+        saved.require((held["tree"] == NO_TREE) | self._trees.is_grown[held["tree"]], "held_tree", "that tree is not grown")
+        self._queue, self._asked, self._version = queue, asked, version
+        self._pool, self._stander, self._stander_disc = pool, stander, stander_disc
+        self._held[active] = held
         self._is_active[:] = 0
+        saved.require(self._redo(active, made), "made", "the search comes to an end sooner, or goes on")
         self._is_active[active] = 1
-        for name in ("header", "measure", "cost", "mark", "goal", "choice"):
-            getattr(self._slots, name)[active] = state[f"slots_{name}"]
-        most = state["slots_heap_bound"].shape[1]
-        self._slots.heap_bound[active, :most] = state["slots_heap_bound"]
-        self._slots.heap_node[active, :most] = state["slots_heap_node"]
-        self._queue = _requests_of(state["queue"])
-        self._held[active] = _requests_of(state["held"])
-        self._pool, self._stander, self._stander_disc = (state[name].copy() for name in ("pool", "stander", "stander_disc"))
-        self._asked, self._version = (int(value) for value in state["counters"])
-        self._trees.slots = self._slots
-        self._trees.restore({name.removeprefix("trees_"): array for name, array in state.items() if name.startswith("trees_")})
+
+    def _redo(self, active: NDArray[np.int64], made: NDArray[np.int64]) -> bool:
+        """Let slots begin what they hold, and do so many expansions; return whether they did. Ways that are found stay where they are."""
+        count, way = self._count, self.parameters
+        works, grant = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        works[active], grant[active] = 1, np.maximum(made, 1)
+        none = np.zeros(count, dtype=np.int64)
+        used, job_next, fill, where, size = (none.copy() for _ in range(5))
+        Team(1).run(
+            serve_ways, count, self._slots, self.grid.ground, self._rings(), float(way.sight_step) if way.sight == "sampled" else 0.0,
+            float(way.first_waypoint_trim), float(way.obstacle_radius_share), 0, self._pool, *self._lists.arrays(), np.arange(count).reshape(-1, 1).copy(),
+            works, job_next, none, grant, used, self._held, np.zeros(count, dtype=np.uint8), where, size, np.zeros(count), np.zeros(count),
+            np.zeros((count, 2)), np.zeros((count, 0, 2)), fill, at_least=count,
+        )  # fmt: skip
+        return bool(np.array_equal(used[active], made))
 
 
 @dataclass(frozen=True)
@@ -475,14 +504,6 @@ class _Finished:
     cost: NDArray[np.float64]
     target: NDArray[np.float64]
     ways: list[NDArray[np.float64]]
-
-
-def _bytes_of(requests: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.frombuffer(requests.tobytes(), dtype=np.uint8).copy()
-
-
-def _requests_of(data: NDArray[np.uint8]) -> NDArray[Any]:
-    return np.frombuffer(data.tobytes(), dtype=_REQUEST).copy()
 
 
 def _in_order(finished: list[_Finished]) -> WayAnswers:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from crowdsim.saved import FARTHEST_M, Arrays, Saved, ascends
 
 
 class PointLists:
@@ -21,6 +22,11 @@ class PointLists:
         self._number: dict[bytes, int] = {}
         self._point = np.zeros((0, 2))
         self._start = np.zeros(1, dtype=np.int64)
+
+    @property
+    def count(self) -> int:
+        """How many lists there are."""
+        return len(self._start) - 1
 
     @property
     def longest(self) -> int:
@@ -48,7 +54,20 @@ class PointLists:
         """Return the lists as named arrays."""
         return {"point": self._point.copy(), "start": self._start.copy()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
-        self._point, self._start = state["point"].copy(), state["start"].copy()
-        self._number = {self.points(number).tobytes(): number for number in range(len(self._start) - 1)}
+    def restore(self, state: Arrays | Saved, most: int) -> None:
+        """Take back what `state()` gave; lists have at most so many points.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved = Saved.of(state)
+        point = saved.take("point", "f8", (None, 2), low=-FARTHEST_M, high=FARTHEST_M)
+        start = saved.take("start", "i8", low=0, high=len(point))
+        saved.require(len(start) > 0 and start[0] == 0 and start[-1] == len(point), "start", "does not divide the points into lists")
+        saved.require(ascends(start), "start", "there are no empty lists")
+        saved.require(int(np.diff(start).max(initial=0)) <= most, "start", f"has a list of more than {most} points")
+        self._point, self._start = point, start
+        self._number = {self.points(number).tobytes(): number for number in range(self.count)}
+        saved.require(len(self._number) == self.count, "start", "has the same list twice")

@@ -35,6 +35,7 @@ from crowdsim.navigation.grid.search import (
     new_generation,
 )
 from crowdsim.navigation.sharing import SharedTrees
+from crowdsim.saved import WIDEST_M, Saved
 
 CLEARANCE_STEP_M = 0.1  # Bodies whose clearances lie within the same step share a tree; smaller gives closer distances for wide ones, and more trees.
 MEMORY_BYTES = 256 << 20  # Of all trees, 8 bytes for each cell; one at least.
@@ -144,6 +145,12 @@ class CellTrees(SharedTrees):
     def clearance_class(need: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return for each clearance (m) the number of whole steps in it."""
         return np.floor(np.asarray(need, dtype=np.float64) / CLEARANCE_STEP_M)
+
+    def _check(self, saved: Saved, wanted: NDArray[np.float64]) -> None:
+        saved.require(wanted.shape[1] == 2, "wanted", "are not lists of goals with steps of clearances")
+        number, steps = wanted.T
+        is_list = (number >= 0) & (number < self._lists.count) & (number == np.floor(number))
+        saved.require(np.column_stack([is_list, (steps >= 0) & (steps <= WIDEST_M)]), "wanted", "there is no such list, or class of clearances")
 
     def _begin(self, row: int, wanted: tuple[float, ...], detail: float) -> None:
         number, steps = wanted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells, measure_ways
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.parameters import WalkParameters
+from crowdsim.saved import FARTHEST_M, Arrays, Saved
 from crowdsim.threads import Team
 
 
@@ -204,6 +204,27 @@ class Walkers:
         """Return everything that lives in the walks as named arrays."""
         return {name: array.copy() for name, array in self.walks._asdict().items()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
-        self.walks = Walks(*(state[name].copy() for name in Walks._fields))
+    def restore(self, state: Arrays | Saved, within: tuple[float, float, float, float] | None = None) -> None:
+        """Take back what `state()` gave.
+
+        Parameters
+        ----------
+        state : mapping of str to arrays, or Saved
+        within : (float, float, float, float), m, optional
+            Least x and y, greatest x and y of waypoints: lines between them are followed cell by cell.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved = Saved.of(state)
+        low, high = (within[:2], within[2:]) if within is not None else (-FARTHEST_M, FARTHEST_M)
+        waypoint = saved.take("waypoint", "f8", (None, 2), low=low, high=high)
+        total = saved.take("total", "i8", low=0, high=len(waypoint))
+        count = len(total)
+        start = saved.take("start", "i8", (count,), low=0, high=np.where(total > 0, len(waypoint) - total, len(waypoint)))
+        current = saved.take("current", "i8", (count,), low=0, high=np.maximum(total - 1, 0))
+        leg, target = (saved.take(name, "f8", (count, 2), low=-FARTHEST_M, high=FARTHEST_M) for name in ("leg", "target"))
+        requested = saved.take("requested", "f8", (count, 2), low=-FARTHEST_M, high=FARTHEST_M, special="nan")
+        self.walks = Walks(waypoint, start, total, current, leg, target, requested, saved.take("is_walking", "u1", (count,), high=1))

@@ -8,19 +8,18 @@ looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import lean_kernel
-from crowdsim.navigation.desk import REQUEST, Desk, Ended
+from crowdsim.navigation.desk import REQUEST, Desk, Ended, Work
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.planner import FOR_TEAMS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, sorted_answers
-from crowdsim.navigation.protocol import ANSWER_WORK, Answers, Planner, work_of
-from crowdsim.navigation.search import FOUND, FOUND_THROUGH_AGENTS, MOST_PRICED, PENDING, STATUS, SearchSlots, corridor_size, set_prices
+from crowdsim.navigation.planner import FOR_TEAMS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, bounds_of, sorted_answers
+from crowdsim.navigation.protocol import ANSWER_WORK, Answers, Planner, starts_of, work_of
+from crowdsim.navigation.search import EXPANSIONS, FOUND, FOUND_THROUGH_AGENTS, MOST_PRICED, PENDING, STATUS, corridor_size, set_prices
 from crowdsim.navigation.slot_searches import MiddleSearches, price_slots
 from crowdsim.navigation.standers.barriers import draw_barriers
 from crowdsim.navigation.standers.near import list_standers
@@ -29,8 +28,10 @@ from crowdsim.navigation.standers.passage import is_way_open
 from crowdsim.navigation.standers.search import advance_round, begin_round, copy_round
 from crowdsim.navigation.standers.slots import ANSWER, IS_FULL, LEAST_ROOM, LOOKS, NOT_BEGUN, STAYS, StanderSlots, make_stander_slots
 from crowdsim.navigation.targets import nearest_pieces, targets_of
+from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved, fields_of
 from crowdsim.threads import Team
 
+MOST_ROOM = 1 << 20  # Of saved slots; what they take is far below.
 STANDER_WORK = 4  # What somebody who stands near the line counts as, in expansions, where answers count: drawing what one of them shuts takes some 0.7 us.
 
 
@@ -137,6 +138,12 @@ class StanderPlanner:
     def waiting(self) -> int:
         """Requests that have not been answered."""
         return self.planner.waiting + self._desk.waiting
+
+    @property
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered; those that the planner or the desk has, twice."""
+        own = np.array([request for request, _ in self._requests.values()], dtype=REQUEST)
+        return np.concatenate([starts_of(own), self.planner.starts, starts_of(self._desk.requests)])
 
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
@@ -262,13 +269,17 @@ class StanderPlanner:
         """Let every slot with work use its share; a slot that has no room for those who stand gets more."""
         self._desk.hand_out(budget)
         work = self._desk.work()
-        team.run(
-            serve_round, len(work.jobs), self._slots, self.mesh, self.goals, float(self.parameters.obstacle_radius_share), self._pool, self._pool_start,
-            self._way, self._way_start, self._way_piece, answer_work, *work, at_least=1 if budget >= FOR_TEAMS else len(work.jobs),
-        )  # fmt: skip
+        self._serve(team, work, answer_work, 1 if budget >= FOR_TEAMS else len(work.jobs))
         used, moved, ended = self._desk.collect()
         self._has_moved = moved or self._make_room()
         return used, ended
+
+    def _serve(self, team: Team, work: Work, answer_work: int, at_least: int) -> None:
+        """Let every slot work through its requests, at least so many slots on a thread."""
+        team.run(
+            serve_round, len(work.jobs), self._slots, self.mesh, self.goals, float(self.parameters.obstacle_radius_share), self._pool, self._pool_start,
+            self._way, self._way_start, self._way_piece, answer_work, *work, at_least=at_least,
+        )  # fmt: skip
 
     def _make_room(self) -> bool:
         """Double the room of all slots if one ran out of it; return whether one did."""
@@ -280,19 +291,17 @@ class StanderPlanner:
         return True
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the planner as named arrays."""
+        """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
         self._lay_out([])  # keys as a planner that takes the state back gives them
         entities = sorted(self._requests)
-        requests = np.array([self._requests[each][0] for each in entities], dtype=REQUEST)
         discs = [self._requests[each][1] for each in entities]
         ways = [self._ways.get(each, (np.zeros(0, dtype=np.int32), -1)) for each in entities]
-        slots = {name: array.copy() for name, array in self._slots._asdict().items() if name != "search"}
+        looks = self._desk.is_active & (self._slots.marks[:, ANSWER] == LOOKS)
         return {
-            **{f"inner_{name}": array for name, array in self.planner.state().items()},
-            **{f"slots_{name}": array for name, array in slots.items()},
-            **{f"search_{name}": array.copy() for name, array in self._slots.search._asdict().items()},
-            **{f"desk_{name}": array for name, array in self._desk.state().items()},
-            "requests": np.frombuffer(requests.tobytes(), dtype=np.uint8).copy(),
+            **{f"inner_{name}": array for name, array in self.planner.state().items()}, **{f"desk_{name}": array for name, array in self._desk.state().items()},
+            **fields_of("request_", np.array([self._requests[each][0] for each in entities], dtype=REQUEST)),
+            "room": np.array([self._slots.room], dtype=np.int64), "is_full": self._slots.marks[:, IS_FULL].astype(np.uint8),
+            "made": np.where(looks, self._slots.search.header[:, EXPANSIONS], 0),
             "near": np.concatenate([np.zeros((0, 4)), *discs]), "near_count": np.array([len(disc) for disc in discs], dtype=np.int64),
             "at_desk": np.array([each in self._ways for each in entities], dtype=np.uint8),
             "way": np.concatenate([np.zeros(0, dtype=np.int32), *(way for way, _ in ways)]),
@@ -300,32 +309,85 @@ class StanderPlanner:
             "stander": self._stander.copy(), "disc": self._disc.copy(), "counters": np.array([self._asked], dtype=np.int64),
         }  # fmt: skip
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave to a planner on the same mesh and goals."""
-        self.planner.restore(_below("inner_", state))
-        parts = _below("slots_", state)
-        search = SearchSlots(*(array.copy() for array in (_below("search_", state)[name] for name in SearchSlots._fields)))
-        self._slots = StanderSlots(search, *(parts[name].copy() for name in StanderSlots._fields[1:]))
-        requests = np.frombuffer(state["requests"].tobytes(), dtype=REQUEST)
-        discs = np.split(state["near"], np.cumsum(state["near_count"])[:-1])
-        ways = np.split(state["way"], np.cumsum(state["way_count"])[:-1])
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave to a planner on the same mesh and goals: searches are begun again and do what they had done.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved, mesh = Saved.of(state), self.mesh
+        asked = saved.whole("counters", 0, MOST)
+        bounds = bounds_of(mesh, self.goals, asked)
+        low, high = [-FARTHEST_M, -FARTHEST_M, 0.0, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M, float(mesh.polygon_count - 1)]
+        stander = saved.take("stander", "i8", low=1, high=MOST)
+        disc, near = saved.take("disc", "f8", (len(stander), 4), low=low, high=high), saved.take("near", "f8", (None, 4), low=low, high=high)
+        for name, each in (("disc", disc), ("near", near)):
+            saved.require(each[:, 3] == np.floor(each[:, 3]), name, "the last number is that of a polygon")
+        requests = saved.records("request_", REQUEST, bounds)
+        count = len(requests)
+        near_of = _split(near, saved.parts("near_count", count, len(near)))
+        at_desk, way = saved.take("at_desk", "u1", (count,), high=1) == 1, saved.take("way", "i4", low=0, high=mesh.edge_count - 1)
+        saved.require(mesh.edge_twin[way] >= 0, "way", "that is no portal")
+        lengths = saved.parts("way_count", count, len(way))
+        piece = saved.take("way_piece", "i4", (count,), low=-1, high=len(self.goals.piece_polygon) - 1)
+        for row in np.flatnonzero(at_desk).tolist():
+            saved.require(piece[row] >= 0 and len(near_of[row]) > 0, "at_desk", "has a request with no goal, or that nobody stands near")
+        self.planner.restore(saved.below("inner_"))
+        self._desk.restore(saved.below("desk_"), bounds)
+        here = set(requests["entity"][at_desk].tolist())
+        saved.require(len(set(requests["entity"].tolist())) == count, "request_entity", "names somebody twice")
+        others = {*self.planner.starts["entity"].tolist()} == set(requests["entity"][~at_desk].tolist())
+        saved.require(others and here == set(self._desk.entities), "at_desk", "is not that of the requests that there are")
         self._requests, self._ways = {}, {}
-        for i, each in enumerate(requests["entity"].tolist()):
-            self._requests[each] = requests[i], discs[i].copy()
-            if state["at_desk"][i]:
-                self._ways[each] = ways[i].copy(), int(state["way_piece"][i])
-        self._stander, self._disc, self._asked = state["stander"].copy(), state["disc"].copy(), int(state["counters"][0])
-        self._desk.restore(_below("desk_", state))
+        for row, (each, way_of) in enumerate(zip(requests["entity"].tolist(), _split(way, lengths), strict=True)):
+            self._requests[each] = requests[row], near_of[row]
+            if at_desk[row]:
+                self._ways[each] = way_of, int(piece[row])
+                saved.require(_leads_there(mesh, requests[row], way_of, int(self.goals.piece_polygon[piece[row]])), "way", "its portals are not joined")
+        self._stander, self._disc, self._asked = stander, disc, asked
         self._lay_out([])
+        room = saved.whole("room", LEAST_ROOM, MOST_ROOM)
+        saved.require(room & (room - 1) == 0, "room", "is no power of two")
+        is_full = saved.take("is_full", "u1", (self._slots_count,), high=1)
+        made = saved.take("made", "i8", (self._slots_count,), low=0, high=MOST)
+        self._slots = self._made(room)
+        saved.require(self._redo(made), "made", "the search comes to an end sooner, or goes on")
+        self._slots.marks[:, IS_FULL] = is_full
+
+    def _redo(self, made: NDArray[np.int64]) -> bool:
+        """Let slots begin the requests that they are in the middle of, and do so many expansions; return whether they did."""
+        count, active = self._slots_count, self._desk.is_active
+        is_right = bool(np.all(active | (made == 0)))
+        # Where answers count, drawing who stands there may have taken all that was granted: then nothing was looked at yet.
+        for which, answer_work in ((active & (made > 0), 0), (active & (made == 0), 1)):
+            none, used = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+            work = Work(
+                np.arange(count).reshape(-1, 1).copy(), which.astype(np.int64), none.copy(), none.copy(), np.where(which, np.maximum(made, 1), 0), used,
+                self._desk.in_hand, np.ones(count, dtype=np.uint8), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), none.copy(), none.copy(),
+                np.zeros((count, 0), dtype=np.int32), none.copy(),
+            )  # fmt: skip
+            self._serve(Team(1), work, answer_work, count)
+            is_right = is_right and bool(np.array_equal(used[which], made[which]))
+        return is_right
 
 
 def _nothing_to_forget(slot: int) -> None:
     """Keep no trees."""
 
 
-def _below(prefix: str, state: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays whose names begin with a prefix, without it."""
-    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+def _split(array: NDArray[Any], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:
+    """Return copies of the parts of an array, end to end in it."""
+    return [part.copy() for part in np.split(array, np.cumsum(lengths)[:-1])] if len(lengths) else []
+
+
+def _leads_there(mesh: NavMesh, request: Any, way: NDArray[np.int32], end: int) -> bool:
+    """Return whether portals, the next one last, lead from where a request was made to a polygon."""
+    leaves, enters = mesh.edge_polygon[way], mesh.edge_polygon[mesh.edge_twin[way]]
+    if not len(way):
+        return int(request["polygon"]) == end
+    return int(leaves[-1]) == int(request["polygon"]) and int(enters[0]) == end and bool(np.array_equal(leaves[:-1], enters[1:]))
 
 
 def _copy_slots(old: StanderSlots, new: StanderSlots) -> None:

@@ -6,7 +6,6 @@ corridor, as from any planner: the way over the corners is the taut string in it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from crowdsim.kernels import lean_kernel
 from crowdsim.navigation.aim import AimParameters
 from crowdsim.navigation.goals import GoalPieces
 from crowdsim.navigation.mesh import Flood, NavMesh
-from crowdsim.navigation.protocol import ANSWER_WORK, Answers, work_of
+from crowdsim.navigation.protocol import ANSWER_WORK, Answers, starts_of, work_of
 from crowdsim.navigation.sharing import NO_TREE, ShareParameters
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, GraphSize, VisibilityGraph, build_graph
@@ -25,6 +24,7 @@ from crowdsim.navigation.visibility.links import link_goals
 from crowdsim.navigation.visibility.search import (
     BEST_PIECE,
     BEST_TOTAL,
+    EXPANSIONS,
     FOUND,
     PENDING,
     STATUS,
@@ -37,6 +37,7 @@ from crowdsim.navigation.visibility.search import (
 )
 from crowdsim.navigation.visibility.trees import CornerTrees
 from crowdsim.navigation.visibility.weights import make_weights
+from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends, fields_of
 from crowdsim.threads import Team
 from crowdsim.tunable import param
 
@@ -192,6 +193,11 @@ class VisibilityPlanner:
         """Requests that have not been answered."""
         return len(self._queue) + int(np.count_nonzero(self._is_active))
 
+    @property
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered."""
+        return starts_of(np.concatenate([self._held[self._is_active == 1], self._queue]))
+
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
         ticks = np.concatenate([self._queue["tick"], self._held["tick"][self._is_active == 1]])
@@ -319,26 +325,57 @@ class VisibilityPlanner:
         return int(used.sum()), ended
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the planner as named arrays."""
-        slots = {f"slots_{name}": array.copy() for name, array in self._slots._asdict().items()}
-        records = {
-            f"{name}_{field}": records[field].copy() for name, records in (("queue", self._queue), ("held", self._held)) for field in _REQUEST.names or ()
-        }
+        """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
+        active = np.flatnonzero(self._is_active)
         return {
-            **slots, **records, "is_active": self._is_active.copy(), "counters": np.array([self._asked], dtype=np.int64),
+            **fields_of("queue_", self._queue), **fields_of("held_", self._held[active]), "active": active,
+            "made": self._slots.header[active, EXPANSIONS], "counters": np.array([self._asked], dtype=np.int64),
             **{f"trees_{name}": array for name, array in self._trees.state().items()},
         }  # fmt: skip
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state()` gave."""
-        self._slots = VisibilitySlots(*(state[f"slots_{name}"].copy() for name in VisibilitySlots._fields))
-        self._queue, self._held = _records("queue", state), _records("held", state)
-        self._is_active, self._asked = state["is_active"].copy(), int(state["counters"][0])
-        self._trees.restore({name.removeprefix("trees_"): array for name, array in state.items() if name.startswith("trees_")})
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave: searches are begun again and do what they had done.
 
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved, count = Saved.of(state), len(self._is_active)
+        self._trees.restore(saved.below("trees_"))
+        asked, is_grown = saved.whole("counters", 0, MOST), self._trees.is_grown
+        far = (-FARTHEST_M, FARTHEST_M)
+        bounds: dict[str, tuple[Any, Any]] = {
+            "order": (0, asked - 1), "entity": (0, MOST), "goal": (0, len(self.terrain.goals.goal_start) - 2), "x": far, "y": far,
+            "polygon": (0, self.terrain.mesh.polygon_count - 1), "radius": (0.0, WIDEST_M), "tick": (0, MOST_TICKS), "tree": (NO_TREE, self._trees.count - 1),
+        }  # fmt: skip
+        queue = saved.records("queue_", _REQUEST, bounds)
+        active = saved.take("active", "i8", low=0, high=count - 1)
+        held = saved.records("held_", _REQUEST, bounds, len(active))
+        made = saved.take("made", "i8", (len(active),), low=0, high=MOST)
+        saved.require(ascends(active), "active", "slots have to ascend")
+        saved.require(ascends(queue["order"]), "queue_order", "requests stand in the order in which they were made")
+        entity = np.concatenate([queue["entity"], held["entity"]])
+        saved.require(len(np.unique(entity)) == len(entity), "queue_entity", "names somebody twice")
+        saved.require((held["tree"] == NO_TREE) | is_grown[held["tree"]], "held_tree", "that tree is not grown")
+        self._queue, self._asked = queue, asked
+        self._held[active] = held
+        self._is_active[:] = 0
+        self._slots = make_visibility_slots(count, self.graph)
+        saved.require(self._redo(active, made), "made", "the search comes to an end sooner, or goes on")
+        self._is_active[active] = 1
 
-def _records(name: str, state: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    records = np.zeros(len(state[f"{name}_order"]), dtype=_REQUEST)
-    for field in _REQUEST.names or ():
-        records[field] = state[f"{name}_{field}"]
-    return records
+    def _redo(self, active: NDArray[np.int64], made: NDArray[np.int64]) -> bool:
+        """Let slots begin what they hold, and do so many expansions; return whether they did. Ways that are found stay where they are."""
+        count = len(self._is_active)
+        works, grant = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        works[active], grant[active] = 1, np.maximum(made, 1)
+        none = np.zeros(count, dtype=np.int64)
+        used, job_next, fill, where, size = (none.copy() for _ in range(5))
+        team = Team(1)
+        team.run(
+            serve_visibility_slots, count, self._slots, self.terrain, self.parameters.pull, 0, np.arange(count).reshape(-1, 1).copy(), works, job_next,
+            none, grant, used, self._held, np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), np.zeros(count), where, size,
+            np.zeros((count, 0), dtype=np.int32), fill, self._scratches, at_least=count,
+        )  # fmt: skip
+        return bool(np.array_equal(used[active], made))

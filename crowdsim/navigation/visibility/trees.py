@@ -26,6 +26,7 @@ from crowdsim.navigation.visibility.graph import MOST_PORTALS, VisibilityGraph
 from crowdsim.navigation.visibility.links import GoalLinks
 from crowdsim.navigation.visibility.search import STRAIGHT_ON, Scratch
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
+from crowdsim.saved import WIDEST_M, Saved
 
 RADIUS_STEP_M = 0.05  # Bodies between the same multiples share a tree; smaller gives closer distances, and more trees.
 MOST_TREES = 1024
@@ -238,6 +239,13 @@ class CornerTrees(SharedTrees):
         nearest = np.round(steps)
         is_on_step = np.abs(steps - nearest) < 1e-6
         return np.column_stack([np.where(is_on_step, nearest, np.floor(steps)), np.where(is_on_step, nearest, np.ceil(steps))])
+
+    def _check(self, saved: Saved, wanted: NDArray[np.float64]) -> None:
+        saved.require(wanted.shape[1] == 3, "wanted", "are not goals with two steps of radii")
+        goal, low, high = wanted.T
+        is_goal = (goal >= 0) & (goal < len(self._goals.goal_start) - 1) & (goal == np.floor(goal))
+        is_class = (low >= 0.0) & (high >= low) & (high <= low + 1.0) & (high * RADIUS_STEP_M <= WIDEST_M)
+        saved.require(np.column_stack([is_goal, is_class, is_class]), "wanted", "there is no such goal, or class of radii")
 
     def _begin(self, row: int, wanted: tuple[float, ...], detail: float) -> None:
         goal, low, high = wanted

@@ -1,0 +1,171 @@
+"""The gate for HDF5 files: what is looked at before anything is read, since a file may be damaged, or made to do harm.
+
+A small file can declare terabytes, lead to other files by links, external storage or virtual datasets, ask for filters that load other people's code, or
+have the library wait for ever. So files are opened through `Snapshot` (nothing is locked, nothing waits), and a dataset or an attribute comes out of here only
+once its link, its type, its layout, its filters and its size have been looked at. Checksums are those of HDF5: of all metadata in files like ours, of the
+data where filters keep one (deflate's own, fletcher32); a wrong one is an error of the read.
+
+Recordings (`crowdsim.recording.reader`) and trajectories of measured people come in through here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.recording.snapshot import Snapshot
+
+FILTERS = frozenset({h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_FLETCHER32})  # every HDF5 library has them, as its own code
+_NAMES = {h5py.h5z.FILTER_SZIP: "szip", h5py.h5z.FILTER_NBIT: "nbit", h5py.h5z.FILTER_SCALEOFFSET: "scaleoffset", 32000: "lzf"}
+_DEFLATE_RATIO = 1032  # No deflate stream grows by more when it is unpacked (258 bytes from a quarter of a byte).
+MOST_CHUNK_BYTES = 2**28  # Ours have 1 MB. Larger lets one chunk of a hostile file fill the memory.
+MOST_ROW_BYTES = 2**16  # of one element: ours have some hundred. Larger lets a type alone be a burden.
+MOST_ATTRIBUTE_BYTES = 2**26  # A plan as text has some megabytes at most.
+MOST_MEMORY_SHARE = 0.6  # of the machine's memory, for one thing that is read at once. Larger leaves too little for what is made of it.
+CHUNK_CACHE_BYTES = 2**23  # Holds some chunks of a trajectory, so that reading frame by frame unpacks each only once.
+
+
+class Damage(ValueError):
+    """What is wrong with something in a file, as a clause for a message: ``trajectory is missing``."""
+
+
+@contextlib.contextmanager
+def opened(path: Path, *, of_others: bool = False) -> Iterator[h5py.File]:
+    """Open an HDF5 file for reading and for nothing else; what HDF5 has to say against it becomes one sentence.
+
+    Parameters
+    ----------
+    path : Path
+    of_others : bool
+        Take the older layouts too, which other programs write; their metadata has no checksums.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be opened, or what the block reads of it is damaged.
+    """
+    try:
+        with Snapshot(path, of_others=of_others) as snapshot, h5py.File(snapshot, "r", rdcc_nbytes=CHUNK_CACHE_BYTES) as file:
+            yield file
+    except CrowdsimError:
+        raise
+    except Damage as damage:
+        raise RecordingError(f"{path}: is damaged or made by another program ({damage}).") from None
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError) as error:  # what h5py raises for damage
+        raise RecordingError(f"{path}: is damaged ({first_line(error)}).") from error
+
+
+def dataset(file: h5py.File, name: str, *, filters: frozenset[int] = FILTERS) -> h5py.Dataset:
+    """Return a dataset once it has turned out to be stored in this file, of a plain type, and no larger than what is stored for it.
+
+    Parameters
+    ----------
+    file : h5py.File
+        From `opened`.
+    name : str
+        Names of groups and the dataset, with slashes.
+    filters : set of int
+        Numbers of the filters that it may have.
+
+    Returns
+    -------
+    h5py.Dataset
+        Its shape can be believed: to read all of it takes no more than 1,032 times the bytes that the file has for it, and a chunk.
+
+    Raises
+    ------
+    Damage
+        With what is wrong.
+    """
+    found: Any = file
+    for part in name.split("/"):
+        if not isinstance(found, h5py.Group):
+            raise Damage(f"{name} is missing")
+        link = found.get(part, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            raise Damage(f"{name} is {'missing' if link is None else 'a link to somewhere else'}")
+        found = found[part]
+    if not isinstance(found, h5py.Dataset):
+        raise Damage(f"{name} is no dataset")
+    _look_at_type(name, found)
+    plan = found.id.get_create_plist()
+    layout = plan.get_layout()
+    if layout == h5py.h5d.VIRTUAL or plan.get_external_count():
+        raise Damage(f"{name} is stored in other files")
+    if found.shape is None:
+        raise Damage(f"{name} is empty")
+    for number in range(plan.get_nfilters()):
+        code = plan.get_filter(number)[0]
+        if code not in filters:
+            raise Damage(f"{name} has the filter {_NAMES.get(code, code)}, but only shuffle, gzip and fletcher32 are read")
+    _look_at_size(name, found, file.id.get_filesize(), is_packed=plan.get_nfilters() > 0)
+    return found
+
+
+def attribute(owner: h5py.Group | h5py.Dataset, name: str) -> Any:
+    """Return an attribute, None where there is none.
+
+    Raises
+    ------
+    Damage
+        If it is of a strange type or large.
+    """
+    if name not in owner.attrs:
+        return None
+    handle = owner.attrs.get_id(name)
+    kind = handle.get_type()
+    if not isinstance(kind, (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)):
+        raise Damage(f"the attribute {name} is neither text nor a number")
+    count = int(np.prod(handle.shape, dtype=object)) if handle.shape else 1
+    if count > 1 or kind.get_size() > MOST_ATTRIBUTE_BYTES:
+        raise Damage(f"the attribute {name} claims {count:,} values of {kind.get_size():,} bytes")
+    return owner.attrs[name]
+
+
+def require_memory(wanted: int, what: str) -> None:
+    """Raise `Damage` if something would take more than most of the machine's memory: a file with holes is as large as it says, and takes no room on the disk.
+
+    Parameters
+    ----------
+    wanted : int
+        Bytes.
+    what : str
+        For the message.
+    """
+    present = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if wanted > MOST_MEMORY_SHARE * present:
+        raise Damage(f"{what} needs {wanted / 1e9:,.1f} GB of the {present / 1e9:,.1f} GB of memory")
+
+
+def _look_at_type(name: str, found: h5py.Dataset) -> None:
+    try:
+        dtype = found.dtype
+    except TypeError as error:
+        raise Damage(f"{name} has a type that nobody knows ({first_line(error)})") from None
+    if dtype.hasobject or dtype.itemsize > MOST_ROW_BYTES or dtype.itemsize == 0:
+        raise Damage(f"{name} has type {str(dtype)[:80]}, which is not read")
+
+
+def _look_at_size(name: str, found: h5py.Dataset, file_bytes: int, *, is_packed: bool) -> None:
+    size, stored = found.dtype.itemsize, int(found.id.get_storage_size())
+    claimed = int(np.prod(found.shape, dtype=object)) * size
+    chunk_bytes = int(np.prod(found.chunks, dtype=object)) * size if found.chunks else 0
+    if chunk_bytes > MOST_CHUNK_BYTES:
+        raise Damage(f"{name} has chunks of {chunk_bytes:,} bytes")
+    if stored > file_bytes:
+        raise Damage(f"{name} claims {stored:,} bytes of a file that has {file_bytes:,}")
+    if claimed > (_DEFLATE_RATIO if is_packed else 1) * stored + chunk_bytes:
+        raise Damage(f"{name} claims {claimed:,} bytes, more than can be packed into the file")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says, or its name."""
+    text = str(error).strip().splitlines()
+    return text[0][:200] if text else type(error).__name__

@@ -1,0 +1,124 @@
+"""What saved agents have to do with the ground under them: looked at when a run is taken up, once the ground is what it was.
+
+Kernels index the mesh with what agents keep of it, and follow corridors from portal to portal without looking whether these are joined.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.measures.deadlock_causes import NO_QUEUE_ONCE, NOT_DIAGNOSED, Cause
+from crowdsim.navigation import handles
+from crowdsim.navigation.carry import places_in
+from crowdsim.navigation.hold import GOAL_HELD, NOTHING_HELD
+from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.posts import VERTEX
+from crowdsim.saved import Saved
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
+
+OFF_GROUND_M = 0.01  # How far beside its polygon somebody can be: rounding where a mesh is cut anew. Walls hold bodies up to 1 cm in it.
+
+
+def check_agents(world: World, saved: Saved, widest: float = np.inf) -> None:
+    """Look at everything that agents keep of the ground.
+
+    Parameters
+    ----------
+    world : World
+        As it was taken back, on its ground.
+    saved : Saved
+        The columns, for the names in errors.
+    widest : float, m
+        Greatest radius that the ground was made for.
+
+    Raises
+    ------
+    SavedError
+    """
+    polygon = _check_places(world, saved)
+    _check_corridors(world, saved, polygon)
+    agents, mesh = world.agents, world.mesh
+    is_body = (agents.radius > 0.0) & (agents.radius <= widest)
+    saved.require(is_body | (agents.activity == AgentState.OBSTACLE), "radius", f"bodies have radii above 0 up to {widest:g} m")
+    saved.require(agents.guessed < mesh.polygon_count, "guessed", f"there are {mesh.polygon_count} polygons")
+    priced = agents.priced_portal
+    saved.require(priced < mesh.edge_count, "priced_portal", f"there are {mesh.edge_count} half-edges")
+    saved.require((priced < 0) | (mesh.edge_twin[priced] >= 0), "priced_portal", "that is no portal")
+    post = agents.corner_post
+    vertex = np.where(post < 0, ~post, post) >> VERTEX
+    saved.require(np.isin(post, (NOTHING_HELD, GOAL_HELD)) | (vertex < len(mesh.vertex)), "corner_post", f"there are {len(mesh.vertex)} vertices")
+    causes = (*Cause, NO_QUEUE_ONCE, NOT_DIAGNOSED)
+    saved.require(np.isin(agents.stuck_cause, causes), "stuck_cause", f"causes are {min(Cause)} to {max(Cause)}, {NO_QUEUE_ONCE} and {NOT_DIAGNOSED}")
+
+
+def _check_places(world: World, saved: Saved) -> NDArray[np.int64]:
+    """Return the polygon under each agent, (n,), after a look at where they are."""
+    agents, mesh = world.agents, world.mesh
+    if world.tiles is None:
+        count = mesh.polygon_count
+        under = handles.polygon_of(agents.surface)
+        is_right = (agents.surface == handles.pack(FIRST_SALT, ONE_TILE, under)) & (under < count)
+        first = handles.pack(FIRST_SALT, ONE_TILE, 0)
+        saved.require(is_right, "surface", f"the ground has the polygons {first} to {first + count - 1}")
+    polygon, has_ground = world.polygons(), world.has_ground()
+    saved.require(agents.layer <= mesh.polygon_layer.max(), "layer", f"there are {mesh.polygon_layer.max() + 1} floors")
+    saved.require(~has_ground | (agents.layer == mesh.polygon_layer[polygon]), "layer", "its polygon is on another floor")
+    stands = np.flatnonzero(has_ground & (agents.activity != AgentState.OBSTACLE))
+    is_there = np.ones((len(agents), 2), dtype=np.bool_)
+    is_there[stands] = is_inside(mesh, agents.position[stands], polygon[stands])[:, None]
+    saved.require(is_there, "position", "that is not in the polygon that the agent stands on")
+    return polygon
+
+
+def is_inside(mesh: NavMesh, position: NDArray[np.float64], polygon: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which places, (k, 2) m, are in the polygons that they are said to be in, (k,), up to `OFF_GROUND_M`."""
+    first = mesh.polygon_start[polygon].astype(np.int64)
+    sides = mesh.polygon_start[polygon + 1] - first
+    edge, who = places_in(first, sides), np.repeat(np.arange(len(position)), sides)
+    a, b = mesh.vertex[mesh.edge_vertex[edge], :2], mesh.vertex[mesh.edge_end[edge], :2]
+    along, to = b - a, position[who] - a
+    length = np.hypot(along[:, 0], along[:, 1])
+    farthest: NDArray[np.float64] = np.full(len(position), -np.inf)
+    np.maximum.at(farthest, who, (along[:, 1] * to[:, 0] - along[:, 0] * to[:, 1]) / np.where(length > 0.0, length, 1.0))
+    found: NDArray[np.bool_] = farthest <= OFF_GROUND_M
+    return found
+
+
+def _check_corridors(world: World, saved: Saved, polygon: NDArray[np.int64]) -> None:
+    """Look at the ways of agents: portals that are joined, from the polygon that the agent is in to that of its piece of the goal."""
+    agents, mesh, goals, cells = world.agents, world.mesh, world.goals, world.corridors.cells
+    saved.require(agents.corridor_start < len(cells), "corridor_start", f"the store has {len(cells)} cells")
+    saved.require(agents.corridor_length <= agents.corridor_capacity, "corridor_length", "the agent has no room for so many portals")
+    pieces = len(goals.piece_polygon)
+    saved.require(agents.goal_piece < pieces, "goal_piece", f"goals have {pieces} pieces")
+
+    rows = np.flatnonzero(agents.corridor_length > 0)
+    length = agents.corridor_length[rows].astype(np.int64)
+    place, who = places_in(agents.corridor_start[rows], length), np.repeat(np.arange(len(rows)), length)
+    portal = cells[place]
+    is_portal = (portal >= 0) & (portal < mesh.edge_count)
+    is_portal[is_portal] = mesh.edge_twin[portal[is_portal]] >= 0
+    bad = np.bincount(who[~is_portal], minlength=len(rows))
+    _require_of(saved, rows, bad == 0, len(agents), "its way leads over what is no portal")
+    leaves, enters = mesh.edge_polygon[portal], mesh.edge_polygon[mesh.edge_twin[portal]]
+    last = np.cumsum(length) - 1  # the next portal comes last
+    joined = np.ones(len(place), dtype=np.bool_)
+    joined[:-1] = leaves[:-1] == enters[1:]  # who goes over a portal comes to that before it
+    joined[last] = True
+    bad = np.bincount(who[~joined], minlength=len(rows))
+    _require_of(saved, rows, bad == 0, len(agents), "the portals of its way are not joined")
+    has_ground = world.has_ground()[rows]
+    _require_of(saved, rows, ~has_ground | (leaves[last] == polygon[rows]), len(agents), "its way begins in another polygon than that which it is in")
+    piece = agents.goal_piece[rows]
+    ends, may_end = enters[last - length + 1], (piece < 0) | (agents.path_status[rows] == PathStatus.PENDING)  # who waits keeps the way back
+    _require_of(saved, rows, may_end | (ends == goals.piece_polygon[piece] if pieces else True), len(agents), "its way does not end at its goal")
+
+
+def _require_of(saved: Saved, rows: NDArray[np.int64], is_right: NDArray[np.bool_], count: int, what: str) -> None:
+    right = np.ones(count, dtype=np.bool_)
+    right[rows] = is_right
+    saved.require(right, "corridor_start", what)
