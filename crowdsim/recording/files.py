@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.locks import is_held
+from crowdsim.recording.locks import create_locked, is_held, taken
 from crowdsim.recording.scratch import LOCK, scratch_folder
 
 PARTIAL_SUFFIX = ".partial.h5"
@@ -219,10 +219,7 @@ def _claim(partial: Path, name: Path) -> bool:
         if is_same(partial, name):  # somebody was stopped between giving it this name and taking away the other
             partial.unlink()
             return True
-        if not is_stale_placeholder(name):
-            return False
-        partial.replace(name)
-        return True
+        return _take_over(partial, name)
     except OSError as error:
         if error.errno not in _NO_HARD_LINKS:
             raise
@@ -234,18 +231,26 @@ def _claim(partial: Path, name: Path) -> bool:
 def _claim_without_links(partial: Path, name: Path) -> bool:
     """Do the same in two steps: a placeholder takes the name, which only one of two runs can do, and is then replaced."""
     try:
-        handle = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        handle = create_locked(name)
     except FileExistsError:
-        if not is_stale_placeholder(name):
-            return False
-    else:
-        os.write(handle, _PLACEHOLDER + os.fsencode(os.path.relpath(partial, name.parent)) + b"\n")
-        os.close(handle)
+        return _take_over(partial, name)
     try:
+        os.write(handle, _PLACEHOLDER + os.fsencode(os.path.relpath(partial, name.parent)) + b"\n")
         partial.replace(name)
     except OSError:
         name.unlink()
         raise
+    finally:
+        os.close(handle)
+    return True
+
+
+def _take_over(partial: Path, name: Path) -> bool:
+    """Move `partial` to `name` if that is the placeholder of a dead process; of two that do so at the same moment one holds its lock."""
+    with taken(name) as is_ours:
+        if not (is_ours and is_stale_placeholder(name)):
+            return False
+        partial.replace(name)
     return True
 
 
