@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdsim.cli.shell import table, terminal_width
+from crowdsim.measures.exit_flow import PEOPLE_PER_M_S
 from crowdsim.printable import visible
 
 SLOWEST_SHOWN = 4
@@ -42,11 +43,18 @@ def is_verdict(result: Mapping[str, Any]) -> bool:
         and isinstance(result.get("most_requests_open", 0), (int, float))
         and _is_table(result.get("replans", {}), int)
         and _is_table(result.get("deadlocked", {}), int)
+        and isinstance(result.get("speed_law", ""), str)
+        and isinstance(result.get("flows", []), (list, tuple))
+        and all(isinstance(each, Mapping) and _is_flow(each) for each in result.get("flows", []))
     )
 
 
 def _is_left(left: Mapping[str, Any]) -> bool:
     return all(isinstance(left.get(name), (int, float)) for name in ("x", "y", "stuck_for_s")) and {"agent", "reason"} <= left.keys()
+
+
+def _is_flow(flow: Mapping[str, Any]) -> bool:
+    return isinstance(flow.get("exit"), str) and all(isinstance(flow.get(name), (int, float)) for name in ("people", "width_m", "per_m_s"))
 
 
 def _is_table(value: Any, kind: Any) -> bool:
@@ -86,6 +94,8 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         rows.append(("not arrived", ", ".join(f"{count:,} {reason}" for reason, count in result["reasons"].items())))
     if result.get("deadlocked"):
         rows.append(("deadlocks", ", ".join(f"{count:,} {cause}" for cause, count in result["deadlocked"].items()) + " (stuck for 30 s)"))
+    if flow := _greatest_flow(result):
+        rows.append(("flow", _flow_words(result, flow)))
     if result["standing"]:
         rows.append(("standing", f"{result['standing']:,} without a further goal"))
     rows.append(("overlaps", f"deepest {_length(result['deepest_overlap_m'])}" if result["deepest_overlap_m"] else "none"))
@@ -123,7 +133,29 @@ def left_text(result: Mapping[str, Any]) -> str:
         text += f"\n\n{_left_table(result['left'])}" + (f"\nand {more:,} more" if more > 0 else "")
     if result["longest_wait_s"] > LONG_WAIT_S:
         text += f"\n\nwarning: a path request was open for {result['longest_wait_s']:g} s; a larger budget (budget: {{work: ...}}) answers sooner"
-    return text
+    return text + _flow_warning(result)
+
+
+def _greatest_flow(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what is known of the exit with the greatest specific flow; None where no exit was used enough to tell."""
+    return max(result.get("flows", []), key=lambda flow: flow["per_m_s"], default=None)
+
+
+def _flow_words(result: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
+    low, high = PEOPLE_PER_M_S
+    law = "; not calibrated for flow" if result.get("speed_law") == "none" else ""
+    return f"{flow['per_m_s']:.2g} persons/(m s) through {visible(flow['exit'])}, {flow['width_m']:.2f} m wide; measured people: {low:g} to {high:g}{law}"
+
+
+def _flow_warning(result: Mapping[str, Any]) -> str:
+    """Return a warning where more get through an exit than people do; an evacuation is then quicker than a real one."""
+    flow, most = _greatest_flow(result), PEOPLE_PER_M_S[1]
+    if flow is None or flow["per_m_s"] <= most:
+        return ""
+    way_out = "; speed_density: weidmann slows crowds down as people do (docs/models.md)" if result.get("speed_law") == "none" else ""
+    times = f"{flow['per_m_s'] / most:.2g} times as many as people at most do"
+    through = f"through {visible(flow['exit'])} {flow['per_m_s']:.2g} persons get a second and metre"
+    return f"\n\nwarning: {through}, {times}: this run is too fast to plan with{way_out}"
 
 
 def _left_table(left: Sequence[Mapping[str, Any]]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Plane
 from crowdsim.geometry.soup import Soup, edges_of
 
@@ -26,6 +27,10 @@ NEAR_M = 4.0 * GRID_M  # Corners of two sheets that were rounded apart by this a
 TORN_M2 = 1e-4  # Area below which what rounding leaves at the rim is no ground.
 SLIVER_M = 1e-5  # Mean width below which a piece of ground is rounding.
 _LEAST_OVERLAP_M2 = 1e-8
+MOST_OVER = (100, 20_000)  # Pairs of faces that may lie over each other, for each face and besides: a hundred storeys. Each pair costs some 20 us.
+MOST_CLOSE = (10, 5_000)  # And of those without the free height between them, such as tables on a floor. Each is cut out of the other: up to a millisecond.
+_WITHIN = 0.99  # Share of a face, about its middle, that counts.
+_AT_ONCE = 32  # Faces whose pairs are looked for together: of 200,000 that all lie over each other, 100 MB.
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,11 @@ def walkable_patches(soup: Soup, rules: SurfaceRules | None = None) -> list[Patc
     -------
     list of Patch
         Sheet by sheet, the largest sheet first. Where sheets meet along an edge, patches on both sides have the same corners there.
+
+    Raises
+    ------
+    NavigationError
+        If so many faces lie over each other that it would take minutes.
     """
     rules = rules or SurfaceRules()
     corners = soup.vertices[soup.faces]
@@ -89,6 +99,7 @@ def walkable_patches(soup: Soup, rules: SurfaceRules | None = None) -> list[Patc
     slanted = np.abs(up) > UPRIGHT
     slope[slanted] = -normal[slanted, :2] / normal[slanted, 2:]
     faces = _Faces(corners, slope, up, ground)
+    _refuse_tangle(faces, rules.clearance)
     neighbours = _neighbours(soup, faces)
     sheet = _sheets(faces, neighbours)
     blocks, slits = _blocks(faces, rules.clearance)
@@ -117,6 +128,28 @@ class _Faces:
     def plane(self, face: int) -> Plane:
         x, y, z = self.corners[face, 0].tolist()
         return Plane((x, y, z), (float(self.slope[face, 0]), float(self.slope[face, 1])))
+
+
+def _refuse_tangle(faces: _Faces, clearance: float) -> None:
+    """Refuse faces that lie over each other more often than any building has it, before work is spent on each pair of them."""
+    corners = faces.corners[faces.ground]
+    middle = corners[:, :, :2].mean(axis=1, keepdims=True)
+    plans = shapely.polygons(middle + _WITHIN * (corners[:, :, :2] - middle))  # so that neighbours, which share an edge, do not meet
+    tree = shapely.STRtree(plans)
+    low, high = corners[:, :, 2].min(axis=1), corners[:, :, 2].max(axis=1)
+    over = close = 0
+    for begin in range(0, len(plans), _AT_ONCE):
+        first, second = tree.query(plans[begin : begin + _AT_ONCE], predicate="intersects")
+        first += begin
+        above = (second != first) & (low[first] <= low[second])
+        over += int(np.count_nonzero(above))
+        close += int(np.count_nonzero(above & (low[second] < high[first] + clearance)))
+        for count, (each, some), how in ((over, MOST_OVER, ""), (close, MOST_CLOSE, f" with less than {clearance:g} m between them")):
+            if count > each * len(plans) + some:
+                raise NavigationError(
+                    f"more than {each * len(plans) + some:,} pairs of its {len(plans):,} faces lie over each other{how}: no ground is like that. "
+                    "Leave out what is there twice, or draw the ground alone."
+                )
 
 
 def _neighbours(soup: Soup, faces: _Faces) -> dict[int, list[tuple[int, tuple[int, int]]]]:
@@ -159,10 +192,12 @@ def _sheets(faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]
     area = shapely.area(plans)
     tree = shapely.STRtree(plans)
     overlaps: dict[int, list[int]] = defaultdict(list)
-    for i, j in zip(*tree.query(plans, predicate="intersects"), strict=True):
-        if i < j and shapely.area(shapely.intersection(plans[i], plans[j])) > _LEAST_OVERLAP_M2:
-            overlaps[int(faces.ground[i])].append(int(faces.ground[j]))
-            overlaps[int(faces.ground[j])].append(int(faces.ground[i]))
+    first, second = tree.query(plans, predicate="intersects")
+    first, second = first[first < second], second[first < second]
+    overlap = shapely.area(shapely.intersection(plans[first], plans[second])) > _LEAST_OVERLAP_M2
+    for i, j in zip(faces.ground[first[overlap]].tolist(), faces.ground[second[overlap]].tolist(), strict=True):
+        overlaps[i].append(j)
+        overlaps[j].append(i)
     sheet = np.full(len(faces.corners), -1, dtype=np.int64)
     count = 0
     for first in faces.ground[np.argsort(-area, kind="stable")].tolist():

@@ -13,7 +13,7 @@ from crowdsim.plans.drawn import MILLIMETRES_SPAN, Drawn, counted, in_metres, ne
 from crowdsim.plans.kinds import Kind
 from crowdsim.scenario.dxf import HEADER_UNITS, METRES, NO_OUTLINE, drawing_of, entities_of, outline_of
 from crowdsim.scenario.files import FileAccess, FileRefused
-from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, grid_map_of, json_value, movingai_map_of
+from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, grid_map_of, json_value, movingai_map_of, refuse_arcs
 from crowdsim.scenario.limits import MAX_VERTICES
 
 ENDINGS = (".dxf", ".wkt", ".geojson", ".json", ".txt", ".map")
@@ -90,6 +90,7 @@ def read_plan(path: Path, *, unit: str | None = None, kinds: dict[str, Kind] | N
 def _read_wkt(drawn: Drawn, text: str) -> None:
     """Read well-known text: one geometry, or one on each line."""
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    refuse_arcs("\n".join(lines))
     # A text that is one geometry may run over several lines; else each line is one.
     for part in [text] if _geometry_of(text) is not None else lines:
         geometry = _geometry_of(part)

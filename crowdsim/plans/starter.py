@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any
 import shapely
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.measures.exit_flow import exit_width
 from crowdsim.plans.drawn import counted
 from crowdsim.plans.ground import OPENING_M, THICK_M, find_ground
 from crowdsim.plans.kinds import Kind
 from crowdsim.plans.mesh import ground_of_mesh, obj_beside
+from crowdsim.plans.outside import LENGTH_M, led_outside
 from crowdsim.plans.read import read_plan
 from crowdsim.plans.ways_out import find_ways_out
 from crowdsim.printable import visible
@@ -23,6 +26,8 @@ from crowdsim.scenario.geometry import wkt_of
 PERSON_M2 = 4.0  # Ground for each person where nobody says how many there are.
 MOST_PEOPLE = 500  # Where nobody says it: a run of seconds, a page of a few megabytes.
 BODY_M2 = 0.125  # Of a body of 0.2 m radius.
+DOOR_FLOW = 1.0  # Persons a second and metre of exit, fewer than pass: what a run lasts at most leaves time for a queue.
+PREMOVEMENT = (3.0, 0.5, 120)  # mu and sigma of the logarithm (median 20 s), and the longest, s. An assumption to be replaced by what is known of the building.
 WALKING_M_S = 0.5  # The slowest person's speed: what a run lasts at most follows from the size of the plan.
 
 
@@ -95,18 +100,27 @@ def starter_of(
         with _untangled(plan):
             found = find_ground(drawn, opening=opening, wall=wall)
         where, level = f"walkable: {{wkt_file: {_quoted(f'{name}-ground.wkt')}}}", ""
-        files[f"{name}-ground.wkt"] = wkt_of(found.ground) + "\n"
     with _untangled(plan):
         ways = find_ways_out(drawn, found, exits)
+        ground, areas, passages = (found.ground, ways.exits, 0) if level else led_outside(found.ground, ways.exits)
+    if not level:
+        files[f"{name}-ground.wkt"] = wkt_of(ground) + "\n"
     left, bottom, right, top = found.ground.bounds
     words = [f"ground of {found.ground.area:,.0f} m2 in {right - left:.2f} m x {top - bottom:.2f} m", *drawn.words]
+    if passages:
+        goes_on = f"behind {counted(passages, 'exit')} the ground goes on for {LENGTH_M:g} m"
+        words.append(f"{goes_on}, and people leave at its end: who is out still slows down who follows")
     if people is None:
         people = max(1, min(MOST_PEOPLE, round(ways.start.area / PERSON_M2)))
         words.append(f"{counted(people, 'person', 'people')} at random places, one for {ways.start.area / people:.2g} m2 (--people says otherwise)")
     if people * BODY_M2 > ways.start.area:
         raise CrowdsimError(f"{people:,} people do not fit on {ways.start.area:,.1f} m2. Say fewer with --people.")
+    words += [
+        f"people set off after {math.exp(PREMOVEMENT[0]):.0f} s (median; premovement), and walk slower in a crowd (speed_density: weidmann)",
+        "that law is made for people who walk the same way: where streams cross or meet it can freeze them; then take speed_density: none",
+    ]
     files[f"{name}-start.wkt"] = wkt_of(ways.start) + "\n"
-    files[f"{name}.yaml"] = _text(name, plan, words, where, level, ways.exits, people, _longest_s(found.ground))
+    files[f"{name}.yaml"] = _text(name, plan, words, where, level, areas, people, _longest_s(ground, areas, people))
     return Starter(files, tuple(words))
 
 
@@ -120,10 +134,12 @@ def _untangled(plan: Path) -> Iterator[None]:
         raise CrowdsimError(f"{plan}: its outlines are too tangled to be united ({reason}).\n    Draw anew what lies there, or leave the layer out.") from None
 
 
-def _longest_s(ground: Any) -> int:
-    """Return how long a run may last, s: five times the way round the outline at the speed of the slowest, as whole minutes."""
+def _longest_s(ground: Any, exits: Sequence[Any], people: int) -> int:
+    """Return how long a run may last, s, as whole minutes: premovement, a queue of all at the narrowest exit, five times round the outline at a slow pace."""
     left, bottom, right, top = ground.bounds
-    return max(2, round(5.0 * (right - left + top - bottom) / WALKING_M_S / 60.0)) * 60
+    narrowest = min(max(exit_width(ground, area), 0.5) for area in exits)
+    seconds = PREMOVEMENT[2] + 5.0 * (right - left + top - bottom) / WALKING_M_S + people / (DOOR_FLOW * narrowest)
+    return math.ceil(seconds / 60.0) * 60
 
 
 def _text(name: str, plan: Path, words: Sequence[str], where: str, level: str, exits: Sequence[Any], people: int, longest_s: int) -> str:
@@ -133,6 +149,7 @@ def _text(name: str, plan: Path, words: Sequence[str], where: str, level: str, e
     if len(exits) > 1:
         goals.append(f"  out: {{nearest_of: [{', '.join(names)}]}}")
     told = "\n".join(f"#   {visible(word)}" for word in words)
+    mu, sigma, high = PREMOVEMENT
     return f"""# Made from {visible(plan.name)} by "crowdsim new". What was found there, and what was taken for granted:
 {told}
 # docs/scenarios.md, or "crowdsim schema", says what else may stand here; change this file as you like.
@@ -143,6 +160,9 @@ stop:                         # whichever comes first
   after: {longest_s}                  # s
   when: all_arrived
   stuck_for: 60               # s; everybody who is left has been stuck for so long
+
+# In a crowd people walk slower (Weidmann 1993). Without the law 1.5 to 2.5 times too many get through a door; with it, streams that cross or meet can freeze.
+speed_density: weidmann
 
 geometry:
   {where}
@@ -156,7 +176,7 @@ groups:
     region: {{wkt_file: {_quoted(f"{name}-start.wkt")}}}
 {"    " + level + chr(10) if level else ""}    goals: {names[0] if len(exits) == 1 else "out"}
     radius: {{uniform: {{low: 0.18, high: 0.22}}}}                     # m; speeds are those of Weidmann: 1.34 m/s, sd 0.26
-    # premovement: {{lognormal: {{mu: 3.0, sigma: 0.5}}}}              # s before they set off; some 20
+    premovement: {{lognormal: {{mu: {mu}, sigma: {sigma}, high: {high}}}}}     # s before they set off; median {math.exp(mu):.0f}: an assumption
 
 record:
   rate: 10                    # frames a second

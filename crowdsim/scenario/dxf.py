@@ -158,10 +158,15 @@ def outline_of(entity: Any, scale: float, where: str) -> tuple[NDArray[np.float6
 
     if entity.dxftype() not in _OUTLINES or (entity.dxftype() == "POLYLINE" and not (entity.is_2d_polyline or entity.is_3d_polyline)):
         raise GeometryRefused(f"{where} is no outline that can be read", "Draw it as a closed polyline, or move it to a layer that is not named.")
-    path = make_path(entity)
+    try:
+        path = make_path(entity)
+    except Exception as error:  # ezdxf has no list of what outlines that no program draws raise
+        raise GeometryRefused(f"{where} is no outline that can be read ({type(error).__name__}: {error})", "Draw it anew, or delete it.") from None
     points = np.array([(p.x, p.y, p.z) for p in path.flattening(ARC_M / scale)], dtype=np.float64).reshape(-1, 3) * scale
+    if not len(points):
+        raise GeometryRefused(f"{where} has no points", "Delete it.")
     heights = points[:, 2]
-    if len(points) and np.isfinite(heights).all() and np.ptp(heights) > CLOSED_M:
+    if np.isfinite(heights).all() and np.ptp(heights) > CLOSED_M:
         raise GeometryRefused(f"{where} has heights from {heights.min():g} to {heights.max():g} m", "Plans are flat: draw it in one plane.")
     flat = points[:, :2]
     is_closed = len(flat) > 2 and bool(np.abs(flat[0] - flat[-1]).max() <= CLOSED_M)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
 from crowdsim.geometry.surface import Patch
 from crowdsim.navigation.grid.layout import Raster
+from crowdsim.plans.kinds import Kind, kind_of
 from crowdsim.scenario import schema
 from crowdsim.scenario.dxf import drawing_of, pieces_of_dxf
 from crowdsim.scenario.files import FileAccess, FileRefused
@@ -228,7 +229,7 @@ class AreaReader:
         name = getattr(area, "name", None)
         good = []
         for piece in found:
-            complaint = self.complaint(piece)
+            complaint = _misplaced(piece, path) or self.complaint(piece)
             if complaint:
                 file = self._file_named(area)
                 where = ", ".join(part for part in (file, piece.where) if part)
@@ -321,6 +322,18 @@ class AreaReader:
             low, high = coordinates.min(axis=0), coordinates.max(axis=0)
             return f"the polygon between ({low[0]:g}, {low[1]:g}) and ({high[0]:g}, {high[1]:g}) has no inside", "Its points lie on one line; give it a width."
         return None if piece.polygon.is_valid else _invalid(shapely.is_valid_reason(piece.polygon))
+
+
+def _misplaced(piece: Piece, path: Path) -> tuple[str, str] | None:
+    """Return what is wrong with a polygon whose file says that it is something else than the place where it is used, and the way out, or None."""
+    kind = kind_of(piece.kind)
+    if "walkable" in path and kind in (Kind.OBSTACLES, Kind.WALLS):
+        what, way_out = "an obstacle" if kind is Kind.OBSTACLES else "a wall", "Put it into a file of its own, under geometry.obstacles"
+    elif "obstacles" in path and kind is Kind.GROUND:
+        what, way_out = "ground", "Put it into a file of its own, under geometry.walkable"
+    else:
+        return None
+    return f'is {what}, as its file says ("{clipped(piece.kind)}")', f"{way_out}; or make a scenario of the whole file: crowdsim new --plan FILE."
 
 
 def _is_ring(areas: list[Any]) -> bool:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # grids are made by kernels, whose compiler nobody needs who 
 _MOST_NESTING = 16  # GEOS reads nested collections by recursion.
 _MOST_JSON_VALUES = 4 * MAX_VERTICES  # A vertex is a list and two numbers.
 _BRACKET = re.compile(r"[()]")
+_CURVED = re.compile(r"\b(?:CURVEPOLYGON|COMPOUNDCURVE|CIRCULARSTRING|MULTICURVE|MULTISURFACE)\b", re.IGNORECASE)
+_KINDS = ("kind", "type", "layer")  # Properties of a feature of GeoJSON that may say what it is.
 _GEOGRAPHIC = ("CRS84", "EPSG::4326", "EPSG:4326")
 
 
@@ -47,11 +49,14 @@ class Piece:
         Name in its file, empty where it has none.
     where : str
         Its place in what it was read from, for example ``features[3]``; empty where there is only one.
+    kind : str
+        What its file says that it is, in the words of the file; mostly empty.
     """
 
     polygon: Any
     name: str = ""
     where: str = ""
+    kind: str = ""
 
 
 @dataclass
@@ -84,6 +89,7 @@ def pieces_of_wkt(text: str) -> list[Piece]:
     """
     if text.count(",") > MAX_VERTICES:
         raise GeometryRefused(f"more than {MAX_VERTICES:,} vertices", "Simplify the geometry.")
+    refuse_arcs(text)
     depth = deepest = 0
     for bracket in _BRACKET.finditer(text):
         depth += 1 if bracket.group() == "(" else -1
@@ -93,8 +99,6 @@ def pieces_of_wkt(text: str) -> list[Piece]:
     try:
         with np.errstate(all="ignore"):  # coordinates that are not finite are reported by the caller, with their place
             geometry = shapely.from_wkt(text.strip())
-    except NotImplementedError:  # what shapely says of curves that GEOS knows
-        raise GeometryRefused("this has curves (CURVEPOLYGON, CIRCULARSTRING and their like)", "Make chords of its arcs: POLYGON has straight sides.") from None
     except shapely.errors.ShapelyError as error:
         reason = str(error).rpartition("Exception: ")[2].strip()
         way_out = "Repeat the first point of each ring at its end." if "closed linestring" in reason else 'For example "POLYGON ((0 0, 10 0, 10 8, 0 0))".'
@@ -102,6 +106,18 @@ def pieces_of_wkt(text: str) -> list[Piece]:
     parts = list(_polygons(geometry))
     many = len(parts) > 1
     return [Piece(part, "", f"polygon {index + 1} of {len(parts)}" if many else "") for index, part in enumerate(parts)]
+
+
+def refuse_arcs(text: str) -> None:
+    """Refuse well-known text of curves, which shapely cannot measure and raises something else for at every turn.
+
+    Raises
+    ------
+    GeometryRefused
+        If a keyword of curves stands in it.
+    """
+    if _CURVED.search(text):
+        raise GeometryRefused("this has curves (CURVEPOLYGON, CIRCULARSTRING and their like)", "Make chords of its arcs: POLYGON has straight sides.")
 
 
 def _polygons(geometry: Any) -> Iterator[Any]:
@@ -169,31 +185,32 @@ def pieces_of_geojson(text: str) -> list[Piece]:
             raise GeometryRefused(
                 "the coordinates are longitudes and latitudes in degrees", "Project them to metres first, for example to the UTM zone of the place."
             )
-    return list(_geojson_pieces(value, "", "", 0))
+    return list(_geojson_pieces(value, "", "", "", 0))
 
 
-def _geojson_pieces(value: Any, where: str, name: str, depth: int) -> Iterator[Piece]:
+def _geojson_pieces(value: Any, where: str, name: str, said: str, depth: int) -> Iterator[Piece]:
     if depth > _MOST_NESTING:
         raise GeometryRefused(f"collections are nested more than {_MOST_NESTING} deep")
     kind = value.get("type") if isinstance(value, dict) else None
     at = f"{where}: " if where else ""
     if kind == "FeatureCollection":
         for index, item in enumerate(_list_of(value, "features", at)):
-            yield from _geojson_pieces(item, f"features[{index}]", "", depth + 1)
+            yield from _geojson_pieces(item, f"features[{index}]", "", "", depth + 1)
     elif kind == "Feature":
         if value.get("geometry") is not None:
             properties = value.get("properties")
-            named = properties.get("name") if isinstance(properties, dict) else None
-            yield from _geojson_pieces(value["geometry"], where, named if isinstance(named, str) else "", depth + 1)
+            texts = {key: text for key, text in properties.items() if isinstance(text, str)} if isinstance(properties, dict) else {}
+            said = next((texts[key] for key in _KINDS if texts.get(key)), "")
+            yield from _geojson_pieces(value["geometry"], where, texts.get("name", ""), said, depth + 1)
     elif kind == "GeometryCollection":
         for index, item in enumerate(_list_of(value, "geometries", at)):
-            yield from _geojson_pieces(item, f"{where + '.' if where else ''}geometries[{index}]", name, depth + 1)
+            yield from _geojson_pieces(item, f"{where + '.' if where else ''}geometries[{index}]", name, said, depth + 1)
     elif kind == "Polygon":
-        yield Piece(_polygon_from(_list_of(value, "coordinates", at), at), name, where)
+        yield Piece(_polygon_from(_list_of(value, "coordinates", at), at), name, where, said)
     elif kind == "MultiPolygon":
         for index, rings in enumerate(_list_of(value, "coordinates", at)):
             inside = f"{where + ', ' if where else ''}polygon {index + 1}"
-            yield Piece(_polygon_from(rings, f"{inside}: "), name, inside)
+            yield Piece(_polygon_from(rings, f"{inside}: "), name, inside, said)
     elif isinstance(kind, str):
         raise GeometryRefused(f"{at}this is a {clipped(kind)}, not a polygon", "Only Polygon, MultiPolygon and collections and features of these are areas.")
     else:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdsim.commands import command
-from crowdsim.errors import Problem, ScenarioError
+from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario import schema
 from crowdsim.scenario.areas import resolve_areas, resolve_events
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
@@ -28,24 +30,31 @@ from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.terrain import resolve_terrain
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems
+from crowdsim.scenario.tree import Path as KeyPath
 from crowdsim.scenario.yaml_reader import read_yaml
 
 if TYPE_CHECKING:
     from crowdsim.recording.header import Header
 
+_VALUES = "scenario"  # How a mapping is called, and its scenario if it has no name.
 _PLANS = (".dxf", ".wkt", ".geojson", ".obj")  # endings of what people run by mistake
 
 
-def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = ()) -> Scenario:
-    """Read and check a scenario file.
+def load_scenario(
+    given: str | Path | Mapping[str, Any], *, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = (), folder: str | Path | None = None
+) -> Scenario:
+    """Read and check a scenario: a file, or its values.
 
     Parameters
     ----------
-    path : str or Path
+    given : str, Path or mapping
+        A file, or a mapping of what a file would hold; numpy's numbers and arrays may stand in it.
     sets : sequence of str
         Values to change first, each ``key=value`` as for ``--set``.
     allow_dirs : sequence of str or Path
         Folders, beside the scenario's own, from which it may name files.
+    folder : str or Path, optional
+        Where the files that a mapping names lie, if their paths are relative; the working directory by default. A file names those of its own folder.
 
     Returns
     -------
@@ -54,9 +63,17 @@ def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Seq
     Raises
     ------
     ScenarioError
-        With everything that is wrong, in the order of the file.
+        With everything that is wrong, in the order of the file; of a mapping each mistake names its key.
+    CrowdsimError
+        If it is none of these, or a folder is given beside a file.
     """
-    target = Path(path)
+    if isinstance(given, Mapping):
+        return _from_values(given, Path() if folder is None else folder, sets, allow_dirs)
+    if not isinstance(given, (str, Path)):
+        raise CrowdsimError(f"a scenario is a file or a mapping, not {given!r:.80}.")
+    if folder is not None:
+        raise CrowdsimError(f"a folder is given beside {given}, but a scenario file names files of its own folder. Leave it out, or use allow_dirs.")
+    path, target = given, Path(given)
     if target.suffix.lower() in _PLANS and target.is_file():
         way_out = f"Make a scenario of it: {command('new', '--plan', target, '--run')}"
         raise ScenarioError(Problem("", "this is a floor plan, not a scenario", way_out, str(path)))
@@ -65,6 +82,27 @@ def load_scenario(path: str | Path, *, sets: Sequence[str] = (), allow_dirs: Seq
     except FileRefused as refused:
         raise ScenarioError(Problem("", str(refused), refused.way_out, str(path))) from None
     return parse_scenario(text, file=str(path), folder=target.parent, sets=sets, allow_dirs=allow_dirs)
+
+
+def _from_values(values: Mapping[str, Any], folder: str | Path, sets: Sequence[str], allow_dirs: Sequence[str | Path]) -> Scenario:
+    try:
+        text = json.dumps(values, default=_plain_value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ScenarioError(f"the scenario cannot be written as text ({error}). Give finite numbers, texts, lists and dicts.") from None
+    try:
+        return parse_scenario(text, file=_VALUES, folder=folder, sets=sets, allow_dirs=allow_dirs)
+    except ScenarioError as error:  # it is one long line: places in it say nothing
+        raise ScenarioError([replace(problem, file="", line=0, column=0) if problem.file == _VALUES else problem for problem in error.problems]) from None
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is no plain value")
 
 
 def parse_scenario(
@@ -154,7 +192,10 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     resolver.check_tick()
     goals = table.finished()
     groups = resolver.finished(goals)
-    check_numbers(reader.grid_maps, navigations_in(sections.get("navigation"), groups, _indices(draft)), root, problems, notes)
+    navigations = navigations_in(sections.get("navigation"), groups, _indices(draft))
+    check_numbers(reader.grid_maps, navigations, root, problems, notes)
+    if geometry is not None and len(geometry.grounds) > 1:
+        _refuse_flat_points(navigations, problems)
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
         events = resolve_events(values["events"], geometry.areas, groups, tick, problems)
@@ -225,6 +266,15 @@ def _indices(draft: Draft) -> dict[str, int]:
     for index, group in draft.groups.items():
         found.setdefault(group.name, index)
     return found
+
+
+def _refuse_flat_points(navigations: Mapping[KeyPath, Chosen], problems: Problems) -> None:
+    """Refuse watchers and points that are shunned where there are several floors: they have no height, and would count through every ceiling."""
+    for path, chosen in navigations.items():
+        for key in ("unseen_from", "shun"):
+            if chosen.values.get(key):
+                message = "its points are of a plan with one floor, and this geometry has several: each would count on all of them"
+                problems.add((*path, key), message, f"Leave {key} out, or make a scenario of that floor alone.", key=True)
 
 
 def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Group], draft: Draft, problems: Problems, notes: Problems) -> None:

@@ -182,6 +182,15 @@ _WHY_NOT = {  # by owner and parameter: why it has none, and the way out
 }  # fmt: skip
 
 
+# What does nothing while something else is off: by the tunable that switches it, and the value that is off.
+_NEEDS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "nudging": (False, ("nudge_distance", "nudge_reached", "nudge_contact", "nudge_patience")),
+    "priority": ("none", ("priority_after", "priority_margin", "priority_reach")),
+    "unseen_from": ((), ("exposure",)),
+    "shun": ((), ("shun_reach", "shun_cost")),
+}
+
+
 @contextmanager
 def owners_replaced(replaced: Mapping[str, Mapping[str, Owner]]) -> Iterator[None]:
     """Give sections other owners for a while: for tests, and for programs that try out models of their own."""
@@ -280,6 +289,11 @@ def _checked(
             problems.add(path, complaint, f"Default: {known[key].default}. {known[key].why[:1].upper()}{known[key].why[1:]}.")
         else:
             values[key] = _points(plain(item)) if isinstance(known[key].default, tuple) else type(known[key].default)(item.value)
+    for switch, (off, names) in _NEEDS.items():
+        for key in names:
+            if key in given and values.get(switch) == off and values[key] != known[key].default:
+                what = "nothing" if off == () else "false" if off is False else off
+                problems.add((*above, key), f"{key} does nothing while {switch} is {what}", f"Give {switch}, or leave {key} out.", key=True)
     if "weight" in given and values.get("heuristic") == "zero" and values["weight"] > 1.0:
         way_out = "Leave the weight out, or take another heuristic."
         problems.add((*above, "weight"), f"the weight is {values['weight']:g}, but the heuristic is zero, and that times anything is zero", way_out)

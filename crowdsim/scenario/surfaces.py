@@ -58,6 +58,7 @@ def resolve_surface(shape: schema.GeometryShape, reader: AreaReader, problems: P
             problems.add(_PATH, f"a coordinate is {np.abs(vertices).max():g} m, but may be at most {MAX_COORDINATE_M:g} m")
             return None
         soup = repaired(vertices, faces)
+        patches = _kept_patches(soup, SurfaceRules(float(surface.steepest), float(shape.clearance)))
     except FileRefused as refused:
         problems.add((*_PATH, "obj_file"), f"{surface.obj_file}: {refused}", refused.way_out)
         return None
@@ -66,7 +67,6 @@ def resolve_surface(shape: schema.GeometryShape, reader: AreaReader, problems: P
         return None
     for repair in soup.repairs:
         notes.add((*_PATH, given[0]), repair)
-    patches = _kept_patches(soup, SurfaceRules(float(surface.steepest), float(shape.clearance)))
     if not patches:
         is_file = surface.obj_file is not None and surface.up == "y"
         turned = "Is z up in the file? Then say up: z." if is_file else "Polygons run counter-clockwise seen from above."

@@ -13,6 +13,7 @@ from crowdsim.errors import ExitCode
 from crowdsim.measures.deadlock_causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOBODY, NOT_DIAGNOSED, WALL, Cause, diagnose
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS
+from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.scenario.build import Built
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
@@ -48,6 +49,26 @@ class Left:
     reason: str
     stuck_for_s: float = 0.0
     waits_for: str = ""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """How many got through an exit.
+
+    Attributes
+    ----------
+    exit : str
+    people : int
+    width_m : float
+        Of its openings to the ground.
+    per_m_s : float, 1/(m s)
+        Specific flow while the busier half came through; see `crowdsim.measures.exit_flow`.
+    """
+
+    exit: str
+    people: int
+    width_m: float
+    per_m_s: float
 
 
 @dataclass(frozen=True)
@@ -98,6 +119,10 @@ class Verdict:
     worst_tick_ms : float
     digest : str
         16 hexadecimal digits over every column of every tick.
+    flows : list of Flow
+        Of exits through which at least 20 came.
+    speed_law : str
+        Law of speed and density, ``none`` where speeds do not depend on density: then no model is calibrated for flow.
     """
 
     scenario: str
@@ -128,6 +153,8 @@ class Verdict:
     most_requests_open: int = 0
     deadlocked: dict[str, int] = field(default_factory=dict)
     begun_s: float = 0.0
+    flows: list[Flow] = field(default_factory=list)
+    speed_law: str = ""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -155,6 +182,8 @@ class Ledger:
         self._built = built
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
         self._has_arrived = np.zeros(len(built.population) + 1, dtype=bool)  # by entity
+        self._last_goal = np.full(len(built.population) + 1, -1, dtype=np.int32)  # by entity: where it arrived last, and in which tick
+        self._last_tick = np.zeros(len(built.population) + 1, dtype=np.int64)
         self._deadlocked = np.zeros((len(built.population) + 1, len(Cause)), dtype=bool)  # by entity and cause
         names = ("steered", "last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
         self._numbers = dict.fromkeys((*names, "nudges", *REPLANS, "most_requests_open"), 0.0)
@@ -166,6 +195,7 @@ class Ledger:
         if len(arrivals):
             np.add.at(self._arrivals, arrivals["value"], 1)
             self._has_arrived[arrivals["entity"]] = True
+            self._last_goal[arrivals["entity"]], self._last_tick[arrivals["entity"]] = arrivals["value"], tick
             numbers["last_arrival_tick"] = tick
         long = events[events["kind"] == EventKind.DEADLOCKED]
         self._deadlocked[long["entity"], long["value"]] = True
@@ -189,7 +219,8 @@ class Ledger:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the counts as named arrays."""
         numbers = np.array(list(self._numbers.values()))
-        return {"arrivals": self._arrivals.copy(), "has_arrived": self._has_arrived.copy(), "numbers": numbers, "deadlocked": self._deadlocked.copy()}
+        arrays = {"arrivals": self._arrivals, "has_arrived": self._has_arrived, "last_goal": self._last_goal, "last_tick": self._last_tick}
+        return {"numbers": numbers, "deadlocked": self._deadlocked.copy(), **{name: array.copy() for name, array in arrays.items()}}
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
@@ -197,6 +228,8 @@ class Ledger:
         self._arrivals = saved.take("arrivals", "i8", (len(self._built.scenario.goals),), low=0, high=MOST)
         self._has_arrived = saved.take("has_arrived", "?", (people + 1,))
         self._deadlocked = saved.take("deadlocked", "?", (people + 1, len(Cause)))
+        self._last_goal = saved.take("last_goal", "i4", (people + 1,), low=-1, high=len(self._built.scenario.goals) - 1)
+        self._last_tick = saved.take("last_tick", "i8", (people + 1,), low=0, high=MOST)
         numbers = saved.take("numbers", "f8", (len(self._numbers),), low=0.0, high=float(MOST))
         self._numbers = dict(zip(self._numbers, numbers.tolist(), strict=True))
 
@@ -248,7 +281,21 @@ class Ledger:
             replans={cause: int(numbers[name]) for name, cause in REPLANS.items() if numbers[name]},
             most_requests_open=int(numbers["most_requests_open"]),
             deadlocked={cause.words: int(deadlocked[:, cause].sum()) for cause in Cause if cause != Cause.QUEUE and deadlocked[:, cause].any()},
+            flows=self._flows(),
+            speed_law=scenario.speed_density.name,
         )
+
+    def _flows(self) -> list[Flow]:
+        """Return the flow through each exit that enough people took."""
+        scenario, found = self._built.scenario, []
+        for number, goal in enumerate(scenario.goals):
+            ticks = self._last_tick[self._last_goal == number]
+            if goal.kind != "exit" or len(ticks) < LEAST_COUNTED:
+                continue
+            width, flow = exit_width(scenario.geometry.grounds[max(goal.layer, 0)], goal.area), busiest_flow(ticks * scenario.tick)
+            if width > 0.0 and flow == flow:
+                found.append(Flow(goal.name, len(ticks), round(width, 3), round(flow / width, 3)))
+        return found
 
     def _seconds(self, ticks: float) -> float:
         """Return a time without the rounding of its product (142 ticks of 0.05 s are 7.1 s)."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _CLOCKS = ("wall_s", "worst_tick_ms", "ms_per_tick")  # They differ from run to run and stand in a table of their own.
-_NO_MEASURES = ("left", "begun_s")  # Agents one by one, which the recording has; and when the run began, which in a sweep is always 0.
+_NO_MEASURES = ("left", "begun_s", "speed_law")  # Agents one by one, which the recording has; when the run began, always 0 here; what the scenario says.
 
 
 def measures_of(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,7 +22,8 @@ def measures_of(result: Mapping[str, Any]) -> dict[str, Any]:
     dict of str to str, int, float or None
         Counts by goal, reason or cause are named ``arrivals.exit``; None stands where nothing could be measured.
     """
-    return _flat({name: value for name, value in result.items() if name not in _CLOCKS and name not in _NO_MEASURES})
+    plain = {name: value for name, value in result.items() if name not in _CLOCKS and name not in _NO_MEASURES and name != "flows"}
+    return _flat({**plain, "flow_per_m_s": {flow["exit"]: flow["per_m_s"] for flow in result.get("flows", [])}})
 
 
 def clocks_of(result: Mapping[str, Any]) -> dict[str, float]:

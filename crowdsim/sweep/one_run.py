@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.schedule.simulation import Simulation
 from crowdsim.sweep.folder import Folder, finished_result, move_whole, write_json
+
+
+def _as_in_the_file(problem: Problem) -> Problem:
+    """Return a problem of the text that a run is given without its place there: lines, and the order of groups, are others in the user's file."""
+    return replace(problem, item="" if "[" in problem.item else problem.item, line=0, column=0)
 
 
 def do_run(task: Mapping[str, Any]) -> None:
@@ -29,8 +35,12 @@ def do_run(task: Mapping[str, Any]) -> None:
     began = time.perf_counter()
     folder, identity = Folder(Path(task["folder"])), task["id"]
     out = Path(task["scratch"]) / "run.h5" if task["record"] else None
-    scenario = parse_scenario(task["text"], file=task["file"], sets=[f"seed={task['seed']}"])
-    with Simulation(scenario, threads=task["threads"], out=out) as simulation:
+    try:
+        scenario = parse_scenario(task["text"], file=task["file"], sets=[f"seed={task['seed']}"])
+        simulation = Simulation(scenario, threads=task["threads"], out=out)
+    except ScenarioError as error:
+        raise ScenarioError([_as_in_the_file(problem) for problem in error.problems]) from None
+    with simulation:
         begun = time.perf_counter()
         verdict = simulation.run()
     if verdict.ended == "interrupted":

@@ -20,6 +20,7 @@ RESULT: dict[str, Any] = {
     "not_arrived": 4, "reasons": {"stuck: head-on": 3, "on its way": 1}, "left": [{"agent": "crowd[3]", "x": 1.0, "y": 2.126, "reason": "stuck: head-on", "stuck_for_s": 32.5, "waits_for": "crowd[4]"}],
     "deadlocked": {"head-on": 3, "arch at a gap": 1},
     "last_arrival_s": 8.5, "simulated_s": 60.0, "wall_s": 2.0, "ticks": 1200, "deepest_overlap_m": 0.000134, "overlap_pairs_ticks": 3, "symmetries_broken": 1, "strays": 2,
+    "flows": [{"exit": "east", "people": 20, "width_m": 1.2, "per_m_s": 3.849}], "speed_law": "none",
     "nudges": 1, "replans": {"people ahead": 3, "held up": 1}, "steered": 5, "expansions": 12345, "longest_wait_s": 2.5, "ms_per_tick": {"Avoid": 0.5, "Walk": 0.25}, "worst_tick_ms": 3.21, "digest": "0123456789abcdef",
 }  # fmt: skip
 
@@ -32,6 +33,7 @@ arrived      30 of 34, the last at 8.5 s
   by goal    east 20, 10 at 2 points of their own
 not arrived  3 stuck: head-on, 1 on its way
 deadlocks    3 head-on, 1 arch at a gap (stuck for 30 s)
+flow         3.8 persons/(m s) through east, 1.20 m wide; measured people: 1.2 to 2.3; not calibrated for flow
 standing     12 without a further goal
 overlaps     deepest 0.13 mm
 symmetry     broken once
@@ -49,12 +51,14 @@ agent     place (m)     reason          stuck for  waits for
 crowd[3]  (1.00, 2.13)  stuck: head-on  32.5 s     crowd[4]
 and 3 more
 
-warning: a path request was open for 2.5 s; a larger budget (budget: {work: ...}) answers sooner"""
+warning: a path request was open for 2.5 s; a larger budget (budget: {work: ...}) answers sooner
+
+warning: through east 3.8 persons get a second and metre, 1.7 times as many as people at most do: this run is too fast to plan with; speed_density: weidmann slows crowds down as people do (docs/models.md)"""
 
 
 def test_lines_with_nothing_to_say_are_left_out():
     quiet = RESULT | {
-        "arrived": 0, "not_arrived": 0, "standing": 40, "left": [], "arrivals": {}, "last_arrival_s": None, "symmetries_broken": 0, "strays": 0, "steered": 0, "nudges": 0, "replans": {}, "deadlocked": {},
+        "arrived": 0, "not_arrived": 0, "standing": 40, "left": [], "arrivals": {}, "last_arrival_s": None, "symmetries_broken": 0, "strays": 0, "steered": 0, "nudges": 0, "replans": {}, "deadlocked": {}, "flows": [],
         "longest_wait_s": 0.0, "deepest_overlap_m": 0.0, "wall_s": 0.0, "ms_per_tick": {},
     }  # fmt: skip
     assert [name for name, _ in verdict_rows(quiet, 0.05)] == ["ended", "arrived", "standing", "overlaps", "paths", "time"]
@@ -98,7 +102,7 @@ def test_info_shows_the_table_that_run_has_printed(tmp_path):
     "strange",
     [
         {}, {"ended": 3}, {"arrivals": [1, 2]}, {"arrivals": {"east": "many"}}, {"left": "nobody"}, {"left": [{"x": "far"}]}, {"left": [{"x": 1, "y": 2, "stuck_for_s": 0}]}, {"ticks": None}, {"ms_per_tick": 4},
-        {"last_arrival_s": "late"}, {"reasons": None},
+        {"last_arrival_s": "late"}, {"reasons": None}, {"flows": 3}, {"flows": [{"exit": "east"}]}, {"speed_law": None},
     ],
 )  # fmt: skip
 def test_what_is_no_verdict_of_a_run_is_not_taken_for_one(strange):
@@ -107,7 +111,7 @@ def test_what_is_no_verdict_of_a_run_is_not_taken_for_one(strange):
 
 
 @pytest.mark.parametrize("result", [[1, 2], "fine", None, 7, {"ended": "well", "steered": ["often"], "speed": float("nan")}, {"left": [[]], "arrivals": 3}])
-def test_info_shows_a_recording_with_a_strange_verdict(result, tmp_path):
+def test_info_shows_a_recording_with_a_strange_verdict_and_refuses_one_that_is_no_table(result, tmp_path):
     path = record(tmp_path / "run.h5", agents=5, ticks=10, verdict={"note": "x" * 200})
     with h5py.File(path, "r+") as file:
         words = json.loads(file["verdict"][:].tobytes())
@@ -117,5 +121,9 @@ def test_info_shows_a_recording_with_a_strange_verdict(result, tmp_path):
         file["verdict"][:] = np.frombuffer(text.ljust(size), dtype=np.uint8)
     for options in ([], ["--json"]):
         done = crowdsim(["info", path, *options])
-        assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["agents"] == 5
+        if isinstance(result, dict):
+            assert (done.returncode, done.stderr) == (0, "")
+        else:
+            assert done.returncode == 4 and "its verdict is no table" in done.stderr and "Traceback" not in done.stderr
+    if isinstance(result, dict):
+        assert json.loads(done.stdout)["agents"] == 5

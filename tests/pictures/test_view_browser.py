@@ -85,6 +85,18 @@ def test_it_draws_and_a_name_is_text(page):
     assert text(page, "notice") == "" and "38 agents" in text(page, "summary")
 
 
+def test_the_strip_of_costs_is_as_high_as_ticks_were_long_to_the_microsecond(page):
+    drawn, microseconds = page.evaluate("""(() => {
+        const { strips, crowd } = page, seen = [], height = 1000, low = height - 1, high = 2;
+        const context = new Proxy({}, { get: (_, name) => name === 'lineTo' ? (x, y) => seen.push(y) : () => {}, set: () => true });
+        strips.paintCosts(context, 800, height, () => '#000');
+        return [seen.slice(0, 2 * strips.seconds.length).filter((_, k) => k % 2 === 0).map(y => (low - y) / (low - high) * strips.mostMs * 1000),
+                Array.from(crowd.arrays.column_microseconds, v => Math.min(v, 1000 * strips.mostMs))];
+    })()""")
+    assert len(drawn) == len(microseconds) > 10 and any(value % 1000 for value in microseconds)
+    assert drawn == pytest.approx(microseconds, abs=1.0)
+
+
 def test_places_are_those_of_the_recording(page, busy):
     with open_run(busy[0]) as recording:
         times, rows = recording.frames()["time_s"].to_numpy(), recording.trajectories(columns=["x", "y"])

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdsim.cli.verdict import verdict_text
 from crowdsim.errors import CrowdsimError
+from crowdsim.measures import arrivals
 from crowdsim.plans.ground import find_ground
 from crowdsim.plans.kinds import Kind, kind_of
 from crowdsim.plans.read import read_plan
@@ -18,6 +21,7 @@ from crowdsim.plans.starter import starter_of
 from crowdsim.plans.ways_out import find_ways_out
 from crowdsim.scenario.agents import resolve_agents
 from crowdsim.scenario.load import load_scenario
+from crowdsim.schedule.simulation import Simulation
 from tests.crowds import ROOT
 
 GATE = "LINESTRING (5 0, 0 0, 0 8, 10 8, 10 0, 6.2 0)"  # a room of 10 m x 8 m with a gap of 1.2 m in the south
@@ -218,11 +222,40 @@ def test_the_cells_of_a_grid_map_are_a_plan(tmp_path: Path) -> None:
 def test_the_scenario_of_a_plan_loads_and_says_what_was_taken_for_granted(tmp_path: Path) -> None:
     loaded, starter = scenario(tmp_path, plan(tmp_path, GATE), people=12)
     assert (loaded.name, loaded.agent_count, [goal.name for goal in loaded.goals], loaded.notes) == ("mine", 12, ["exit"], ())
-    assert loaded.geometry.walkable.area == pytest.approx(9.9 * 7.9 + 0.12, abs=1e-4)  # on a grid of 2**-20 m
+    assert loaded.geometry.walkable.area == pytest.approx(9.9 * 7.9 + 1.2 * 3.0, abs=1e-4)  # on a grid of 2**-20 m; 3 m are outside
     for word in starter.words:
         assert f"#   {word}\n" in starter.files["mine.yaml"]
     with pytest.raises(CrowdsimError, match=r"1,000 people do not fit on 70"):
         scenario(tmp_path, plan(tmp_path, GATE), people=1000)
+
+
+def test_the_ground_goes_on_behind_an_exit_where_nothing_else_is(tmp_path: Path) -> None:
+    loaded, starter = scenario(tmp_path, plan(tmp_path, GATE), people=12)
+    assert loaded.goals[0].area.bounds == pytest.approx((5.0, -2.95, 6.2, -2.45), abs=2e-3)  # the last half metre of three
+    assert any(word.startswith("behind 1 exit the ground goes on for 3 m") for word in starter.words)
+    room = "POLYGON ((0 0, 10 0, 10 8, 0 8, 0 0))"
+    beside = shapely.box(4, -5, 6, -1).wkt  # another building, 1 m from the wall
+    loaded, starter = scenario(tmp_path, plan(tmp_path, f"{room}\n{beside}"), people=12, exits=[(5.0, 0.0)])
+    assert loaded.geometry.walkable.area == pytest.approx(88.0, abs=1e-3) and not any("goes on" in word for word in starter.words)
+    assert loaded.goals[0].area.bounds == pytest.approx((4.4, -0.6, 5.6, 0.6))
+
+
+def test_people_get_out_of_a_plan_as_quickly_as_measured_people_do_and_a_run_that_is_too_fast_says_so(tmp_path: Path) -> None:
+    _, starter = scenario(tmp_path, plan(tmp_path, GATE), people=100)
+    assert any("speed_density: none" in word and "freeze" in word for word in starter.words)
+    flows = []
+    for law in ("weidmann", "none"):
+        loaded = load_scenario(tmp_path / "mine.yaml", sets=[f"speed_density={law}", "groups.0.premovement=0", "stop.after=90"])
+        with Simulation(loaded, out=tmp_path / f"{law}.h5") as simulation:
+            verdict = simulation.run().as_dict()
+        times = np.sort(arrivals(tmp_path / f"{law}.h5")["time_s"].to_numpy())  # by hand: the shortest time in which 50 of 100 leave, through 1.2 m
+        assert len(times) == 100
+        by_hand = 49 / np.min(times[49:] - times[:51]) / 1.2
+        assert verdict["flows"] == [{"exit": "exit", "people": 100, "width_m": 1.2, "per_m_s": pytest.approx(by_hand, rel=1e-3)}] and verdict["speed_law"] == law
+        flows.append((by_hand, verdict_text(verdict, 0.05, None)))
+    (people, calm), (plain, warned) = flows
+    assert 1.2 <= people <= 2.3 and "warning" not in calm and "not calibrated" not in calm
+    assert plain > 2.8 and "not calibrated for flow" in warned and f"{plain / 2.3:.2g} times as many as people at most do" in warned
 
 
 def test_an_obj_file_is_a_plan_whose_largest_piece_of_ground_people_leave(tmp_path: Path) -> None:

@@ -21,14 +21,16 @@ class DaskCluster:
     ----------
     place : Path
         For the scheduler file, the logs and the workers' local directories.
+    protocol : str
+        tcp or tls.
     """
 
-    def __init__(self, place: Path, **variables: str) -> None:
+    def __init__(self, place: Path, protocol: str = "tcp", **variables: str) -> None:
         self.file = place / "scheduler.json"
         self._place = place
         self._variables = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False", **variables}
         self.workers: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", str(self.file))
+        self.scheduler = self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--protocol", protocol, "--scheduler-file", str(self.file))
         self._wait_for(self.file)
 
     def add_worker(self, *options: str, **variables: str) -> subprocess.Popen[bytes]:
@@ -64,10 +66,10 @@ class DaskCluster:
 
 
 @contextlib.contextmanager
-def dask_cluster(place: Path, workers: int = 0, *options: str, **variables: str) -> Iterator[DaskCluster]:
+def dask_cluster(place: Path, workers: int = 0, *options: str, protocol: str = "tcp", **variables: str) -> Iterator[DaskCluster]:
     """Give a scheduler and its first workers; variables are of the environment of all."""
     place.mkdir(exist_ok=True)
-    cluster = DaskCluster(place, **variables)
+    cluster = DaskCluster(place, protocol, **variables)
     try:
         for _ in range(workers):
             cluster.add_worker(*options)

@@ -1,12 +1,16 @@
 """Sweeps on a cluster: the results are those of this machine whichever worker dies, and whatever is wrong with a cluster is one sentence."""
 
 import json
+import re
+import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
+import yaml
 
 from crowdsim.avoidance.plugins import load_plugin
 from crowdsim.errors import ClusterError, CrowdsimError, ExitCode
@@ -18,6 +22,7 @@ from crowdsim.sweep.folder import Folder
 from crowdsim.sweep.supervise import Limits, run_sweep, supervise
 from crowdsim.sweep.tables import tables_of
 from tests.cli.command import start
+from tests.crowds import ROOT
 from tests.sweep.dask_cluster import dask_cluster
 from tests.sweep.test_sweep import alive, descendants, nothing_half_written, planned, table_of, wait_for_results
 
@@ -216,3 +221,31 @@ def test_a_run_that_ends_its_worker_three_times_is_lost_and_costs_no_other(allow
     assert (report.finished, report.failed) == (4, 2)
     lost = runs[runs["avoidance.model"] == "regicide"]
     assert (lost["status"] == "lost").all() and (lost["error"] == "the worker was lost 3 times during this run").all()
+
+
+def tls_of(page: str, place) -> dict[str, str]:
+    """Make the certificates of the page by its own commands; return the configuration of the page as the environment of dask."""
+    commands = re.search(r"```sh\n(openssl req.*?)```", page, flags=re.DOTALL)[1]
+    subprocess.run(["sh", "-e", "-c", commands.replace("rsa:3072", "rsa:2048")], cwd=place, check=True, capture_output=True)
+    tls = yaml.safe_load(re.search(r"```yaml\n(distributed:.*?)```", page, flags=re.DOTALL)[1].replace("/home/me/sweeps", str(place)))["distributed"]["comm"]
+    found = {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": str(tls["require-encryption"]), "DASK_DISTRIBUTED__COMM__TLS__CA_FILE": tls["tls"]["ca-file"]}
+    for role in ("scheduler", "worker", "client"):
+        found |= {f"DASK_DISTRIBUTED__COMM__TLS__{role.upper()}__{key.upper()}": value for key, value in tls["tls"][role].items()}
+    return found
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+def test_with_the_certificates_of_the_page_a_sweep_runs_over_tls_and_without_them_nobody_gets_in(small, tmp_path, monkeypatch):
+    variables = tls_of((ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8"), tmp_path)
+    with dask_cluster(tmp_path / "dask", 1, "--protocol", "tls", protocol="tls", **variables) as dask:
+        assert json.loads(dask.file.read_text())["address"].startswith("tls://")
+        command = ["sweep", small, "--vary", "avoidance.model=none", "--cluster", dask.file, "--out"]
+        strangers = start([*command, tmp_path / "without"], cwd=tmp_path)
+        _, complaint = strangers.communicate(timeout=120)
+        assert strangers.returncode == ExitCode.CLUSTER and "no scheduler of dask answers" in complaint and "Traceback" not in complaint
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        let_in = start([*command, tmp_path / "with"], cwd=tmp_path)
+        said, complaint = let_in.communicate(timeout=300)
+        assert let_in.returncode == 0, complaint
+        assert "1 runs finished" in said

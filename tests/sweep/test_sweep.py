@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -187,6 +188,20 @@ def test_a_sweep_that_is_stopped_goes_on_and_repeats_no_finished_run(number, sma
     assert f"{10 - len(kept)} runs finished" in done.stdout or number == signal.SIGKILL  # a kill may leave a recording of which no result was kept
     after = finished_files(folder)
     assert len(after) == 10 and kept.items() <= after.items() and nothing_half_written(folder)
+
+
+def test_a_run_that_cannot_be_built_is_told_without_places_that_the_file_does_not_have(tmp_path):
+    path = tmp_path / "two.yaml"
+    path.write_text(
+        "version: 1\nstop: {after: 1}\ngeometry: {walkable: {box: [0, 0, 6, 6]}}\ngoals: {e: {exit: {box: [5, 2, 6, 4]}}}\n"
+        "groups:\n  - {name: z, count: 2, region: {box: [0, 0, 4, 6]}, goals: e}\n  - {name: a, count: 2, region: {box: [0, 0, 4, 6]}, goals: e}\n"
+    )
+    plan, folder = planned(path, "groups.z.count=2,900"), Folder(tmp_path / "out")
+    run_sweep(plan, folder, workers=1)
+    runs, _ = tables_of(plan, folder)
+    assert runs["status"].tolist() == ["finished", "error"]
+    told = runs["error"][1]
+    assert '"z": 902 agents' in told and not re.search(r"two\.yaml:\d|groups\[", told)
 
 
 @pytest.mark.full

@@ -89,7 +89,7 @@ class Strips {
 
   paintCosts(context, width, height, ink) {
     const { arrays, facts } = this.crowd, low = height - 1, high = 2;
-    this.area(context, width, low, high, arrays.column_microseconds.map(v => v / 1000), this.mostMs, ink('people'));
+    this.area(context, width, low, high, Float64Array.from(arrays.column_microseconds, v => v / 1000), this.mostMs, ink('people'));
     if (this.mostOpen > 0) {
       context.strokeStyle = ink('door'); context.lineWidth = 1.2; context.beginPath();
       this.seconds.forEach((second, k) => context.lineTo(this.x(second, width), low - (low - high) * arrays.column_requests_open[k] / this.mostOpen));

@@ -1,0 +1,71 @@
+"""Options that would do nothing are refused, and every tunable is read by something."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import crowdsim
+from crowdsim.errors import ScenarioError
+from crowdsim.scenario.load import load_scenario, parse_scenario
+from crowdsim.scenario.parameters import SECTIONS, tunables_of
+
+ROOM = {
+    "version": 1,
+    "geometry": {"walkable": {"box": [0, 0, 10, 8]}},
+    "goals": {"out": {"exit": {"box": [9, 3, 10, 5]}}},
+    "groups": [{"name": "crowd", "count": 3, "region": {"box": [1, 1, 4, 4]}, "goals": "out"}],
+}
+FLOORS = {
+    "storeys": [
+        {"name": "ground", "elevation": 0, "walkable": [{"box": [0, 0, 8, 5]}]},
+        {"name": "upper", "elevation": 2, "walkable": [{"box": [12, 0, 20, 5]}]},
+    ],
+    "connections": [{"name": "stair", "kind": "stair", "lower": "ground", "upper": "upper", "foot": [[8, 1], [8, 3]], "head": [[12, 1], [12, 3]]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "switch", "on"),
+    [
+        ("bodies", "nudge_distance", 0.7, "nudging", True),
+        ("bodies", "nudge_patience", 1.0, "nudging", True),
+        ("bodies", "priority_after", 2.0, "priority", "waiting"),
+        ("navigation", "exposure", 10.0, "unseen_from", [[5.0, 5.0]]),
+        ("navigation", "shun_cost", 3.0, "shun", [[5.0, 5.0]]),
+    ],
+)
+def test_a_number_of_something_that_is_off_is_refused_and_taken_where_it_is_on(section, key, value, switch, on):
+    kind = {"kind": "visibility"} if section == "navigation" else {}
+    with pytest.raises(ScenarioError, match=rf"{section}\.{key}: {key} does nothing while {switch} is (false|none|nothing)\n    Give {switch}, or leave {key} out"):
+        load_scenario({**ROOM, section: {**kind, key: value}})
+    assert load_scenario({**ROOM, section: {**kind, key: value, switch: on}}).sections[section].values[key] == value
+    plain = load_scenario(ROOM if not kind else {**ROOM, section: kind})
+    assert parse_scenario(plain.canonical()).canonical() == plain.canonical()  # canonical text has all defaults, of what is off too
+
+
+@pytest.mark.parametrize("key", ["unseen_from", "shun"])
+@pytest.mark.parametrize("of_a_group", [False, True])
+def test_watchers_and_points_to_shun_are_refused_on_several_floors(key, of_a_group):
+    navigation = {"kind": "visibility", key: [[2.0, 2.0]]}
+    goals = {"out": {"exit": {"box": [19, 0, 20, 5]}, "storey": "upper"}}
+    group = {**ROOM["groups"][0], "storey": "ground"}
+    values = {**ROOM, "geometry": FLOORS, "goals": goals, "groups": [group | ({"navigation": navigation} if of_a_group else {})]}
+    with pytest.raises(ScenarioError, match=rf"{'groups.0..' if of_a_group else ''}navigation\.{key}: its points are of a plan with one floor"):
+        load_scenario(values if of_a_group else {**values, "navigation": navigation})
+
+
+def test_every_tunable_is_read_by_something():
+    """A number that nobody reads can be set and changes nothing."""
+    package = Path(crowdsim.__file__).parent
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py")))
+    unread = set()
+    for section in SECTIONS:
+        for owner in section.owners().values():
+            for tunable in tunables_of(owner):
+                # As an attribute of its parameters or of the kernel's numbers, or as an item of the section's values.
+                if not re.search(rf"\.{tunable.name}\b(?!\s*:)|\[\"{tunable.name}\"\]|get\(\"{tunable.name}\"", sources):
+                    unread.add(f"{section.name}.{tunable.name}")
+    assert not unread
