@@ -12,6 +12,7 @@ _BEHIND_M = 1e-3  # A centre up to a millimetre behind a wall counts as on it.
 _MOST_WALLS = 4  # Walls that a body is moved off in turn; a corner has two.
 _LESS = np.float32(0.999999)  # What rounding to float32 may add to a distance is taken off again: it has to be a lower bound.
 _LEAST_BEND = 0.1  # A push that keeps less than this part of its length along a wall goes into the wall: it parts nobody (its square counts, 1 %).
+_LEAST_SLIDE = 1e-6  # Below this part the side to which a body slides would be a matter of rounding.
 
 
 @lean_kernel
@@ -91,7 +92,7 @@ def clear_of_walls(frame, zone, wall_distance, reach, x, y, dx, dy, length, radi
 
 
 @lean_kernel
-def bent_along_walls(frame, zone, reach, x, y, dx, dy, radius):
+def bent_along_walls(frame, zone, reach, x, y, dx, dy, radius, slides):
     """Bend a push that walls refuse along the wall that it would come nearest to.
 
     Parameters
@@ -103,6 +104,9 @@ def bent_along_walls(frame, zone, reach, x, y, dx, dy, radius):
         The wall lists are whole within this distance; a push that would need more is refused.
     x, y, dx, dy, radius : float, m
         Where the disc is, the push, and how large the disc is.
+    slides : bool
+        Whether it goes along the wall by the whole length of the push where it can: before what does not make way, as a cart, a body that is between it
+        and a wall leaves to the side, however squarely it is pressed. That never brings it nearer to either.
 
     Returns
     -------
@@ -125,7 +129,12 @@ def bent_along_walls(frame, zone, reach, x, y, dx, dy, radius):
         return 0.0, 0.0
     lost = (dx * into_x + dy * into_y) / square
     ex, ey = dx - lost * into_x, dy - lost * into_y
-    if lost <= 0.0 or ex * ex + ey * ey < (_LEAST_BEND * length) * (_LEAST_BEND * length):
+    kept = np.sqrt(ex * ex + ey * ey)
+    if lost > 0.0 and slides and kept > _LEAST_SLIDE * length:
+        sx, sy = ex * (length / kept), ey * (length / kept)
+        if may_be_pushed(shape, zone_wall, begin, end, x, y, x + sx, y + sy, radius):
+            return sx, sy
+    if lost <= 0.0 or kept < _LEAST_BEND * length:
         return 0.0, 0.0
     if not may_be_pushed(shape, zone_wall, begin, end, x, y, x + ex, y + ey, radius):
         return 0.0, 0.0

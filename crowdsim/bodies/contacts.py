@@ -175,7 +175,8 @@ def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone,
     other : (c,) uint32
         Receives the other slot.
     can : (c,) uint8
-        Receives how the disc can make way by half the overlap and keep clear of walls: STAYS, BENT or STRAIGHT.
+        Receives how the disc can make way by half the overlap, or by all of it for a disc that is never pushed, and keep clear of walls: STAYS, BENT or
+        STRAIGHT.
     table : (c, 6) float64
         Receives overlap (m), the unit vector towards the other disc, and where a push goes: the opposite vector, or what of it is along a wall.
 
@@ -213,12 +214,14 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
                 nx, ny = _normal(dx, dy, distance, row, cells_row[neighbour])
                 other[contact] = np.uint32(neighbour)
                 table[contact, OVERLAP], table[contact, NORMAL_X], table[contact, NORMAL_Y] = overlap, nx, ny
-                half, way, push_x, push_y = 0.5 * overlap, STAYS, -nx, -ny
+                way, push_x, push_y = STAYS, -nx, -ny
                 if movable[slot] == MOVABLE:
-                    x, y, way = px[slot], py[slot], STRAIGHT
-                    if not clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, -nx * half, -ny * half, half, radius[slot]):
-                        ex, ey = bent_along_walls(frame, zone[row], reach, x, y, -nx * half, -ny * half, radius[slot])
-                        way, push_x, push_y = STAYS if ex == 0.0 and ey == 0.0 else BENT, ex / half, ey / half
+                    x, y, way, alone = px[slot], py[slot], STRAIGHT, movable[neighbour] != MOVABLE
+                    length = overlap if alone else 0.5 * overlap
+                    dx, dy = -nx * length, -ny * length
+                    if not clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, dx, dy, length, radius[slot]):
+                        ex, ey = bent_along_walls(frame, zone[row], reach, x, y, dx, dy, radius[slot], alone)
+                        way, push_x, push_y = STAYS if ex == 0.0 and ey == 0.0 else BENT, ex / length, ey / length
                 can[contact], table[contact, PUSH_X], table[contact, PUSH_Y] = way, push_x, push_y
                 contact += 1
 

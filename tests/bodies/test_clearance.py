@@ -49,20 +49,21 @@ def test_far_from_walls_they_are_not_looked_at_and_beyond_their_lists_pushes_are
     assert clear_of_walls(FRAME, 0, 0.0, 0.8, 3.0, 2.0, 0.5, 0.0, 0.5, 0.2)
 
 
-def bent(here, push, radius=0.2, reach=np.inf):
-    return bent_along_walls(FRAME, 0, reach, *here, *push, radius)
+def bent(here, push, radius=0.2, reach=np.inf, slides=False):
+    return bent_along_walls(FRAME, 0, reach, *here, *push, radius, slides)
 
 
+@pytest.mark.parametrize("slides", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_bent_along_walls_agrees_with_reference(seed):
+def test_bent_along_walls_agrees_with_reference(seed, slides):
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(400):
         here, radius = rng.uniform((0.0, 0.0), (6.0, 4.0)), rng.uniform(0.05, 0.4)
         push = rng.normal(size=2) * rng.choice([0.01, 0.1])
         if not twin.may_be_pushed(PAIRS, tuple(here), tuple(here + push), radius):
-            expected = twin.bent_along_walls(PAIRS, tuple(here.tolist()), tuple(push.tolist()), radius)
-            assert bent(here, push, radius) == (pytest.approx(expected[0], abs=1e-12), pytest.approx(expected[1], abs=1e-12))
+            expected = twin.bent_along_walls(PAIRS, tuple(here.tolist()), tuple(push.tolist()), radius, slides)
+            assert bent(here, push, radius, slides=slides) == (pytest.approx(expected[0], abs=1e-12), pytest.approx(expected[1], abs=1e-12))
             found.append(expected != (0.0, 0.0))
     assert 0.1 < np.mean(found) < 0.9
 
@@ -73,6 +74,14 @@ def test_a_refused_push_goes_along_the_wall_and_nowhere_in_a_corner():
     assert bent((3.0, 0.2), (0.0, -0.04)) == (0.0, 0.0)
     assert bent((3.0, 0.2), (0.002, -0.04)) == (0.0, 0.0)  # what is left would part nobody
     assert bent((3.0, 0.2), (0.03, -0.04), reach=0.2) == (0.0, 0.0)
+
+
+def test_before_what_does_not_make_way_a_body_slides_along_the_wall_by_the_whole_push():
+    assert bent((3.0, 0.2), (0.002, -0.04), slides=True) == (pytest.approx(np.hypot(0.002, 0.04)), pytest.approx(0.0, abs=1e-12))
+    assert bent((3.0, 0.2), (-0.002, -0.04), slides=True) == (pytest.approx(-np.hypot(0.002, 0.04)), pytest.approx(0.0, abs=1e-12))
+    assert bent((3.0, 0.2), (0.0, -0.04), slides=True) == (0.0, 0.0)  # to which side, nothing says
+    assert bent((3.0, 0.2), (0.0, 0.04), slides=True) == (0.0, 0.0)
+    assert bent((5.77, 0.2), (0.03, -0.04), slides=True) == (pytest.approx(0.03), pytest.approx(0.0, abs=1e-15))  # the next wall is nearer than 5 cm
 
 
 def test_a_push_is_bent_round_the_end_of_a_wall():

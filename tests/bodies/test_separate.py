@@ -126,8 +126,8 @@ def test_separate_among_walls_agrees_with_reference(seed):
     position, radius = rng.uniform((0.1, 0.1), (4.9, 2.9), (40, 2)), rng.uniform(0.15, 0.3, 40)
     movable = (rng.uniform(size=40) > 0.1).astype(np.uint8)
     walls = [(tuple(a), tuple(b)) for a, b in zip(PLAN.start.tolist(), PLAN.end.tolist(), strict=True)]
-    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * 40, walls, 2)
-    moved, _ = separate(position, radius, passes=2, movable=movable, walls=PLAN)
+    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * 40, walls, 2, further=20)  # rounding grows over sixty
+    moved, _ = separate(position, radius, passes=2, movable=movable, walls=PLAN, further=20)
     assert np.allclose(moved, expected, atol=1e-9)
 
 
@@ -168,6 +168,14 @@ def test_whoever_cannot_move_is_passed_the_whole_push():
 def test_a_push_into_a_wall_goes_to_the_other():
     moved, _ = separate([[0.2, 1.5], [0.5, 1.5]], 0.2, walls=PLAN)
     assert moved.tolist() == [[0.2, 1.5], [pytest.approx(0.6), 1.5]]
+
+
+def test_a_body_between_a_cart_and_a_wall_leaves_to_the_side():
+    position, movable = np.array([[3.0, 0.25], [2.99, 0.75]]), np.array([1, 2], np.uint8)
+    moved, result = separate(position, [0.25, 0.4], movable=movable, walls=PLAN, passes=3)
+    assert result.before.deepest > 0.14
+    assert result.after.deepest <= 0.02
+    assert (moved[1] == position[1]).all() and moved[0, 0] > 3.0 and moved[0, 1] >= 0.25 - 1e-4
 
 
 def test_two_in_a_corner_part_along_its_walls():

@@ -50,13 +50,17 @@ def nearest_wall(walls, here, there, within):
     return (sum(x for x, _ in into), sum(y for _, y in into)), least
 
 
-def bent_along_walls(walls, here, push, radius):
-    """What of a push is along the wall that it would come nearest to; nothing if that is less than a tenth, or refused too."""
+def bent_along_walls(walls, here, push, radius, slides=False):
+    """What of a push is along the wall that it would come nearest to; nothing if that is less than a tenth, or refused too. Or all of it that way."""
     (mx, my), _ = nearest_wall(walls, here, (here[0] + push[0], here[1] + push[1]), radius)
     if (mx, my) == (0.0, 0.0):
         return 0.0, 0.0
     lost = (push[0] * mx + push[1] * my) / (mx * mx + my * my)
     bent = (push[0] - lost * mx, push[1] - lost * my)
+    if slides and lost > 0.0 and math.hypot(*bent) > 1e-6 * math.hypot(*push):
+        slid = tuple(part / math.hypot(*bent) * math.hypot(*push) for part in bent)
+        if may_be_pushed(walls, here, (here[0] + slid[0], here[1] + slid[1]), radius):
+            return slid
     if lost <= 0.0 or math.hypot(*bent) < 0.1 * math.hypot(*push) or not may_be_pushed(walls, here, (here[0] + bent[0], here[1] + bent[1]), radius):
         return 0.0, 0.0
     return bent

@@ -40,14 +40,15 @@ def ways(position, radius, movable, walls, signed, touching):
     for i in touching:
         for j in touching[i]:
             nx, ny = normal(position[i], position[j], i < j)
-            half = signed[i, j] / 2
+            alone = movable[j] != MOVABLE
+            length = signed[i, j] * (1.0 if alone else 0.5)
             if movable[i] != MOVABLE:
                 found[i, j] = 0, (0.0, 0.0)
-            elif may_be_pushed(walls, position[i], (position[i][0] - nx * half, position[i][1] - ny * half), radius[i]):
+            elif may_be_pushed(walls, position[i], (position[i][0] - nx * length, position[i][1] - ny * length), radius[i]):
                 found[i, j] = 2, (-nx, -ny)
             else:
-                bent = bent_along_walls(walls, position[i], (-nx * half, -ny * half), radius[i])
-                found[i, j] = int(bent != (0.0, 0.0)), (bent[0] / half, bent[1] / half)
+                bent = bent_along_walls(walls, position[i], (-nx * length, -ny * length), radius[i], alone)
+                found[i, j] = int(bent != (0.0, 0.0)), (bent[0] / length, bent[1] / length)
     return found
 
 

@@ -257,3 +257,25 @@ def test_two_of_one_name_and_one_without_its_floor_are_refused():
     floors = {"storeys": [{"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 4, 4]}}, {"name": "high", "elevation": 3, "walkable": {"box": [0, 0, 4, 4]}}]}
     with pytest.raises(ScenarioError, match="says no storey, but the geometry has several"):
         parse_scenario(json.dumps(room([]) | {"geometry": floors, "groups": [], "obstacles": [CART]}))
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("navigation, seed", [("s2-grid", 4), ("s2-grid", 6), ("grid", 1), ("grid", 4)])
+def test_nobody_is_run_over_between_the_posts_of_a_door_by_a_cart_that_comes_the_other_way(tmp_path, navigation, seed):
+    """30 people without avoidance come through a door of 1.2 m, the cart into it: by the recorded positions and the timetable, nobody is 3 cm inside the cart."""
+    document = {
+        "version": 1, "tick": 0.1, "seed": seed, "stop": {"after": 8}, "record": {"rate": 10}, "navigation": navigation, "avoidance": "none",
+        "geometry": {"walkable": [{"box": [0, 0, 8, 6]}, {"box": [8, 2.4, 8.6, 3.6]}, {"box": [8.6, 0, 16, 6]}]},
+        "goals": {"beyond": {"region": {"box": [14.5, 0, 16, 6]}}},
+        "groups": [{"name": "walkers", "count": 30, "region": {"box": [1, 0.5, 7, 5.5]}, "radius": 0.25, "speed": 1.3, "goals": ["beyond"]}],
+        "obstacles": [{"name": "cart", "shape": {"disc": 0.4}, "path": [[12, 3], [8.3, 3]], "speed": 1.0, "stands_after": 2}],
+    }  # fmt: skip
+    with Simulation(parse_scenario(json.dumps(document), file="door"), out=tmp_path / "run.h5") as run:
+        run.run()
+    with open_run(tmp_path / "run.h5") as recorded:
+        rows = recorded.trajectories(columns=["x", "y"])
+    cart = np.maximum(12.0 - 0.1 * rows["frame"], 8.3)
+    depth = 0.25 + 0.4 - np.hypot(rows["x"] - cart, rows["y"] - 3.0)
+    in_door = np.abs(rows["x"] - 8.3) < 0.8
+    assert np.count_nonzero(in_door & (depth > -0.1)) >= 5  # they do meet there
+    assert depth.max() < 0.03

@@ -1,8 +1,14 @@
 """Scenes of exact symmetry end well, and nothing else is touched."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
+from crowdsim.avoidance.symmetry import SymmetryBreaker
+from crowdsim.scenario.load import load_scenario
+from crowdsim.schedule.simulation import Simulation
 from tests.crowds import on_circle, room, simulation
 
 IDEAL_S = 10.0 / 1.34
@@ -54,3 +60,32 @@ def test_two_by_two_head_on_and_an_exact_crossing_come_through():
         with simulation(room(agents, after=40)) as run:
             verdict = run.run()
         assert verdict.arrived == 4 and verdict.last_arrival_s <= 18.0
+
+
+def meet_in_a_door(seed: int, width: float, radius: float) -> dict[str, Any]:
+    """Two agents, from drawn places on both sides of a door in a wall of 0.4 m."""
+    rng = np.random.default_rng(seed)
+    groups = [
+        {"name": name, "positions": [[x + rng.uniform(-0.5, 0.5), 2.0 + rng.uniform(-0.8, 0.8)]], "radius": radius, "speed": speed, "goals": [{"point": [goal, 2]}]}
+        for name, x, speed, goal in (("east", 2.0, 1.3, 9), ("west", 8.4, 1.3 - 0.1 * (seed % 3), 1))
+    ]
+    walkable = [{"box": [0, 0, 5, 4]}, {"box": [5, 2.0 - width / 2, 5.4, 2.0 + width / 2]}, {"box": [5.4, 0, 10.4, 4]}]
+    return {"version": 1, "tick": 0.1, "seed": seed, "stop": {"after": 60, "when": "all_arrived"}, "geometry": {"walkable": walkable}, "groups": groups}
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("navigation", ["mesh", "optimal"])
+@pytest.mark.parametrize("model", ["hrvo", "orca", "sampled-hrvo"])
+@pytest.mark.parametrize("width, radius", [(0.7, 0.25), (0.9, 0.25), (0.9, 0.3)])
+def test_two_who_meet_in_a_door_for_one_get_through(width, radius, model, navigation):
+    for seed in range(10):
+        with simulation(meet_in_a_door(seed, width, radius), sets=[f"avoidance={model}", f"navigation={navigation}"]) as run:
+            verdict = run.run()
+        assert verdict.arrived == 2, (seed, verdict.left)
+
+
+def test_two_who_would_swing_in_a_door_for_ever_get_through_with_the_breaker_as_it_is():
+    scene = Path(__file__).parent / "stuck" / "swinging-in-a-door.yaml"
+    for patience, arrive in ((60.0, 0), (SymmetryBreaker.Parameters().retreat_patience, 2)):
+        with Simulation(load_scenario(scene, sets=[f"symmetry.retreat_patience={patience}"])) as run:
+            assert run.run().arrived == arrive
