@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines
+from crowdsim.bodies.places import TAKEN, measure_room
 from crowdsim.systems.base import Tick
 from crowdsim.tunable import param
 from crowdsim.world.columns import AgentState, Stepping
@@ -49,7 +48,8 @@ class Lattice:
 
     point: NDArray[np.float64]
     layers: NDArray[np.int32]
-    tree: Any
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
 
 
 class Places:
@@ -98,18 +98,18 @@ class Places:
         waited_for = int(np.count_nonzero(stays & (agents.goal >= 0))) + len(rows)
         tight = 2.0 * widest + self.parameters.place_gap
         spacing = self._spacing(region, int(np.count_nonzero(stays)), widest, tight)
-        coming = shapely.STRtree(shapely.points(agents.position[comes | self._walk_through(self._lattice(region, spacing, widest))]))
-        free: dict[float, NDArray[np.bool_]] = {}
+        coming = np.flatnonzero(comes | self._walk_through(self._lattice(region, spacing, widest)))
+        room: dict[float, NDArray[np.float64]] = {}
         for i, row in enumerate(rows.tolist()):
             for apart in dict.fromkeys((spacing, tight)):  # walls may leave too few within reach, or some stand beside their places
                 lattice = self._lattice(region, apart, widest)
-                if apart not in free:
-                    free[apart] = self._free(lattice, rows[i:], widest)
-                place = self._choose(tick, row, lattice, free[apart], waited_for - i, coming)
+                if apart not in room:
+                    room[apart] = self._room(tick, lattice, rows[i:], widest, coming)
+                place = self._choose(tick, row, lattice, room[apart], waited_for - i)
                 if place >= 0:
                     self._send(tick, row, lattice.point[place])
-                    free = {apart: free[apart]}  # of the other lattice more than one place may be taken
-                    free[apart][place] = False
+                    room = {apart: room[apart]}  # of the other lattice more than one place may be taken
+                    room[apart][place] = TAKEN
                     break
 
     def _send(self, tick: Tick, row: int, place: NDArray[np.float64]) -> None:
@@ -125,7 +125,7 @@ class Places:
         """Return (n,) bool: who is on the way to a region, or will be once its time has come; and whose last goal that is or was, to stay."""
         agents = self.world.agents
         leads, ends = self._leading_to(region)
-        comes = (agents.goal >= 0) & np.isin(agents.activity, (AgentState.WALKING, AgentState.WAITING))
+        comes = (agents.goal >= 0) & ((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING))
         comes[comes] = leads[agents.goal[comes]]
         stays = agents.itinerary >= 0
         stays[stays] = ends[agents.itinerary[stays]]
@@ -147,40 +147,48 @@ class Places:
     def _walk_through(self, lattice: Lattice) -> NDArray[np.bool_]:
         """Return who walks among the places, or next to them, to wherever, (n,) bool: they are not to be shut in."""
         agents = self.world.agents
-        walks: NDArray[np.bool_] = agents.activity == AgentState.WALKING
-        if not len(lattice.point):
-            return walks & False
-        low, high = lattice.point.min(axis=0) - LOOSEST_M, lattice.point.max(axis=0) + LOOSEST_M
-        return walks & np.all((agents.position >= low) & (agents.position <= high), axis=1)
+        x, y = agents.position[:, 0], agents.position[:, 1]
+        among = (x >= lattice.low[0]) & (x <= lattice.high[0]) & (y >= lattice.low[1]) & (y <= lattice.high[1])
+        return among & (agents.activity == AgentState.WALKING)
 
-    def _free(self, lattice: Lattice, rows: NDArray[np.int64], radius: float) -> NDArray[np.bool_]:
-        """Return which places are free, (places,) bool: bodies that stand, or are about to, leave room there for one of this radius; `rows` do not count."""
+    def _room(self, tick: Tick, lattice: Lattice, rows: NDArray[np.int64], radius: float, coming: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far each place is from those who walk there, or through, (places,), m; `TAKEN` if bodies that stand, or are about to, leave no room.
+
+        There has to be room for a body of this radius; `rows` do not count.
+        """
         agents = self.world.agents
-        stands = ~np.isin(agents.activity, (AgentState.WALKING, AgentState.ARRIVED)) & np.isin(agents.layer, lattice.layers)
+        activity = agents.activity
+        stands = (activity != AgentState.WALKING) & (activity != AgentState.ARRIVED) & (agents.layer[:, None] == lattice.layers).any(axis=1)
         stands[rows] = False
         there = np.where((agents.is_yielding != 0)[:, None], agents.yield_target, agents.position)[stands]
-        free = np.ones(len(lattice.point), dtype=np.bool_)
-        free[lattice.tree.query(shapely.points(there), predicate="dwithin", distance=agents.radius[stands] + radius)[1]] = False
-        return free
+        by_x = np.argsort(there[:, 0], kind="stable")
+        there, reach = there[by_x], agents.radius[stands][by_x] + radius
+        walking = agents.position[coming]
+        walking = walking[np.argsort(walking[:, 0], kind="stable")]
+        room = np.empty(len(lattice.point))
+        tick.team.run(
+            measure_room, len(room), lattice.point, there[:, 0].copy(), there[:, 1].copy(), reach, float(reach.max(initial=0.0)), walking[:, 0].copy(),
+            walking[:, 1].copy(), room,
+        )  # fmt: skip
+        return room
 
-    def _choose(self, tick: Tick, row: int, lattice: Lattice, free: NDArray[np.bool_], waited_for: int, coming: Any) -> int:
+    def _choose(self, tick: Tick, row: int, lattice: Lattice, room: NDArray[np.float64], waited_for: int) -> int:
         """Return a free place for an agent, -1 if it gets to none straight.
 
         As many of the nearest are looked at as agents are still waited for; the one farthest from those who walk there, or through, is taken.
         """
-        agents = self.world.agents
-        places = np.flatnonzero(free)
-        away = np.hypot(*(lattice.point[places] - agents.position[row]).T)
-        near = np.lexsort((places, away))[:waited_for]
-        out_of_the_way = np.zeros(len(places))
-        if len(coming):
-            out_of_the_way[near] = coming.query_nearest(lattice.tree.geometries[places[near]], return_distance=True, all_matches=False)[1]
-        order = places[np.lexsort((places, away, -out_of_the_way))]
-        for first in range(0, len(order), AT_ONCE):
-            at_once = order[first : first + AT_ONCE]
+        free = np.flatnonzero(room != TAKEN)
+        rest = lattice.point[free] - self.world.agents.position[row]
+        away = np.hypot(rest[:, 0], rest[:, 1])
+        out_of_the_way = np.where(_nearest(away, waited_for), room[free], 0.0)
+        tried = 0
+        while tried < len(free):
+            order = free[_best(out_of_the_way, away, tried + AT_ONCE)]
+            at_once = order[tried : tried + AT_ONCE]
             clear = self._clear(tick, np.full(len(at_once), row), lattice.point[at_once])
             if np.any(clear):
                 return int(at_once[np.argmax(clear)])
+            tried += AT_ONCE
         return NO_PLACE
 
     def _spacing(self, region: int, people: int, radius: float, tight: float) -> float:
@@ -216,7 +224,8 @@ class Places:
         blocked = np.empty(len(point), dtype=np.uint8)
         find_blocked_lines(0, len(point), np.arange(len(point)), world.mesh, polygon, point, point, np.full(len(point), radius), blocked)
         point = point[blocked == 0]
-        return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), shapely.STRtree(shapely.points(point)))
+        low, high = point.min(axis=0, initial=np.inf) - LOOSEST_M, point.max(axis=0, initial=-np.inf) + LOOSEST_M
+        return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), low, high)
 
     def _clear(self, tick: Tick, rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which agents of `rows` get straight to which point, (k,) bool: no wall is in the way."""
@@ -226,6 +235,24 @@ class Places:
             find_blocked_lines, len(rows), np.arange(len(rows)), world.mesh, world.polygons()[rows], agents.position[rows], point, agents.radius[rows], blocked
         )
         return blocked == 0
+
+
+def _nearest(away: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
+    """Return which are so many of the nearest, (k,) bool; of those equally far the first."""
+    if count >= len(away):
+        return np.ones(len(away), dtype=np.bool_)
+    farthest = np.partition(away, count - 1)[count - 1]
+    near: NDArray[np.bool_] = away < farthest
+    near[np.flatnonzero(away == farthest)[: count - np.count_nonzero(near)]] = True
+    return near
+
+
+def _best(worth: NDArray[np.float64], away: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Return at least so many of the best, or all, the best first; of those equally good the nearest, and of them the first."""
+    best = np.arange(len(worth))
+    if count < len(worth):
+        best = np.flatnonzero(worth >= np.partition(worth, len(worth) - count)[len(worth) - count])
+    return best[np.lexsort((away[best], -worth[best]))]
 
 
 def _lattice_points(low: NDArray[np.float64], high: NDArray[np.float64], spacing: float, shift: list[float]) -> NDArray[np.float64]:
