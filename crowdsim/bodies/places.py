@@ -1,10 +1,10 @@
-"""How much room there is at places that agents may go to: whether bodies leave any, and how far off those are who walk."""
+"""Places that agents may go to: whether bodies leave room there, how far off those are who walk, and which are the best for whom."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels import inlined_kernel, lean_kernel
 
 TAKEN = -1.0
 
@@ -60,3 +60,95 @@ def measure_room(start, stop, place, standing_x, standing_y, reach, widest, walk
                 break
             least = min(least, dx * dx + dy * dy)
         room[i] = np.sqrt(least)
+
+
+@lean_kernel
+def _smallest(values, size, place):
+    """Return the number that would be at a place if the first `size` of `values` were sorted; they are reordered."""
+    low, high = 0, size - 1
+    while low < high:
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return values[place]
+
+
+@inlined_kernel
+def _is_better(worth, away, other_worth, other_away):
+    """Return whether a place is better than another that comes before it."""
+    return worth > other_worth or (worth == other_worth and away < other_away)
+
+
+@lean_kernel
+def rank_places(place, room, x, y, waited_for, away, scratch, order):
+    """Find the best places for an agent: of so many of the nearest those with the most room, then the others, the nearest first.
+
+    Parameters
+    ----------
+    place : (n, 2) float64, m
+    room : (n,) float64, m
+        See `measure_room`.
+    x, y : float, m
+        Where the agent is.
+    waited_for : int, > 0
+        How many of the nearest free places are ranked by their room; of equally near ones, the first.
+    away, scratch : (n,) float64
+        Scratch.
+    order : (k,) int64, k > 0
+        Receives the best places, the best first; of those with as much room the nearest, and of them the first.
+
+    Returns
+    -------
+    int
+        How many it received: all free places, if they are not more than there is room for.
+
+    Notes
+    -----
+    Twin: `tests/reference/places.py`.
+    """
+    free = 0
+    for i in range(room.size):
+        if room[i] == TAKEN:
+            continue
+        away[i] = np.hypot(place[i, 0] - x, place[i, 1] - y)
+        scratch[free] = away[i]
+        free += 1
+    farthest, ties = np.inf, 0
+    if free > waited_for:
+        farthest = _smallest(scratch, free, waited_for - 1)
+        ties = waited_for
+        for i in range(room.size):
+            if room[i] != TAKEN and away[i] < farthest:
+                ties -= 1
+    count = 0
+    for i in range(room.size):
+        if room[i] == TAKEN:
+            continue
+        worth = room[i] if away[i] < farthest else 0.0
+        if away[i] == farthest and ties > 0:
+            worth = room[i]
+            ties -= 1
+        scratch[i] = worth
+        if count < order.size:
+            count += 1
+        elif not _is_better(worth, away[i], scratch[order[count - 1]], away[order[count - 1]]):
+            continue
+        at = count - 1
+        while at > 0 and _is_better(worth, away[i], scratch[order[at - 1]], away[order[at - 1]]):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+    return count

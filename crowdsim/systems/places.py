@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines
-from crowdsim.bodies.places import TAKEN, measure_room
+from crowdsim.bodies.places import TAKEN, measure_room, rank_places
 from crowdsim.systems.base import Tick
 from crowdsim.tunable import param
 from crowdsim.world.columns import AgentState, Stepping
@@ -19,6 +19,7 @@ LOOSEST_M = 1.2  # Farthest apart that places are: people who wait where there i
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = 0.75**0.5  # Distance of the rows of a triangular lattice, of that of its points.
 NO_PLACE = -1
+MORE = 8  # Times as many places are ranked where none of the best can be got to.
 AT_ONCE = 4  # Places that are tried together for whether an agent gets there straight.
 LEAST_SPEED = 0.05  # That is the least, in m/s: who is slower does not keep a run from its end.
 SLOWEST = 0.5  # Share of its speed that an agent is expected to make on the way to its place.
@@ -161,10 +162,10 @@ class Places:
         stands = (activity != AgentState.WALKING) & (activity != AgentState.ARRIVED) & (agents.layer[:, None] == lattice.layers).any(axis=1)
         stands[rows] = False
         there = np.where((agents.is_yielding != 0)[:, None], agents.yield_target, agents.position)[stands]
-        by_x = np.argsort(there[:, 0], kind="stable")
+        by_x = np.argsort(there[:, 0])
         there, reach = there[by_x], agents.radius[stands][by_x] + radius
         walking = agents.position[coming]
-        walking = walking[np.argsort(walking[:, 0], kind="stable")]
+        walking = walking[np.argsort(walking[:, 0])]
         room = np.empty(len(lattice.point))
         tick.team.run(
             measure_room, len(room), lattice.point, there[:, 0].copy(), there[:, 1].copy(), reach, float(reach.max(initial=0.0)), walking[:, 0].copy(),
@@ -177,19 +178,20 @@ class Places:
 
         As many of the nearest are looked at as agents are still waited for; the one farthest from those who walk there, or through, is taken.
         """
-        free = np.flatnonzero(room != TAKEN)
-        rest = lattice.point[free] - self.world.agents.position[row]
-        away = np.hypot(rest[:, 0], rest[:, 1])
-        out_of_the_way = np.where(_nearest(away, waited_for), room[free], 0.0)
-        tried = 0
-        while tried < len(free):
-            order = free[_best(out_of_the_way, away, tried + AT_ONCE)]
-            at_once = order[tried : tried + AT_ONCE]
-            clear = self._clear(tick, np.full(len(at_once), row), lattice.point[at_once])
-            if np.any(clear):
-                return int(at_once[np.argmax(clear)])
-            tried += AT_ONCE
-        return NO_PLACE
+        x, y = self.world.agents.position[row].tolist()
+        away, scratch = np.empty(len(room)), np.empty(len(room))
+        tried, ranked = 0, AT_ONCE
+        while True:
+            order = np.empty(ranked, dtype=np.int64)
+            found = rank_places(lattice.point, room, x, y, waited_for, away, scratch, order)
+            for first in range(tried, found, AT_ONCE):
+                at_once = order[first : min(first + AT_ONCE, found)]
+                clear = self._clear(tick, np.full(len(at_once), row), lattice.point[at_once])
+                if np.any(clear):
+                    return int(at_once[np.argmax(clear)])
+            if found < ranked:
+                return NO_PLACE
+            tried, ranked = ranked, MORE * ranked  # seldom: walls are in the way
 
     def _spacing(self, region: int, people: int, radius: float, tight: float) -> float:
         """Return how far apart the places of a region are for so many (m): as far as there is room for, but no farther than people want it."""
@@ -235,24 +237,6 @@ class Places:
             find_blocked_lines, len(rows), np.arange(len(rows)), world.mesh, world.polygons()[rows], agents.position[rows], point, agents.radius[rows], blocked
         )
         return blocked == 0
-
-
-def _nearest(away: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
-    """Return which are so many of the nearest, (k,) bool; of those equally far the first."""
-    if count >= len(away):
-        return np.ones(len(away), dtype=np.bool_)
-    farthest = np.partition(away, count - 1)[count - 1]
-    near: NDArray[np.bool_] = away < farthest
-    near[np.flatnonzero(away == farthest)[: count - np.count_nonzero(near)]] = True
-    return near
-
-
-def _best(worth: NDArray[np.float64], away: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return at least so many of the best, or all, the best first; of those equally good the nearest, and of them the first."""
-    best = np.arange(len(worth))
-    if count < len(worth):
-        best = np.flatnonzero(worth >= np.partition(worth, len(worth) - count)[len(worth) - count])
-    return best[np.lexsort((away[best], -worth[best]))]
 
 
 def _lattice_points(low: NDArray[np.float64], high: NDArray[np.float64], spacing: float, shift: list[float]) -> NDArray[np.float64]:

@@ -1,9 +1,9 @@
-"""Room at places: held against a naive twin."""
+"""Room at places, and which are the best: held against naive twins."""
 
 import numpy as np
 import pytest
 
-from crowdsim.bodies.places import measure_room
+from crowdsim.bodies.places import TAKEN, measure_room, rank_places
 from tests.reference import places as twin
 
 
@@ -36,3 +36,19 @@ def test_a_place_at_the_very_reach_of_a_body_is_taken():
 def test_far_walkers_on_one_line_across_are_all_looked_at():
     walking = [(0.0, y) for y in np.linspace(5.0, -1.0, 50)]
     assert measured([(0.0, 0.0)], [], [], walking)[0] == pytest.approx(min(abs(y) for _, y in walking))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_places_are_ranked_as_the_naive_twin_ranks_them(seed):
+    random = np.random.default_rng(seed)
+    size = int(random.integers(0, 120))
+    place, room = random.uniform(-5.0, 5.0, (size, 2)), random.uniform(0.0, 5.0, size)
+    if seed % 2:  # many are equally near, and have as much room
+        place, room = np.round(place), np.round(room)
+    room[random.random(size) < 0.3] = TAKEN
+    room[random.random(size) < 0.1] = np.inf
+    for waited_for in (1, 2, 7, size // 2 + 1, size + 1):
+        for count in (1, 4, size + 1):
+            order = np.empty(count, dtype=np.int64)
+            found = rank_places(place, room, 0.5, -0.25, waited_for, np.empty(size), np.empty(size), order)
+            assert order[:found].tolist() == twin.rank_places(place.tolist(), room.tolist(), 0.5, -0.25, waited_for, count)
