@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines
+from crowdsim.bodies.places import TAKEN, measure_room, rank_places
 from crowdsim.systems.base import Tick
 from crowdsim.tunable import param
 from crowdsim.world.columns import AgentState, Stepping
@@ -20,6 +19,7 @@ LOOSEST_M = 1.2  # Farthest apart that places are: people who wait where there i
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = 0.75**0.5  # Distance of the rows of a triangular lattice, of that of its points.
 NO_PLACE = -1
+MORE = 8  # Times as many places are ranked where none of the best can be got to.
 AT_ONCE = 4  # Places that are tried together for whether an agent gets there straight.
 LEAST_SPEED = 0.05  # That is the least, in m/s: who is slower does not keep a run from its end.
 SLOWEST = 0.5  # Share of its speed that an agent is expected to make on the way to its place.
@@ -49,7 +49,8 @@ class Lattice:
 
     point: NDArray[np.float64]
     layers: NDArray[np.int32]
-    tree: Any
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
 
 
 class Places:
@@ -98,18 +99,18 @@ class Places:
         waited_for = int(np.count_nonzero(stays & (agents.goal >= 0))) + len(rows)
         tight = 2.0 * widest + self.parameters.place_gap
         spacing = self._spacing(region, int(np.count_nonzero(stays)), widest, tight)
-        coming = shapely.STRtree(shapely.points(agents.position[comes | self._walk_through(self._lattice(region, spacing, widest))]))
-        free: dict[float, NDArray[np.bool_]] = {}
+        coming = np.flatnonzero(comes | self._walk_through(self._lattice(region, spacing, widest)))
+        room: dict[float, NDArray[np.float64]] = {}
         for i, row in enumerate(rows.tolist()):
             for apart in dict.fromkeys((spacing, tight)):  # walls may leave too few within reach, or some stand beside their places
                 lattice = self._lattice(region, apart, widest)
-                if apart not in free:
-                    free[apart] = self._free(lattice, rows[i:], widest)
-                place = self._choose(tick, row, lattice, free[apart], waited_for - i, coming)
+                if apart not in room:
+                    room[apart] = self._room(tick, lattice, rows[i:], widest, coming)
+                place = self._choose(tick, row, lattice, room[apart], waited_for - i)
                 if place >= 0:
                     self._send(tick, row, lattice.point[place])
-                    free = {apart: free[apart]}  # of the other lattice more than one place may be taken
-                    free[apart][place] = False
+                    room = {apart: room[apart]}  # of the other lattice more than one place may be taken
+                    room[apart][place] = TAKEN
                     break
 
     def _send(self, tick: Tick, row: int, place: NDArray[np.float64]) -> None:
@@ -125,7 +126,7 @@ class Places:
         """Return (n,) bool: who is on the way to a region, or will be once its time has come; and whose last goal that is or was, to stay."""
         agents = self.world.agents
         leads, ends = self._leading_to(region)
-        comes = (agents.goal >= 0) & np.isin(agents.activity, (AgentState.WALKING, AgentState.WAITING))
+        comes = (agents.goal >= 0) & ((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING))
         comes[comes] = leads[agents.goal[comes]]
         stays = agents.itinerary >= 0
         stays[stays] = ends[agents.itinerary[stays]]
@@ -147,41 +148,50 @@ class Places:
     def _walk_through(self, lattice: Lattice) -> NDArray[np.bool_]:
         """Return who walks among the places, or next to them, to wherever, (n,) bool: they are not to be shut in."""
         agents = self.world.agents
-        walks: NDArray[np.bool_] = agents.activity == AgentState.WALKING
-        if not len(lattice.point):
-            return walks & False
-        low, high = lattice.point.min(axis=0) - LOOSEST_M, lattice.point.max(axis=0) + LOOSEST_M
-        return walks & np.all((agents.position >= low) & (agents.position <= high), axis=1)
+        x, y = agents.position[:, 0], agents.position[:, 1]
+        among = (x >= lattice.low[0]) & (x <= lattice.high[0]) & (y >= lattice.low[1]) & (y <= lattice.high[1])
+        return among & (agents.activity == AgentState.WALKING)
 
-    def _free(self, lattice: Lattice, rows: NDArray[np.int64], radius: float) -> NDArray[np.bool_]:
-        """Return which places are free, (places,) bool: bodies that stand, or are about to, leave room there for one of this radius; `rows` do not count."""
+    def _room(self, tick: Tick, lattice: Lattice, rows: NDArray[np.int64], radius: float, coming: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far each place is from those who walk there, or through, (places,), m; `TAKEN` if bodies that stand, or are about to, leave no room.
+
+        There has to be room for a body of this radius; `rows` do not count.
+        """
         agents = self.world.agents
-        stands = ~np.isin(agents.activity, (AgentState.WALKING, AgentState.ARRIVED)) & np.isin(agents.layer, lattice.layers)
+        activity = agents.activity
+        stands = (activity != AgentState.WALKING) & (activity != AgentState.ARRIVED) & (agents.layer[:, None] == lattice.layers).any(axis=1)
         stands[rows] = False
         there = np.where((agents.is_yielding != 0)[:, None], agents.yield_target, agents.position)[stands]
-        free = np.ones(len(lattice.point), dtype=np.bool_)
-        free[lattice.tree.query(shapely.points(there), predicate="dwithin", distance=agents.radius[stands] + radius)[1]] = False
-        return free
+        by_x = np.argsort(there[:, 0])
+        there, reach = there[by_x], agents.radius[stands][by_x] + radius
+        walking = agents.position[coming]
+        walking = walking[np.argsort(walking[:, 0])]
+        room = np.empty(len(lattice.point))
+        tick.team.run(
+            measure_room, len(room), lattice.point, there[:, 0].copy(), there[:, 1].copy(), reach, float(reach.max(initial=0.0)), walking[:, 0].copy(),
+            walking[:, 1].copy(), room,
+        )  # fmt: skip
+        return room
 
-    def _choose(self, tick: Tick, row: int, lattice: Lattice, free: NDArray[np.bool_], waited_for: int, coming: Any) -> int:
+    def _choose(self, tick: Tick, row: int, lattice: Lattice, room: NDArray[np.float64], waited_for: int) -> int:
         """Return a free place for an agent, -1 if it gets to none straight.
 
         As many of the nearest are looked at as agents are still waited for; the one farthest from those who walk there, or through, is taken.
         """
-        agents = self.world.agents
-        places = np.flatnonzero(free)
-        away = np.hypot(*(lattice.point[places] - agents.position[row]).T)
-        near = np.lexsort((places, away))[:waited_for]
-        out_of_the_way = np.zeros(len(places))
-        if len(coming):
-            out_of_the_way[near] = coming.query_nearest(lattice.tree.geometries[places[near]], return_distance=True, all_matches=False)[1]
-        order = places[np.lexsort((places, away, -out_of_the_way))]
-        for first in range(0, len(order), AT_ONCE):
-            at_once = order[first : first + AT_ONCE]
-            clear = self._clear(tick, np.full(len(at_once), row), lattice.point[at_once])
-            if np.any(clear):
-                return int(at_once[np.argmax(clear)])
-        return NO_PLACE
+        x, y = self.world.agents.position[row].tolist()
+        away, scratch = np.empty(len(room)), np.empty(len(room))
+        tried, ranked = 0, AT_ONCE
+        while True:
+            order = np.empty(ranked, dtype=np.int64)
+            found = rank_places(lattice.point, room, x, y, waited_for, away, scratch, order)
+            for first in range(tried, found, AT_ONCE):
+                at_once = order[first : min(first + AT_ONCE, found)]
+                clear = self._clear(tick, np.full(len(at_once), row), lattice.point[at_once])
+                if np.any(clear):
+                    return int(at_once[np.argmax(clear)])
+            if found < ranked:
+                return NO_PLACE
+            tried, ranked = ranked, MORE * ranked  # seldom: walls are in the way
 
     def _spacing(self, region: int, people: int, radius: float, tight: float) -> float:
         """Return how far apart the places of a region are for so many (m): as far as there is room for, but no farther than people want it."""
@@ -216,7 +226,8 @@ class Places:
         blocked = np.empty(len(point), dtype=np.uint8)
         find_blocked_lines(0, len(point), np.arange(len(point)), world.mesh, polygon, point, point, np.full(len(point), radius), blocked)
         point = point[blocked == 0]
-        return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), shapely.STRtree(shapely.points(point)))
+        low, high = point.min(axis=0, initial=np.inf) - LOOSEST_M, point.max(axis=0, initial=-np.inf) + LOOSEST_M
+        return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), low, high)
 
     def _clear(self, tick: Tick, rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which agents of `rows` get straight to which point, (k,) bool: no wall is in the way."""

@@ -106,6 +106,35 @@ def test_saving_and_loading_changes_nothing(expected):
             run.step()
 
 
+@pytest.mark.parametrize("kind", ["grid", "s2-grid"])
+def test_while_its_first_way_is_looked_for_an_agent_stands_and_while_another_is_it_keeps_to_the_one_that_it_has(kind):
+    agents = [{"id": 0, "position": [-8.0, 0.0], "radius": 0.2, "speed": 1.3, "goals": [{"point": [8.0, 0.0], "arrive_within": 0.1}]}]
+    side = {"side": {"point": [0.0, 8.0], "arrive_within": 0.1}}
+    with simulation(room(agents, goals=side), sets=[f"navigation={{kind: {kind}}}", "budget.work=1"]) as run:
+        rows = run.world.agents
+        run.step()
+        while rows.path_status[0] == PathStatus.PENDING:
+            assert np.array_equal(rows.position[0], [-8.0, 0.0]) and not np.any(rows.preferred_velocity[0])
+            run.step()
+        assert run.tick > 10
+        for _ in range(10):
+            run.step()
+        before = rows.position[0].copy()
+        run.set_goal(int(rows.entity[0]), "side")
+        for _ in range(20):
+            run.step()
+            assert rows.path_status[0] == PathStatus.PENDING
+        got = rows.position[0] - before
+        assert got[0] > 0.9 * 1.3 * 20 * run.scenario.tick and abs(got[1]) < 0.1
+
+
+def test_guesses_are_refused_on_grids_with_the_reason():
+    for kind in ("grid", "s2-grid"):
+        for how in ("guess", "previous", "stay"):
+            with pytest.raises(ScenarioError, match=r"has no parameter \"while_waiting\"[\s\S]*begins where it was asked for[\s\S]*kind: optimal, mesh or visibility"):
+                simulation(room([]), sets=[f"navigation={{kind: {kind}, while_waiting: {how}}}"])
+
+
 def test_a_starved_budget_gives_the_same_ways_later():
     """Who starts at once asks for a way before anybody has moved, so that the same stand in the way."""
     ways, ticks = [], []

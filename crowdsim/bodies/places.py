@@ -1,0 +1,154 @@
+"""Places that agents may go to: whether bodies leave room there, how far off those are who walk, and which are the best for whom."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.kernels import inlined_kernel, lean_kernel
+
+TAKEN = -1.0
+
+
+@lean_kernel
+def measure_room(start, stop, place, standing_x, standing_y, reach, widest, walking_x, walking_y, room):
+    """Find how far the nearest walker is from each place that those who stand leave free.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of places.
+    place : (n, 2) float64, m
+    standing_x, standing_y : (s,) float64, m
+        Where bodies stand or are about to, by x, ascending.
+    reach : (s,) float64, m
+        Places no farther from a body than this are taken.
+    widest : float, m
+        No reach is larger.
+    walking_x, walking_y : (w,) float64, m
+        Where walkers are, by x, ascending.
+    room : (n,) float64, m
+        Receives the distance to the nearest walker, inf without one; `TAKEN` for places that are taken.
+
+    Notes
+    -----
+    Bodies are looked at from the place on to both sides, until they are too far off in x alone. Twin: `tests/reference/places.py`.
+    """
+    for i in range(start, stop):
+        x, y = place[i, 0], place[i, 1]
+        is_taken = False
+        other = np.searchsorted(standing_x, x - widest)
+        other = max(0, other - 1)  # the difference is rounded
+        while other < standing_x.size and standing_x[other] - x <= widest and not is_taken:
+            dx, dy = standing_x[other] - x, standing_y[other] - y
+            is_taken = np.sqrt(dx * dx + dy * dy) <= reach[other]
+            other += 1
+        if is_taken:
+            room[i] = TAKEN
+            continue
+        least = np.inf
+        right = np.searchsorted(walking_x, x)
+        left = right - 1
+        while left >= 0 or right < walking_x.size:
+            if right >= walking_x.size or (left >= 0 and x - walking_x[left] <= walking_x[right] - x):
+                other = left
+                left -= 1
+            else:
+                other = right
+                right += 1
+            dx, dy = walking_x[other] - x, walking_y[other] - y
+            if dx * dx > least:
+                break
+            least = min(least, dx * dx + dy * dy)
+        room[i] = np.sqrt(least)
+
+
+@lean_kernel
+def _smallest(values, size, place):
+    """Return the number that would be at a place if the first `size` of `values` were sorted; they are reordered."""
+    low, high = 0, size - 1
+    while low < high:
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return values[place]
+
+
+@inlined_kernel
+def _is_better(worth, away, other_worth, other_away):
+    """Return whether a place is better than another that comes before it."""
+    return worth > other_worth or (worth == other_worth and away < other_away)
+
+
+@lean_kernel
+def rank_places(place, room, x, y, waited_for, away, scratch, order):
+    """Find the best places for an agent: of so many of the nearest those with the most room, then the others, the nearest first.
+
+    Parameters
+    ----------
+    place : (n, 2) float64, m
+    room : (n,) float64, m
+        See `measure_room`.
+    x, y : float, m
+        Where the agent is.
+    waited_for : int, > 0
+        How many of the nearest free places are ranked by their room; of equally near ones, the first.
+    away, scratch : (n,) float64
+        Scratch.
+    order : (k,) int64, k > 0
+        Receives the best places, the best first; of those with as much room the nearest, and of them the first.
+
+    Returns
+    -------
+    int
+        How many it received: all free places, if they are not more than there is room for.
+
+    Notes
+    -----
+    Twin: `tests/reference/places.py`.
+    """
+    free = 0
+    for i in range(room.size):
+        if room[i] == TAKEN:
+            continue
+        away[i] = np.hypot(place[i, 0] - x, place[i, 1] - y)
+        scratch[free] = away[i]
+        free += 1
+    farthest, ties = np.inf, 0
+    if free > waited_for:
+        farthest = _smallest(scratch, free, waited_for - 1)
+        ties = waited_for
+        for i in range(room.size):
+            if room[i] != TAKEN and away[i] < farthest:
+                ties -= 1
+    count = 0
+    for i in range(room.size):
+        if room[i] == TAKEN:
+            continue
+        worth = room[i] if away[i] < farthest else 0.0
+        if away[i] == farthest and ties > 0:
+            worth = room[i]
+            ties -= 1
+        scratch[i] = worth
+        if count < order.size:
+            count += 1
+        elif not _is_better(worth, away[i], scratch[order[count - 1]], away[order[count - 1]]):
+            continue
+        at = count - 1
+        while at > 0 and _is_better(worth, away[i], scratch[order[at - 1]], away[order[at - 1]]):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+    return count
