@@ -12,12 +12,15 @@ import numpy as np
 from crowdsim.avoidance.local_grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
 from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY, end_in, list_portals, off_point, pull_string, search_spans, span_at
 from crowdsim.geometry.cells import plane_numbers, window
+from crowdsim.geometry.plane import distance_to_segment
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
 from crowdsim.tunable import param
 
-MOST_DISCS = 64  # that one grid draws; more than that many bodies within its 2 m stand shoulder to shoulder, and those beyond are left out
-MOST_SEGMENTS = 256  # of walls, likewise
+MOST_DISCS = 512  # that one grid draws; more than that many bodies within its reach stand shoulder to shoulder, and those beyond are left out
+MOST_SEGMENTS = 1024  # of walls, likewise
+EVERY_LINE = -1.0  # Instead of a share of a stander's radius: the grid is drawn for every line that somebody stands near.
 _CLOSE_OF_CELL = 0.5  # A bend nearer than this share of a cell is as good as reached: the next one is the aim.
+_WORTH_M = 1.0  # Where there is no way, who gets this much nearer goes there first. Less swings to and fro between two dead ends; more goes through sooner.
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def find_local_way(words, cells, cell, corner_x, corner_y, x, y, to_x, to_y, spa
 
 
 @inlined_kernel
-def _gather_discs(row, plane, x, y, half, radius, part, cells, owner, body, widest, discs):
+def _gather_discs(row, plane, x, y, half, radius, part, cells, owner, body, widest, share, discs):
     """Write those who stand within reach of a grid; return how many."""
     table = plane_numbers(cells.origin, cells.shape, plane)
     line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(table, cells.per_metre, x, y, half + widest)
@@ -100,7 +103,7 @@ def _gather_discs(row, plane, x, y, half, radius, part, cells, owner, body, wide
                 index = np.int64(cells.row[slot])
                 if owner[index] == row or part[owner[index]] != part[row] or count == discs.shape[0]:
                     continue
-                reach = body[index] + radius
+                reach = max(body[index] + radius, share * body[index])
                 if abs(cells.x[slot] - x) < half + reach and abs(cells.y[slot] - y) < half + reach:
                     discs[count, 0], discs[count, 1], discs[count, 2] = cells.x[slot], cells.y[slot], reach
                     count += 1
@@ -108,8 +111,26 @@ def _gather_discs(row, plane, x, y, half, radius, part, cells, owner, body, wide
     return count
 
 
+@inlined_kernel
+def _is_cut(discs, count, ax, ay, bx, by):
+    """Return whether any of the first `count` discs cuts a segment."""
+    for disc in range(count):
+        if distance_to_segment(discs[disc, 0], discs[disc, 1], ax, ay, bx, by) < discs[disc, 2]:
+            return True
+    return False
+
+
+@inlined_kernel
+def _gets_on(corners, found, corner_x, corner_y, cell, x, y, to, row):
+    """Return whether the end of a way through a grid is nearer to where an agent is going than the agent, by what is worth a way round."""
+    if found == 0:
+        return False
+    ex, ey = (corners[found - 1, 0] + corner_x) * cell - to[row, 0], (corners[found - 1, 1] + corner_y) * cell - to[row, 1]
+    return np.sqrt(ex * ex + ey * ey) + _WORTH_M <= np.sqrt((x - to[row, 0]) * (x - to[row, 0]) + (y - to[row, 1]) * (y - to[row, 1]))
+
+
 @kernel
-def find_local_ways(start, stop, asked, plane, position, to, radius, part, zone, cells, owner, body, widest, walls, side, cell, aim, outcome):
+def find_local_ways(start, stop, asked, plane, position, to, radius, part, zone, cells, owner, body, widest, share, walls, side, cell, aim, outcome):
     """Find the ways of agents through the grids round them.
 
     Parameters
@@ -134,7 +155,10 @@ def find_local_ways(start, stop, asked, plane, position, to, radius, part, zone,
     body : (m,) float64, m
         Their radii.
     widest : float, m
-        The largest of them, and of the radii of those who ask, together.
+        The farthest that any of them keeps any of those who ask away.
+    share : (k,) float64
+        Part of a stander's radius in which the centre of each is not to be, if that is more than both radii. The grid is drawn only where somebody cuts the
+        straight line; EVERY_LINE: wherever somebody stands near.
     walls : tuple
         `start`, `end`, `zone_start` and `zone_wall` of `Walls`.
     side : int, 20..64
@@ -145,7 +169,7 @@ def find_local_ways(start, stop, asked, plane, position, to, radius, part, zone,
         Receives where each is to go first: the corner itself where the grid agrees.
     outcome : (k,) uint8
         Receives AGREES where the straight line is free, LEADS_ROUND where another way leads to the corner (or to where the line leaves the grid), NO_WAY
-        where none does: then the aim leads as near as can be.
+        where none does: then the aim leads as near as can be; with a share, only if that is a metre nearer than the agent, else it is the corner.
 
     Notes
     -----
@@ -162,8 +186,8 @@ def find_local_ways(start, stop, asked, plane, position, to, radius, part, zone,
         row = asked[query]
         x, y = position[row, 0], position[row, 1]
         aim[query, 0], aim[query, 1], outcome[query] = to[row, 0], to[row, 1], AGREES
-        count = _gather_discs(row, plane[query], x, y, half, radius[row], part, cells, owner, body, widest, discs)
-        if count == 0:
+        count = _gather_discs(row, plane[query], x, y, half, radius[row], part, cells, owner, body, widest, share[query], discs)
+        if count == 0 or (share[query] != EVERY_LINE and not _is_cut(discs, count, x, y, to[row, 0], to[row, 1])):
             continue
         near, reach = 0, half + radius[row]
         for place in range(zone_start[zone[row]], zone_start[zone[row] + 1]):
@@ -180,7 +204,7 @@ def find_local_ways(start, stop, asked, plane, position, to, radius, part, zone,
             words, side, cell, corner_x, corner_y, x, y, to[row, 0], to[row, 1], spans, row_start, parent, queue, rank, portals, corners
         )
         outcome[query] = said
-        if said == AGREES:
+        if said == AGREES or (said == NO_WAY and share[query] != EVERY_LINE and not _gets_on(corners, found, corner_x, corner_y, cell, x, y, to, row)):
             continue
         aim[query, 0], aim[query, 1] = x, y
         for bend in range(found):

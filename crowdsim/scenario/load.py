@@ -23,13 +23,13 @@ from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
 from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
 from crowdsim.scenario.overrides import apply_overrides
-from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
+from crowdsim.scenario.parameters import GRIDS, SECTIONS, Chosen, resolve_section, tunables_of
 from crowdsim.scenario.recorded import resolve_record
 from crowdsim.scenario.resolve import FloorNames, GoalTable, GroupResolver, resolve_stop
 from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.terrain import resolve_terrain
-from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems
+from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, listed
 from crowdsim.scenario.tree import Path as KeyPath
 from crowdsim.scenario.yaml_reader import read_yaml
 
@@ -196,6 +196,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     check_numbers(reader.grid_maps, navigations, root, problems, notes)
     if geometry is not None and len(geometry.grounds) > 1:
         _refuse_flat_points(navigations, problems)
+    _refuse_idle_numbers(sections, navigations, geometry, problems)
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
         events = resolve_events(values["events"], geometry.areas, groups, tick, problems)
@@ -275,6 +276,33 @@ def _refuse_flat_points(navigations: Mapping[KeyPath, Chosen], problems: Problem
             if chosen.values.get(key):
                 message = "its points are of a plan with one floor, and this geometry has several: each would count on all of them"
                 problems.add((*path, key), message, f"Leave {key} out, or make a scenario of that floor alone.", key=True)
+
+
+def _refuse_idle_numbers(
+    sections: Mapping[str, Chosen | None], navigations: Mapping[KeyPath, Chosen], geometry: Geometry | None, problems: Problems
+) -> None:
+    """Refuse numbers that nothing reads, because of how the groups find their paths, or of the ground; what one section tells, `resolve_section` refuses."""
+    kinds = [chosen.name for chosen in navigations.values()]
+    scenario, bodies = sections.get("navigation"), sections.get("bodies")
+    if scenario is not None and _is_changed(scenario, "navigation", "terrain_cell"):
+        why, way_out = "", "Leave terrain_cell out."
+        if "mesh" not in kinds:
+            why = f"does nothing under {listed(dict.fromkeys(kinds))}: only navigation mesh looks for paths over terrain with speeds of its own"
+            way_out = "Take navigation mesh, or leave terrain_cell out."
+        elif geometry is not None and not geometry.named_speeds:
+            why = "does nothing on this ground: no terrain has a speed of its own"
+        if why:
+            problems.add(("navigation", "terrain_cell"), f"terrain_cell {why}", way_out, key=True)
+    # Over cells, who has a wall in the line to its next waypoint asks again with replanning off too.
+    if bodies is not None and _is_changed(bodies, "bodies", "replan_cooldown") and not bodies.values["replanning"] and set(kinds).isdisjoint(GRIDS):
+        message = f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}"
+        problems.add(("bodies", "replan_cooldown"), message, "Give replanning, or leave replan_cooldown out.", key=True)
+
+
+def _is_changed(chosen: Chosen, section: str, key: str) -> bool:
+    """Return whether a parameter has another value than its default."""
+    owner = next(each for each in SECTIONS if each.name == section).owners()[chosen.name]
+    return any(tunable.name == key and chosen.values[key] != tunable.default for tunable in tunables_of(owner))
 
 
 def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Group], draft: Draft, problems: Problems, notes: Problems) -> None:

@@ -41,7 +41,7 @@ from crowdsim.schedule.probes import Probes
 from crowdsim.schedule.recorder import Recorder
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_ground, warm_kernels
-from crowdsim.schedule.wayfinding import goes_round_standers, guessing_groups, plan_and_follow
+from crowdsim.schedule.wayfinding import goes_round_standers, guessing_groups, plan_and_follow, shares_round_standers
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
@@ -235,7 +235,7 @@ class Simulation(Interventions):
         held, nudges = scenario.bodies.parameters(HeldParameters), scenario.bodies.parameters(NudgeParameters)
         replans = scenario.bodies.parameters(ReplanParameters)
         if kind is GoRound:
-            return GoRound(world, scenario.bodies.parameters(LocalGridParameters), replans.replanning)
+            return GoRound(world, scenario.bodies.parameters(LocalGridParameters), replans.replanning, shares_round_standers(scenario))
         if kind is GiveWay:
             return GiveWay(world, scenario.bodies.parameters(PriorityParameters), held.held_share)
         if kind is Notice:

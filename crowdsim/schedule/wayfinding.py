@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.local_grids import LocalGridParameters
+from crowdsim.avoidance.local_grids import EVERY_LINE, LocalGridParameters
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.guess import WaitParameters
@@ -57,6 +57,12 @@ def plan_and_follow(built: Built, budget: Budget) -> tuple[Planning, Following]:
 def goes_round_standers(chosen: Chosen) -> bool:
     """Return whether ways lead round those who stand: on grids always, on meshes where that is asked for."""
     return chosen.is_grid or bool(chosen.values["round_standers"])
+
+
+def shares_round_standers(scenario: Scenario) -> NDArray[np.float64]:
+    """Return (groups,) float64: `obstacle_radius_share` of those on corridors that go round standers between corners too, EVERY_LINE of others."""
+    chosen = [scenario.navigation_of(group) for group in scenario.groups]
+    return np.array([each.values["obstacle_radius_share"] if each.values.get("round_standers") else EVERY_LINE for each in chosen], dtype=np.float64)
 
 
 def guessing_groups(scenario: Scenario) -> NDArray[np.bool_]:

@@ -219,6 +219,7 @@ def kernels_of(scenario: Scenario) -> str:
         "floors": len(geometry.floor_names) > 1 or bool(geometry.patches) or bool(geometry.named_speeds),
         "changes": bool(geometry.areas or scenario.obstacles),
         "explains": bool(scenario.record.explain),
+        "round_standers": any(bool(each.values.get("round_standers")) for each in scenario.navigations),
         **{name: bool(bodies[name]) for name in ("local_grid", "nudging", "replanning") if name in bodies},
     }
     names = [*(f"model {each.name}" for each in scenario.models), f"law {scenario.speed_density.name}", *(each.name for each in scenario.navigations)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.local_grids import LocalGridParameters, find_local_ways
+from crowdsim.avoidance.local_grids import EVERY_LINE, LocalGridParameters, find_local_ways
 from crowdsim.avoidance.local_way import LEADS_ROUND, NO_WAY, NOT_ASKED
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.systems.base import System, Tick
@@ -16,14 +16,19 @@ from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.world import World
 
 _CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
+# Of the grid of those whose paths lead round standers, where no other was asked for: as large as there are, for those who stand in rows.
+_ROUND_CELLS, _ROUND_CELL_M = 64, 0.15
 _HAS_WAY = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
 
 
 class GoRound(System):
-    """Turn preferred velocities to where the local grid leads (SYSTEMS A6).
+    """Turn preferred velocities to where the local grid leads (SYSTEMS A6): of everybody, or of those alone whose paths are to lead round those who stand.
 
     The path knows walls, the grid also those who stand and obstacles that move, where they are now. Where no way leads to the next corner, a walker
     goes as near as can be, and from there on straight along its path: whoever stands there may step aside. Replan hears of it.
+
+    Without local grids, the paths of some groups lead round those who stand (`round_standers`): their walkers look where somebody who stands cuts the line
+    to their next corner, and go through where no way round is.
 
     Parameters
     ----------
@@ -31,48 +36,60 @@ class GoRound(System):
     parameters : LocalGridParameters
     replans : bool
         Whether agents ask for new ways.
+    shares : (groups,) float64, optional
+        `obstacle_radius_share` of groups on corridors whose paths lead round those who stand; EVERY_LINE of others. None do by default;
+        with local grids they change nothing.
     """
 
     reads = (
         "entity", "group", "activity", "path_status", "is_driven", "is_yielding", "position", "radius", "next_corner", "preferred_velocity", "surface", "layer",
-        "corridor_start", "corridor_length", "priced_portal", "priced_until",
+        "corridor_start", "corridor_length", "priced_portal", "priced_until", "is_stuck",
     )
     writes = ("preferred_velocity", "local_way", "replan_wish", "priced_portal", "priced_until")
     counts = ("local_grids", "led_round", "no_local_way")
 
-    def __init__(self, world: World, parameters: LocalGridParameters, replans: bool) -> None:
+    def __init__(self, world: World, parameters: LocalGridParameters, replans: bool, shares: NDArray[np.float64] | None = None) -> None:
         super().__init__(world)
         self.parameters, self.replans = parameters, replans
+        self._shares = None if parameters.local_grid or shares is None or np.all(shares == EVERY_LINE) else np.append(shares, EVERY_LINE)
+        own = (int(parameters.local_grid_cells), float(parameters.local_grid_cell))
+        self._side, self._cell = own if parameters.local_grid else (_ROUND_CELLS, _ROUND_CELL_M)
         self._standing = CellIndex(_CELL_M)
 
     @property
     def is_idle(self) -> bool:
         """Whether the scenario does not ask for it."""
-        return not self.parameters.local_grid
+        return not self.parameters.local_grid and self._shares is None
 
     def process(self, tick: Tick) -> None:
         """Ask the grids of those who have a way; without anybody who stands there is nothing to ask."""
         agents = self.world.agents
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
-        if not self.parameters.local_grid:
+        if self.is_idle:
             return
+        is_for_all = self._shares is None
         agents.local_way[:] = NOT_ASKED
-        stands = np.flatnonzero(standing(agents) | (agents.activity == AgentState.OBSTACLE))
+        stands = np.flatnonzero(standing(agents) | (is_for_all & (agents.activity == AgentState.OBSTACLE)))
         walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & np.isin(agents.path_status, _HAS_WAY)
+        share = np.full(len(agents), EVERY_LINE)
+        if self._shares is not None:
+            share = self._shares[agents.group]  # of obstacles, which have no group, the last
+            # Who is stuck going round goes through: people stand so thick that the way round is another one at every step.
+            walks &= (share != EVERY_LINE) & (agents.is_stuck == 0)
         asked = np.flatnonzero(walks)
         if not len(stands):
             agents.priced_portal[:] = -1  # nothing is shut where nobody stands
         if not len(stands) or not len(asked):
             return
-        aim, outcome = self._ask(tick, asked, stands)
+        aim, outcome = self._ask(tick, asked, stands, share[asked])
         agents.local_way[asked] = outcome
         way = aim - agents.position[asked]
         far = np.hypot(way[:, 0], way[:, 1])
-        turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_WAY) & (far >= self.parameters.local_grid_cell))
+        turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_WAY) & (far >= self._cell))
         rows, way, far = asked[turns], way[turns], far[turns]
         speed = np.hypot(agents.preferred_velocity[rows, 0], agents.preferred_velocity[rows, 1])
         agents.preferred_velocity[rows] = way * (speed / far)[:, None]
-        if self.replans:
+        if self.replans and is_for_all:
             wish_to_replan(agents, asked[outcome == NO_WAY], ReplanCause.NO_LOCAL_WAY)
             self._remember(tick, asked, aim, outcome)
         tick.counts["local_grids"] = float(len(asked))
@@ -83,17 +100,18 @@ class GoRound(System):
         agents, own = self.world.agents, self.parameters
         follows = self.world.on_corridors()[asked] & has_way(agents.path_status[asked]) & (agents.corridor_length[asked] > 0)
         shut = follows & (outcome == NO_WAY)
-        reach = 0.5 * own.local_grid_cells * own.local_grid_cell
+        reach = 0.5 * self._side * self._cell
         forget_old(agents, asked, tick.number)
         forget_open(self.world, asked[follows & ~shut], reach)
         remember_shut(self.world, asked[shut], aim[shut], reach, tick.number + ticks_of(own.local_grid_memory, tick.length))
 
-    def _ask(self, tick: Tick, asked: NDArray[np.int64], stands: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    def _ask(
+        self, tick: Tick, asked: NDArray[np.int64], stands: NDArray[np.int64], share: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Return where the grids of agents lead, (k, 2) m, and what they say of the straight line, (k,)."""
-        world, agents, own = self.world, self.world.agents, self.parameters
-        side, cell = int(own.local_grid_cells), float(own.local_grid_cell)
+        world, agents, side, cell = self.world, self.world.agents, self._side, self._cell
         body = agents.radius[stands]
-        widest = float(body.max() + agents.radius[asked].max())
+        widest = float(max(body.max() + agents.radius[asked].max(), share.max() * body.max()))
         world.reach_walls(side * cell + widest)  # a grid's corner is 0.71 of a side away
         part, _ = world.ground_of(agents.position)
         cells = self._standing.build(agents.position[stands], np.zeros(len(stands), dtype=np.int32))
@@ -101,6 +119,7 @@ class GoRound(System):
         aim, outcome = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.uint8)
         tick.team.run(
             find_local_ways, len(asked), asked, np.zeros(len(asked), dtype=np.int32), agents.position, agents.next_corner, agents.radius, part,
-            world.polygons(), cells, stands, body, widest, (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, aim, outcome, at_least=64,
+            world.polygons(), cells, stands, body, widest, share, (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, aim, outcome,
+            at_least=64,
         )  # fmt: skip
         return aim, outcome

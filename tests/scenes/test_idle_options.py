@@ -33,17 +33,60 @@ FLOORS = {
         ("bodies", "nudge_distance", 0.7, "nudging", True),
         ("bodies", "nudge_patience", 1.0, "nudging", True),
         ("bodies", "priority_after", 2.0, "priority", "waiting"),
+        ("bodies", "replan_trigger", 2.0, "replanning", True),
+        ("bodies", "replan_moved", 0.1, "replanning", True),
+        ("bodies", "replan_cooldown", 1.0, "replanning", True),
+        ("bodies", "local_grid_cells", 40, "local_grid", True),
+        ("bodies", "local_grid_cell", 0.1, "local_grid", True),
         ("navigation", "exposure", 10.0, "unseen_from", [[5.0, 5.0]]),
         ("navigation", "shun_cost", 3.0, "shun", [[5.0, 5.0]]),
     ],
 )
 def test_a_number_of_something_that_is_off_is_refused_and_taken_where_it_is_on(section, key, value, switch, on):
     kind = {"kind": "visibility"} if section == "navigation" else {}
-    with pytest.raises(ScenarioError, match=rf"{section}\.{key}: {key} does nothing while {switch} is (false|none|nothing)\n    Give {switch}, or leave {key} out"):
+    with pytest.raises(ScenarioError, match=rf"{section}\.{key}: {key} does nothing while {switch} is (false|none|nothing).*\n    Give {switch}, or leave {key} out"):
         load_scenario({**ROOM, section: {**kind, key: value}})
     assert load_scenario({**ROOM, section: {**kind, key: value, switch: on}}).sections[section].values[key] == value
     plain = load_scenario(ROOM if not kind else {**ROOM, section: kind})
     assert parse_scenario(plain.canonical()).canonical() == plain.canonical()  # canonical text has all defaults, of what is off too
+
+
+@pytest.mark.parametrize("key", ["local_grid_price", "local_grid_memory"])
+def test_what_shut_portals_cost_is_refused_unless_somebody_finds_them_shut_and_asks_again(key):
+    """The grid finds a portal shut, and the next search heeds it: with one of the two off nobody does."""
+    both = {"local_grid": True, "replanning": True}
+    for missing in both:
+        with pytest.raises(ScenarioError, match=rf"bodies\.{key}: {key} does nothing while {missing} is false"):
+            load_scenario({**ROOM, "bodies": {**both, missing: False, key: 5.0}})
+    assert load_scenario({**ROOM, "bodies": {**both, key: 5.0}}).bodies.values[key] == 5.0
+
+
+def test_a_cooldown_is_taken_with_replanning_off_where_somebody_walks_on_waypoints():
+    """Over cells, who has a wall in the line to its waypoint asks again with replanning off too."""
+    bodies = {"replan_cooldown": 3.0}
+    assert load_scenario({**ROOM, "navigation": "grid", "bodies": bodies}).bodies.values["replan_cooldown"] == 3.0
+    group = {**ROOM["groups"][0], "navigation": "s2-grid"}
+    assert load_scenario({**ROOM, "groups": [group], "bodies": bodies}).bodies.values["replan_cooldown"] == 3.0
+    with pytest.raises(ScenarioError, match=r"replan_cooldown does nothing while replanning is false, under mesh"):
+        load_scenario({**ROOM, "navigation": "mesh", "bodies": bodies})
+
+
+@pytest.mark.parametrize("kind", ["optimal", "visibility", "grid", "s2-grid"])
+def test_a_size_of_polygons_on_terrain_is_refused_by_planners_that_look_for_no_paths_over_it(kind):
+    with pytest.raises(ScenarioError, match=rf"navigation\.terrain_cell: terrain_cell does nothing under {kind}: only navigation mesh"):
+        load_scenario({**ROOM, "navigation": {"kind": kind, "terrain_cell": 0.5}})
+
+
+def test_a_size_of_polygons_on_terrain_is_taken_by_a_mesh_where_there_is_terrain():
+    navigation = {"kind": "mesh", "terrain_cell": 0.5}
+    with pytest.raises(ScenarioError, match=r"navigation\.terrain_cell: terrain_cell does nothing on this ground: no terrain has a speed of its own"):
+        load_scenario({**ROOM, "navigation": navigation})
+    lawn = {**ROOM["geometry"], "terrain": [{"name": "lawn", "speed": 0.5, "area": {"box": [4, 0, 6, 4]}}]}
+    assert load_scenario({**ROOM, "geometry": lawn, "navigation": navigation}).navigation.values["terrain_cell"] == 0.5
+    # The mesh is one for all: the number is of the scenario also where only a group finds its paths on it.
+    group = {**ROOM["groups"][0], "navigation": "mesh"}
+    scenario = load_scenario({**ROOM, "geometry": lawn, "groups": [group], "navigation": {"kind": "grid", "terrain_cell": 0.5}})
+    assert parse_scenario(scenario.canonical()).canonical() == scenario.canonical()
 
 
 @pytest.mark.parametrize("key", ["unseen_from", "shun"])
@@ -66,6 +109,6 @@ def test_every_tunable_is_read_by_something():
         for owner in section.owners().values():
             for tunable in tunables_of(owner):
                 # As an attribute of its parameters or of the kernel's numbers, or as an item of the section's values.
-                if not re.search(rf"\.{tunable.name}\b(?!\s*:)|\[\"{tunable.name}\"\]|get\(\"{tunable.name}\"", sources):
+                if not re.search(rf"\.{tunable.name}\b(?!: )|\[\"{tunable.name}\"\]|get\(\"{tunable.name}\"", sources):
                     unread.add(f"{section.name}.{tunable.name}")
     assert not unread

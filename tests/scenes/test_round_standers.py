@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.schedule.simulation import Simulation
 from crowdsim.world.columns import PathStatus
 
@@ -151,3 +151,98 @@ def test_runs_are_the_same_for_any_number_of_threads(threads):
     with Simulation(scenario, threads=1) as other:
         other.run()
         assert digest == other.digest
+
+
+def cross_a_room(standers, kind="mesh", model="none", start=(2.0, 5.0), goal=None, rounds=True, after=30, more=None, obstacles=()):
+    """Let a walker cross a room of 16 x 10 m in which others stand; return (whether it arrived, its places, how near it came to the middle of anybody)."""
+    scenario = load_scenario({
+        "version": 1, "tick": 0.05, "stop": {"when": "all_arrived", "after": after},
+        "geometry": {"walkable": {"box": [0, 0, 16, 10]}, "obstacles": list(obstacles)},
+        "goals": {"there": goal or {"point": [14, 5]}},
+        "groups": [
+            {"name": "stander", "positions": [list(map(float, place)) for place in standers], "radius": 0.25},
+            {"name": "walker", "positions": [list(start)], "radius": 0.2, "speed": 1.3, "goals": ["there"]},
+        ],
+        "avoidance": model, "navigation": {"kind": kind, "round_standers": rounds, **(more or {})},
+    })  # fmt: skip
+    with Simulation(scenario, threads=1) as simulation:
+        walker, places = int(simulation.agents.entity[-1]), []
+        while not simulation.why_over() and simulation.agents.entity[-1] == walker:
+            simulation.step()
+            if simulation.agents.entity[-1] == walker:
+                places.append(simulation.agents.position[-1].copy())
+        away = np.hypot(*(np.array(places)[:, None] - np.array(standers, dtype=float)).transpose(2, 0, 1))
+        return simulation.why_over() == "all arrived", np.array(places), float(away.min())
+
+
+def length_of(places):
+    return float(np.hypot(*np.diff(places, axis=0).T).sum())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_line_within_one_polygon_leads_round_who_stands_in_it(kind):
+    arrived, places, nearest = cross_a_room([(8.0, 5.0)], kind)
+    assert arrived and nearest > 0.4 and length_of(places) < 11.9, "bodies of 0.45 m in sum, and a straight line of 11.7 m"
+    assert cross_a_room([(8.0, 5.0)], kind, rounds=False)[2] < 0.2, "without the option it goes through him"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_line_leads_round_a_row_and_out_of_a_pocket(kind):
+    row = [(8.0, 5.0 + 0.45 * place) for place in range(-8, 9)]
+    arrived, places, nearest = cross_a_room(row, kind)
+    assert arrived and nearest > 0.4 and length_of(places) < 16.0
+    sides = [(8.0 - 0.45 * place, y) for place in range(1, 5) for y in (3.2, 6.8)]
+    arrived, places, nearest = cross_a_room([(8.0, 5.0 + 0.45 * place) for place in range(-4, 5)] + sides, kind, start=(7.0, 5.0))
+    assert arrived and nearest > 0.4 and places[:, 0].min() < 6.2
+
+
+@pytest.mark.parametrize("model", ["orca", "toi"])
+def test_a_line_leads_round_a_row_under_avoidance_too(model):
+    arrived, places, nearest = cross_a_room([(8.0, 5.0 + 0.45 * place) for place in range(-3, 4)], model=model)
+    assert arrived and nearest > 0.4 and length_of(places) < 12.8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_last_leg_behind_a_door_leads_round_too(kind):
+    wall = [{"box": [5, 0, 5.2, 4]}, {"box": [5, 5.2, 5.2, 10]}]
+    arrived, _, nearest = cross_a_room([(9.0, 4.3), (9.0, 4.7), (9.0, 5.1)], kind, start=(2.0, 4.6), goal={"point": [14, 4.6]}, obstacles=wall)
+    assert arrived and nearest > 0.4
+
+
+def test_who_stands_on_the_goal_or_round_it_keeps_nobody_from_it():
+    assert cross_a_room([(14.0, 5.0)])[0]
+    ring = [(14.0 + 0.6 * np.cos(angle), 5.0 + 0.6 * np.sin(angle)) for angle in np.arange(6) * np.pi / 3]
+    arrived, places, _ = cross_a_room(ring)
+    assert arrived and length_of(places) < 13.0
+    arrived, _, nearest = cross_a_room([(13.5, 5.0)], goal={"region": {"box": [13, 3, 15, 7]}})
+    assert arrived and nearest > 0.4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_people_stand_from_wall_to_wall_or_thick_a_line_leads_through_them(kind):
+    arrived, _, nearest = cross_a_room([(8.0, 0.25 + 0.45 * place) for place in range(22)], kind)
+    assert arrived and nearest < 0.2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_standing_crowd_is_crossed(seed):
+    rng, standers = np.random.default_rng(seed), []
+    while len(standers) < 80:
+        place = rng.uniform((4, 0.4), (12, 9.6))
+        if all(np.hypot(*(place - other)) > 0.52 for other in standers):
+            standers.append(place)
+    assert cross_a_room(standers, "optimal")[0]
+    arrived, places, nearest = cross_a_room(standers[:40], "optimal")
+    assert arrived and nearest > 0.38 and length_of(places) < 13.0
+
+
+def test_a_larger_share_walks_round_wider():
+    near = [cross_a_room([(8.0, 5.0)], more={"obstacle_radius_share": share})[2] for share in (0.6, 4.0, 8.0)]
+    assert near[0] < 0.5 and near[1] == pytest.approx(1.0, abs=0.1) and near[2] == pytest.approx(2.0, abs=0.1)
+
+
+def test_groups_that_do_not_ask_for_it_and_lines_that_nobody_cuts_are_left_alone():
+    arrived, places, _ = cross_a_room([(8.0, 5.6)])
+    assert arrived and np.abs(places[:, 1] - 5.0).max() == 0.0, "0.6 m beside the line"
+    plain = cross_a_room([(8.0, 5.6)], rounds=False)[1]
+    assert np.array_equal(places, plain)

@@ -13,8 +13,8 @@ class StanderParameters:
 
     round_standers: bool = param(
         False, "", source="S2 sections 5 and 6",
-        why="on, ways lead round people who stand about, and through them only where there is no other, at any length; off, ways know of walls alone and "
-        "avoidance and nudging do the rest",
+        why="on, paths lead round people who stand about, between corners as far as a local grid sees, and through them only where there is no other; off, "
+        "paths know of walls alone and avoidance and nudging do the rest",
     )
     obstacle_reach: float = param(
         6.0, "m", low=0.0, source="S2 section 6 (kDynamicObstacleInfluenceDist)",

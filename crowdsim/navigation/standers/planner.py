@@ -4,6 +4,8 @@ Whatever the planner answers knows of walls alone. Where people stand near the l
 corridor. If they do, the answer stays; if not, a search that knows of them looks for the cheapest corridor that is left. Where there is none, the answer is
 the first one after all, with the status FOUND_THROUGH_AGENTS. Who stands is noted when a request is made, so that its answer does not depend on when it is
 looked at.
+
+That is for corridors. On the line between two corners, which has no portal, `crowdsim.systems.go_round` leads round them.
 """
 
 from __future__ import annotations
