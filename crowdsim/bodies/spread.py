@@ -17,8 +17,14 @@ from crowdsim.kernels import kernel, lean_kernel
 from crowdsim.navigation.mesh import make_flood
 from crowdsim.tunable import param
 
-NO_RIM = -1
-NATURAL, HERE, FRONT, ORDER, WEIGHT = range(5)  # What the columns of `place` are.
+NO_CROWD = -1
+PATH, HERE, AHEAD, ORDER, WEIGHT = range(5)  # What the columns of `place` are.
+FADE_M = 1.0  # Over so much of the reach an agent comes to count: nobody is turned aside all at once.
+ASLANT = 1.0  # Who is in front of a rim goes at most so far aside for each metre ahead: 45 degrees, not along it in the way of others.
+BESIDE = 10.0  # How that is let go beside the rim, in metres more for each metre: there an agent has to walk along it.
+TURN = 1.5  # Who comes from beside turns in so that it is a metre ahead for so many aside: others would push it past the end of the rim.
+MOST_OUT_M = 0.7  # How far ahead of its place an agent steers for that at most.
+LEVEL_M = 1e-6  # Differences of distance that are rounding.
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class SpreadParameters:
     """How a crowd takes the width of the fronts of regions."""
 
     spread_reach: float = param(
-        4.0, "m", low=0.0, high=100.0, source="ours",
+        4.0, "m", low=0.0, high=50.0, source="ours",
         why="agents that come straight to a region, and are nearer to its rim than this, share its width; smaller turns them aside later, larger shares it "
         "among some that do not meet there; 0 leaves all on their shortest paths: of a crowd two of three come in at the ends of the rim",
     )  # fmt: skip
@@ -36,14 +42,15 @@ class SpreadParameters:
         "those who come in twos and threes, larger only a crowd",
     )  # fmt: skip
     spread_width: float = param(
-        3.0, "diameters", low=1.0, high=1000.0, source="ours",
-        why="least width of a rim that is shared, in diameters of an agent; narrower ones leave no room for two beside each other",
+        3.5, "diameters", low=1.0, high=1000.0, source="ours",
+        why="least width of a rim that is shared, in diameters of an agent; in narrower ones two streams, one from each side, leave no room for a third, and "
+        "sharing gains nothing",
     )  # fmt: skip
 
 
 @kernel
-def find_crowds(start, stop, fronts, source, wants, position, corner, radius, reach, least, rim, place):
-    """Find the parts of fronts that agents of rows start..stop - 1 come to, and how they stand to them.
+def find_crowds(start, stop, fronts, source, wants, position, corner, radius, reach, least, crowd, place):
+    """Find the fronts that agents of rows start..stop - 1 come to, and how they stand to them.
 
     Parameters
     ----------
@@ -57,14 +64,14 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
     radius : (n,) float64, m
     reach, least : float
         See `SpreadParameters`.
-    rim : (n,) int32
-        Receives the part, -1 for those that belong to no crowd.
+    crowd : (n,) int32
+        Receives the front, -1 for those that belong to no crowd.
     place : (n, 5) float64
-        Receives along the part, from its middle towards its end b: where the shortest path ends, and where the agent is; how far it is in front of the part;
+        Receives along the front, from its middle towards its end b: where the shortest path ends, and where the agent is; how far it is ahead of the front;
         its place in the order of the crowd, -1 to 1; its weight in the crowd, 0 to 1.
     """
     for row in range(start, stop):
-        rim[row] = NO_RIM
+        crowd[row] = NO_CROWD
         if wants[row] == 0:
             continue
         x, y, cx, cy = position[row, 0], position[row, 1], corner[row, 0], corner[row, 1]
@@ -77,32 +84,33 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
                 continue
             away = distance_to_segment(cx, cy, ax, ay, bx, by)
             ux, uy = (bx - ax) / width, (by - ay) / width
-            front = ux * (y - ay) - uy * (x - ax)
-            # At a corner of the region the path ends at two parts: it is the one that the agent is more in front of.
-            if away < nearest - 1e-6 or (away <= nearest + 1e-6 and front > farthest):
-                nearest, farthest, rim[row] = away, front, k
-        k = rim[row]
-        if k < 0:
+            ahead = ux * (y - ay) - uy * (x - ax)
+            # At a corner of the region the path ends at two fronts: it is the one that the agent is farther ahead of.
+            if away < nearest - LEVEL_M or (away <= nearest + LEVEL_M and ahead > farthest):
+                nearest, farthest, crowd[row] = away, ahead, k
+        k = crowd[row]
+        if k < 0 or fronts.is_shared[k] == 0:
+            crowd[row] = NO_CROWD
             continue
         ax, ay, bx, by = fronts.end[k, 0], fronts.end[k, 1], fronts.end[k, 2], fronts.end[k, 3]
-        weight = min(1.0, reach - distance_to_segment(x, y, ax, ay, bx, by))
+        weight = min(1.0, (reach - distance_to_segment(x, y, ax, ay, bx, by)) / FADE_M)
         if weight <= 0.0:
-            rim[row] = NO_RIM
+            crowd[row] = NO_CROWD
             continue
         width = np.hypot(bx - ax, by - ay)
         ux, uy = (bx - ax) / width, (by - ay) / width
         mx, my = 0.5 * (ax + bx), 0.5 * (ay + by)
-        place[row, NATURAL] = min(0.5 * width, max(-0.5 * width, (cx - mx) * ux + (cy - my) * uy))
+        place[row, PATH] = min(0.5 * width, max(-0.5 * width, (cx - mx) * ux + (cy - my) * uy))
         here = (x - mx) * ux + (y - my) * uy
-        front = ux * (y - ay) - uy * (x - ax)
-        place[row, HERE], place[row, FRONT] = here, front
-        above = max(0.0, front)
-        place[row, ORDER] = (np.hypot(here + 0.5 * width, above) - np.hypot(here - 0.5 * width, above)) / width
+        ahead = ux * (y - ay) - uy * (x - ax)
+        place[row, HERE], place[row, AHEAD] = here, ahead
+        ahead = max(0.0, ahead)
+        place[row, ORDER] = (np.hypot(here + 0.5 * width, ahead) - np.hypot(here - 0.5 * width, ahead)) / width
         place[row, WEIGHT] = weight
 
 
 @kernel
-def lead_aside(start, stop, member, first, last, mesh, fronts, polygon, position, radius, rim, place, full, velocity, corner):
+def lead_aside(start, stop, member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, velocity, corner):
     """Lead the members start..stop - 1 of crowds to their places.
 
     Parameters
@@ -117,7 +125,7 @@ def lead_aside(start, stop, member, first, last, mesh, fronts, polygon, position
     polygon : (n,) int64
     position : (n, 2) float64, m
     radius : (n,) float64, m
-    rim, place
+    crowd, place
         See `find_crowds`.
     full : float
         How many others turn an agent to its place altogether.
@@ -127,17 +135,13 @@ def lead_aside(start, stop, member, first, last, mesh, fronts, polygon, position
     if start == stop:
         return
     _lead_rows(
-        start, stop, member, first, last, mesh, fronts, polygon, position, radius, rim, place, full, velocity, corner,
+        start, stop, member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, velocity, corner,
         make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64),
     )  # fmt: skip
 
 
-SLOPE = 2.0
-OUT = 1.0
-
-
 @lean_kernel
-def _lead_rows(start, stop, member, first, last, mesh, fronts, polygon, position, radius, rim, place, full, velocity, corner, flood, state, crossed):
+def _lead_rows(start, stop, member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, velocity, corner, flood, state, crossed):
     for k in range(start, stop):
         row = member[k]
         before, others = 0.0, 0.0
@@ -153,16 +157,16 @@ def _lead_rows(start, stop, member, first, last, mesh, fronts, polygon, position
         pace = np.hypot(velocity[row, 0], velocity[row, 1])
         if share <= 0.0 or pace <= 0.0:
             continue
-        ax, ay, bx, by = fronts.end[rim[row], 0], fronts.end[rim[row], 1], fronts.end[rim[row], 2], fronts.end[rim[row], 3]
+        ax, ay, bx, by = fronts.end[crowd[row], 0], fronts.end[crowd[row], 1], fronts.end[crowd[row], 2], fronts.end[crowd[row], 3]
         width = np.hypot(bx - ax, by - ay)
         ux, uy = (bx - ax) / width, (by - ay) / width
         half = 0.5 * width - radius[row]
-        at, here, front = place[row, NATURAL], place[row, HERE], max(0.0, place[row, FRONT])
+        at, here, ahead = place[row, PATH], place[row, HERE], max(0.0, place[row, AHEAD])
         to = at + share * ((2.0 * (before + 0.5 * weight) / (others + weight) - 1.0) * half - at)
         inside = min(half, max(-half, here))
-        most = SLOPE * front + 10.0 * abs(here - inside)
+        most = ASLANT * ahead + BESIDE * abs(here - inside)
         to = min(max(to, inside - most), inside + most)
-        out = share * min(OUT, max(0.0, abs(to - here) / SLOPE - front)) if here != inside else 0.0
+        out = share * min(MOST_OUT_M, max(0.0, abs(to - here) / TURN - ahead)) if here != inside else 0.0
         x, y = position[row, 0], position[row, 1]
         tx, ty = 0.5 * (ax + bx) + to * ux - out * uy, 0.5 * (ay + by) + to * uy + out * ux
         if not is_clear_way(mesh, polygon[row], x, y, tx, ty, radius[row], flood, state, crossed):

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.spread import SpreadParameters, find_crowds, lead_aside
-from crowdsim.navigation.hold import GOAL_HELD
 from crowdsim.navigation.fronts import Fronts, find_fronts
+from crowdsim.navigation.hold import GOAL_HELD
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, has_way
 from crowdsim.world.world import World
@@ -55,20 +55,20 @@ class Spread(System):
         if not len(fronts.end):
             return
         source = np.where(straight, world.goals.piece_source[agents.goal_piece], np.int32(0))
-        rim, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
+        crowd, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
         tick.team.run(
             find_crowds, rows, fronts, source, straight.view(np.uint8), agents.position, agents.next_corner, agents.radius, float(own.spread_reach),
-            float(own.spread_width), rim, place,
+            float(own.spread_width), crowd, place,
         )  # fmt: skip
-        found = np.flatnonzero(rim >= 0)
-        member = found[np.argsort(rim[found], kind="stable")]
-        crowd = rim[member]
-        first, last = np.searchsorted(crowd, crowd), np.searchsorted(crowd, crowd, side="right")
+        found = np.flatnonzero(crowd >= 0)
+        member = found[np.argsort(crowd[found], kind="stable")]
+        own_crowd = crowd[member]
+        first, last = np.searchsorted(own_crowd, own_crowd), np.searchsorted(own_crowd, own_crowd, side="right")
         if len(member) < 2:
             return
         pace = None if world.is_even else self.shares_in_plan(tick, agents.preferred_velocity)
         tick.team.run(
-            lead_aside, len(member), member, first, last, world.mesh, fronts, world.polygons(), agents.position, agents.radius, rim, place,
+            lead_aside, len(member), member, first, last, world.mesh, fronts, world.polygons(), agents.position, agents.radius, crowd, place,
             float(own.spread_crowd), agents.preferred_velocity, agents.next_corner, at_least=64,
         )  # fmt: skip
         if pace is not None:  # in another direction the slope is another
