@@ -20,10 +20,9 @@ from crowdsim.tunable import param
 NO_CROWD = -1
 PATH, HERE, AHEAD, ORDER, WEIGHT = range(5)  # What the columns of `place` are.
 FADE_M = 1.0  # Over so much of the reach an agent comes to count: nobody is turned aside all at once.
-ASLANT = 1.0  # Who is in front of a rim goes at most so far aside for each metre ahead: 45 degrees, not along it in the way of others.
-BESIDE = 10.0  # How that is let go beside the rim, in metres more for each metre: there an agent has to walk along it.
-TURN = 1.5  # Who comes from beside turns in so that it is a metre ahead for so many aside: others would push it past the end of the rim.
-MOST_OUT_M = 0.7  # How far ahead of its place an agent steers for that at most.
+ASLANT = 1.0  # Who is in front of a region goes at most so far aside for each metre ahead: 45 degrees, not across the way of others.
+BESIDE = 10.0  # How that is let go beside the front, in metres more for each metre: there an agent has to walk along it.
+MOST_OUT_M = 0.7  # Who comes from beside steers at most so far ahead of its place, to turn in as aslant: others would push it past the end of the front.
 LEVEL_M = 1e-6  # Differences of distance that are rounding.
 
 
@@ -166,7 +165,7 @@ def _lead_rows(start, stop, member, first, last, mesh, fronts, polygon, position
         inside = min(half, max(-half, here))
         most = ASLANT * ahead + BESIDE * abs(here - inside)
         to = min(max(to, inside - most), inside + most)
-        out = share * min(MOST_OUT_M, max(0.0, abs(to - here) / TURN - ahead)) if here != inside else 0.0
+        out = share * min(MOST_OUT_M, max(0.0, abs(to - here) / ASLANT - ahead)) if here != inside else 0.0
         x, y = position[row, 0], position[row, 1]
         tx, ty = 0.5 * (ax + bx) + to * ux - out * uy, 0.5 * (ay + by) + to * uy + out * ux
         if not is_clear_way(mesh, polygon[row], x, y, tx, ty, radius[row], flood, state, crossed):

@@ -5,7 +5,7 @@ Kernels: find_crowds, lead_aside.
 
 import math
 
-FADE, ASLANT, BESIDE, TURN, MOST_OUT = 1.0, 1.0, 10.0, 1.5, 0.7
+FADE, ASLANT, BESIDE, MOST_OUT = 1.0, 1.0, 10.0, 0.7
 
 
 def _in_front_of(front, point):
@@ -58,7 +58,7 @@ def targets(fronts, position, corner, radius, reach, full, least):
             inside = min(half, max(-half, here))
             most = ASLANT * ahead + BESIDE * abs(here - inside)
             to = min(max(to, inside - most), inside + most)
-            out = share * min(MOST_OUT, max(0.0, abs(to - here) / TURN - ahead)) if abs(here) > half else 0.0
+            out = share * min(MOST_OUT, max(0.0, abs(to - here) / ASLANT - ahead)) if abs(here) > half else 0.0
             ax, ay, bx, by = front
             ux, uy = (bx - ax) / width, (by - ay) / width
             result[i] = ((ax + bx) / 2 + to * ux - out * uy, (ay + by) / 2 + to * uy + out * ux)

@@ -13,7 +13,8 @@ from crowdsim.schedule.simulation import Simulation
 from crowdsim.threads import Team
 from tests.crowds import ROOT, assert_same_on_threads_and_from_saved_states, simulation
 from tests.navigation.worlds import located
-from tests.reference import nudge, spread as twin
+from tests.reference import nudge
+from tests.reference import spread as twin
 
 EXITS = {"north": ((14, 19.7), (16, 19.7)), "south": ((6, 0.3), (8, 0.3)), "east": ((29.7, 9), (29.7, 11)), "west": ((0.3, 4), (0.3, 6))}
 OFF = "bodies.spread_reach=0"
