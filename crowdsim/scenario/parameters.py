@@ -151,7 +151,7 @@ def _navigation() -> Mapping[str, Owner]:
 
 def _bodies() -> Mapping[str, Owner]:
     own = (
-        ("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("replan", "Replan"),
+        ("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("spread", "Spread"), ("replan", "Replan"),
         ("priority", "Priority"),
     )  # fmt: skip
     found = tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)

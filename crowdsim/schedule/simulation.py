@@ -18,6 +18,7 @@ from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
 from crowdsim.bodies.priority import PriorityParameters
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.bodies.separate import SeparationParameters
+from crowdsim.bodies.spread import SpreadParameters
 from crowdsim.bodies.turn import TurnParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.grid.parameters import WayParameters
@@ -59,6 +60,7 @@ from crowdsim.systems.record import Record
 from crowdsim.systems.replan import Replan
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
+from crowdsim.systems.spread import Spread
 from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
 from crowdsim.systems.triggers import Triggers
 from crowdsim.systems.turn import Turn
@@ -68,6 +70,7 @@ from crowdsim.world.checks import check_agents
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
 
+HEEDS_NOBODY = "none"  # The avoidance model whose agents walk through each other.
 PROGRESS_SECONDS = 0.2  # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
 
 
@@ -191,6 +194,9 @@ class Simulation(Interventions):
             return Gauge(world, scenario.tick, guessing_groups(scenario))
         if kind is Avoid:
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
+        if kind is Spread:
+            heeds = np.array([scenario.model_of(group).name != HEEDS_NOBODY for group in scenario.groups], dtype=np.bool_)
+            return Spread(world, scenario.bodies.parameters(SpreadParameters), heeds)
         if kind is SlowDown:
             return SlowDown(world, speed_law(scenario))
         if kind is BreakSymmetry:

@@ -23,6 +23,7 @@ from crowdsim.systems.replan import Replan
 from crowdsim.systems.retire import Retire
 from crowdsim.systems.separate import Measure, Separate
 from crowdsim.systems.slow_down import SlowDown
+from crowdsim.systems.spread import Spread
 from crowdsim.systems.symmetry import BreakSymmetry
 from crowdsim.systems.turn import Turn
 from crowdsim.systems.walk import Walk
@@ -38,6 +39,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Plan,  # search for paths, within the budget
     Follow,  # preferred velocities: to the next corner, or a guess
     Gauge,  # how much everybody has got on along its path
+    Spread,  # in front of a region a crowd takes the width of its rim
     GoRound,  # a local way round those who stand, where that is asked for
     SlowDown,  # in a crowd, where a law of speed and density is asked for
     Nudge,  # who stands in the way steps aside, and who has come to a region moves in

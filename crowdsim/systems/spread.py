@@ -1,0 +1,82 @@
+"""Spread: a crowd in front of a region takes the width of its rim."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.bodies.spread import SpreadParameters, find_crowds, lead_aside
+from crowdsim.navigation.fronts import Fronts, find_fronts
+from crowdsim.navigation.hold import GOAL_HELD
+from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentState, has_way
+from crowdsim.world.world import World
+
+
+class Spread(System):
+    """Lead agents that come to the rim of a region at the same time to places side by side.
+
+    Only where they steer changes, not their paths. It stands after Gauge: progress is measured along the path.
+
+    Parameters
+    ----------
+    world : World
+    parameters : SpreadParameters
+    heeds : (groups,) bool
+        Whose agents heed others: those that walk through others need no place beside them.
+    """
+
+    reads = (
+        "group", "activity", "path_status", "goal_piece", "position", "surface", "radius", "is_driven", "preferred_velocity", "next_corner", "corner_post",
+    )  # fmt: skip
+    writes = ("preferred_velocity", "next_corner")
+
+    def __init__(self, world: World, parameters: SpreadParameters, heeds: NDArray[np.bool_]) -> None:
+        super().__init__(world)
+        self.parameters, self.heeds = parameters, heeds
+        self._on: tuple[object, object] = (None, None)  # the mesh and the goals that the fronts are of
+        self._fronts: Fronts
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the scenario does not ask for it."""
+        return self.parameters.spread_reach == 0.0
+
+    def process(self, tick: Tick) -> None:
+        """Find the crowds, and lead their members."""
+        world, agents, own = self.world, self.world.agents, self.parameters
+        if self.is_idle:
+            return
+        straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_way(agents.path_status)
+        straight &= self.of_groups(self.heeds)
+        if np.count_nonzero(straight) < 2:
+            return
+        fronts, rows = self._fronts_now(), len(agents)
+        if not len(fronts.end):
+            return
+        source = np.where(straight, world.goals.piece_source[agents.goal_piece], np.int32(0))
+        crowd, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
+        tick.team.run(
+            find_crowds, rows, fronts, source, straight.view(np.uint8), agents.position, agents.next_corner, agents.radius, float(own.spread_reach),
+            float(own.spread_width), crowd, place,
+        )  # fmt: skip
+        found = np.flatnonzero(crowd >= 0)
+        member = found[np.argsort(crowd[found], kind="stable")]
+        own_crowd = crowd[member]
+        first, last = np.searchsorted(own_crowd, own_crowd), np.searchsorted(own_crowd, own_crowd, side="right")
+        if len(member) < 2:
+            return
+        pace = None if world.is_even else self.shares_in_plan(tick, agents.preferred_velocity)
+        tick.team.run(
+            lead_aside, len(member), member, first, last, world.mesh, fronts, world.polygons(), agents.position, agents.radius, crowd, place,
+            float(own.spread_crowd), agents.preferred_velocity, agents.next_corner, at_least=64,
+        )  # fmt: skip
+        if pace is not None:  # in another direction the slope is another
+            agents.preferred_velocity[member] *= (self.shares_in_plan(tick, agents.preferred_velocity)[member] / pace[member])[:, None]
+
+    def _fronts_now(self) -> Fronts:
+        """Return the fronts of the regions on the ground as it is now."""
+        world = self.world
+        if self._on[0] is not world.mesh or self._on[1] is not world.goals:
+            self._on, self._fronts = (world.mesh, world.goals), find_fronts(world.mesh, world.goals)
+        return self._fronts

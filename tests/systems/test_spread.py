@@ -1,0 +1,167 @@
+"""A crowd takes the width of the rim of the region that it goes to; one alone walks the shortest path."""
+
+import numpy as np
+import pytest
+import shapely
+
+from crowdsim.bodies.spread import find_crowds, lead_aside
+from crowdsim.navigation.build import build_mesh
+from crowdsim.navigation.fronts import find_fronts
+from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.scenario.load import load_scenario
+from crowdsim.schedule.simulation import Simulation
+from crowdsim.threads import Team
+from tests.crowds import ROOT, assert_same_on_threads_and_from_saved_states, simulation
+from tests.navigation.worlds import located
+from tests.reference import nudge
+from tests.reference import spread as twin
+
+EXITS = {"north": ((14, 19.7), (16, 19.7)), "south": ((6, 0.3), (8, 0.3)), "east": ((29.7, 9), (29.7, 11)), "west": ((0.3, 4), (0.3, 6))}
+OFF = "bodies.spread_reach=0"
+
+
+def fronts_of(ground, *regions, holes=()):
+    mesh = build_mesh(ground).mesh
+    goals = cut_goals(mesh, [GoalShape(region) for region in regions])
+    return mesh, find_fronts(mesh, goals)
+
+
+def hall(count, *, exit=(9, 7.7, 11, 8), region=(0.5, 0.5, 19.5, 6), obstacles=(), **more):
+    """Return a hall of 20 x 8 m with an exit in its upper wall."""
+    return {
+        "version": 1, "name": "hall", "seed": 1, "stop": {"after": 60, "when": "all_arrived"},
+        "geometry": {"walkable": [[0, 0], [20, 0], [20, 8], [0, 8]], "obstacles": list(obstacles)}, "goals": {"out": {"exit": {"box": list(exit)}}},
+        "groups": [{"name": "guests", "count": count, "region": {"box": list(region)}, "goals": "out"}], **more,
+    }  # fmt: skip
+
+
+def bins_of(scenario, seeds, sets=()):
+    """Return how many agents leave through each tenth of the exits' usable width, those beside it in the outermost; and what share is beside."""
+    bins, beside = np.zeros(10), 0
+    for seed in seeds:
+        with Simulation(load_scenario(ROOT / "scenarios" / scenario, sets=[f"seed={seed}", *sets])) as run:
+            last = {}
+            while not run.why_over():
+                agents = run.world.agents
+                last.update(zip(agents.entity.tolist(), np.column_stack([agents.position, agents.velocity, agents.radius]).tolist(), strict=True))
+                run.step()
+        for x, y, vx, vy, radius in last.values():
+            for a, b in EXITS.values():
+                middle, along = (np.array(a) + b) / 2, (np.array(b) - a) / 2
+                at = np.array([x, y]) - middle
+                if np.hypot(*at) < 1.6:
+                    normal = np.array([-along[1], along[0]])
+                    gone = at @ normal / max(abs(np.array([vx, vy]) @ normal), 1e-9) * -np.sign(np.array([vx, vy]) @ normal)
+                    share = (at + min(max(gone, 0.0), 0.05) * np.array([vx, vy])) @ along / (1.0 - radius)
+                    beside += abs(share) > 1.0
+                    bins[min(9, max(0, int(5 * (share + 1))))] += 1
+    return bins, beside / bins.sum()
+
+
+def test_each_tenth_of_an_exit_is_used_by_a_crowd():
+    bins, beside = bins_of("room-evacuation.yaml", (1, 2, 3))
+    assert bins.sum() > 590 and np.all(bins >= 0.5 * bins.mean()) and np.all(bins <= 2.0 * bins.mean())
+    assert beside < 0.25
+
+
+def test_without_it_most_leave_at_the_ends():
+    bins, beside = bins_of("room-evacuation.yaml", (1,), [OFF])
+    assert (bins[0] + bins[-1]) > 0.6 * bins.sum() and beside > 0.5
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("sets", [["avoidance=clearpath"], ["avoidance=hrvo"], ["navigation=mesh"], ["navigation=visibility"], ["groups.0.premovement=0"]], ids=str)
+def test_so_it_is_under_other_models_and_planners(sets):
+    bins, _ = bins_of("room-evacuation.yaml", range(1, 6), sets)
+    assert np.all(bins >= 0.5 * bins.mean()) and np.all(bins <= 2.0 * bins.mean())
+
+
+@pytest.mark.parametrize("kind", ["optimal", "mesh", "visibility"])
+def test_one_alone_walks_the_shortest_path_bit_for_bit(kind):
+    found = []
+    for sets in ([], [OFF]):
+        with simulation(hall(1), sets=[f"navigation={kind}", *sets]) as run:
+            ways = []
+            while not run.why_over():
+                run.step()
+                ways.append(run.world.agents.position.tobytes())
+        found.append(ways)
+    assert found[0] == found[1] and len(found[0]) > 20
+
+
+def test_those_who_walk_through_others_are_not_led():
+    ends = []
+    for sets in ([], [OFF]):
+        with simulation(hall(20), sets=["avoidance=none", *sets]) as run:
+            for _ in range(80):
+                run.step()
+            ends.append(run.world.agents.position.tobytes())
+    assert ends[0] == ends[1]
+
+
+def test_threads_and_saved_states_change_nothing():
+    assert_same_on_threads_and_from_saved_states(hall(60), 100, (40, 80))
+
+
+def test_progress_is_measured_along_the_path():
+    with simulation(hall(30)) as run:
+        for _ in range(60):
+            run.step()
+            agents = run.world.agents
+            straight = np.hypot(*(agents.position - np.clip(agents.position, (9, 7.7), (11, 8))).T)
+            assert np.all(agents.remaining <= straight + 2.0)
+        assert not np.any(agents.is_stuck)
+
+
+def test_the_fronts_of_a_strip_at_a_wall_are_its_three_open_sides():
+    _, fronts = fronts_of(shapely.box(0, 0, 20, 8), shapely.box(9, 7.7, 11, 8))
+    ends = sorted((*sorted([tuple(each[:2]), tuple(each[2:])]),) for each in fronts.end.tolist())
+    assert ends == [((9, 7.7), (9, 8)), ((9, 7.7), (11, 7.7)), ((11, 7.7), (11, 8))] and fronts.is_shared.all()
+    longest = fronts.end[np.argmax(np.hypot(*(fronts.end[:, :2] - fronts.end[:, 2:]).T))]
+    assert longest[0] > longest[2]  # who comes from below has b on its left
+
+
+def test_of_a_long_front_only_the_ends_are_shared():
+    _, fronts = fronts_of(shapely.box(0, 0, 20, 8), shapely.box(18, 0, 20, 8))
+    order = np.argsort(fronts.end[:, [1, 3]].min(axis=1))
+    assert fronts.is_shared[order].tolist() == [1, 0, 1]
+    assert np.hypot(*(fronts.end[order, :2] - fronts.end[order, 2:]).T) == pytest.approx([2.5, 3.0, 2.5])
+
+
+def test_a_region_without_ground_round_it_and_a_point_have_no_fronts():
+    _, fronts = fronts_of(shapely.box(0, 0, 20, 8), shapely.box(-1, -1, 21, 9), shapely.Point(3, 3))
+    assert len(fronts.end) == 0 and fronts.goal_start.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_places_agree_with_the_twin(seed):
+    rng = np.random.default_rng(seed)
+    count, reach, full, least = 25, 4.0, 3.0, 3.5
+    ground = shapely.difference(shapely.box(0, 0, 20, 8), shapely.box(7.6, 5.6, 8.0, 6.0))
+    region = shapely.box(9, 7.7, 11, 8) if seed % 2 else shapely.box(8, 3, 12, 5)
+    mesh, fronts = fronts_of(ground, region)
+    position = rng.uniform((5, 0.5), (15, 7.4), (count, 2))
+    position = position[[not region.buffer(0.3).contains(shapely.Point(p)) and ground.buffer(-0.3).contains(shapely.Point(p)) for p in position]]
+    position[1] = position[0]  # two on one spot: the one of the lower row comes first
+    radius = rng.uniform(0.15, 0.28, len(position))
+    radius[1] = radius[0]
+    low, high = np.array(region.bounds[:2]), np.array(region.bounds[2:])
+    corner = np.clip(position, low, high)
+    velocity = (corner - position) / np.hypot(*(corner - position).T)[:, None] * 1.3
+    expected = np.array(twin.targets(fronts.end.tolist(), position.tolist(), corner.tolist(), radius.tolist(), reach, full, least))
+    clear = np.array([nudge.clearance_of_line(ground, a, b) for a, b in zip(position, expected, strict=True)]) - radius
+    for threads in (1, 3):
+        team, rows = Team(threads), len(position)
+        crowd, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
+        team.run(find_crowds, rows, fronts, np.zeros(rows, dtype=np.int32), np.ones(rows, dtype=np.uint8), position, corner, radius, reach, least, crowd, place, at_least=1)
+        found = np.flatnonzero(crowd >= 0)
+        member = found[np.argsort(crowd[found], kind="stable")]
+        first, last = np.searchsorted(crowd[member], crowd[member]), np.searchsorted(crowd[member], crowd[member], side="right")
+        to, wish = corner.copy(), velocity.copy()
+        polygon = located(mesh, position).astype(np.int64)
+        team.run(lead_aside, len(member), member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, wish, to, at_least=1)
+        led, kept = clear > 1e-3, clear < -1e-3
+        assert to[led] == pytest.approx(expected[led], abs=1e-9) and np.array_equal(to[kept], corner[kept])
+        ahead = to - position
+        assert wish[led] == pytest.approx(1.3 * ahead[led] / np.hypot(*ahead[led].T)[:, None])
+        assert np.count_nonzero(led & (np.hypot(*(to - corner).T) > 0.1)) > 3
