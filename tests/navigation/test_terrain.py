@@ -19,6 +19,7 @@ from crowdsim.navigation.slopes import TRAVEL_TIME
 from crowdsim.threads import Team
 from tests.navigation.floors import two_storeys
 from tests.navigation.worlds import OnePlanner, free_points, located, point_goals, random_ground, rooms
+from tests.reference import goals as goals_twin
 from tests.reference import heights as twin
 from tests.reference import search as search_twin
 
@@ -120,7 +121,7 @@ def test_ways_cost_the_time_that_dijkstra_finds_and_no_metre_is_cheaper_than_one
                     else:
                         assert total == pytest.approx(expected, rel=1e-9)
                     _, piece = planner.corridor()
-                    straight = math.dist(start, search_twin.nearest_in_piece(goals, piece, *start.tolist()))
+                    straight = math.dist(start, goals_twin.nearest_in_piece(goals, piece, *start.tolist()))
                     assert planner.slots.measure[0, BEST_TOTAL] >= straight * (1.0 - 1e-12)
                 else:
                     assert expected == math.inf
