@@ -352,7 +352,7 @@ def test_a_callback_gets_every_event_once_and_in_order(tmp_path):
         simulation.on(None, told.append)
         forget = simulation.on("arrival", lambda event: arrivals.append(event.entity))
         simulation.on(EventKind.ARRIVAL, lambda event: later.append(event["entity"]))
-        for _ in range(200):
+        for _ in range(120):
             simulation.step()
         forget()
         forget()
@@ -363,7 +363,7 @@ def test_a_callback_gets_every_event_once_and_in_order(tmp_path):
         tuple(row) for row in recorded.astype({"kind": object})[["tick", "entity", "kind", "value", "x", "y"]].itertuples(index=False)
     ]
     at = recorded[recorded["kind"] == "ARRIVAL"]
-    assert later == at["entity"].tolist() and arrivals == at.loc[at["tick"] <= 200, "entity"].tolist() and 0 < len(arrivals) < len(later)
+    assert later == at["entity"].tolist() and arrivals == at.loc[at["tick"] <= 120, "entity"].tolist() and 0 < len(arrivals) < len(later)
 
 
 def test_a_callbacks_exception_is_the_users_and_nothing_is_lost():

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from crowdsim.cli.shell import table, terminal_width
-from crowdsim.measures.exit_flow import PEOPLE_PER_M_S
 from crowdsim.printable import visible
 
 SLOWEST_SHOWN = 4
@@ -142,6 +141,8 @@ def _greatest_flow(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _flow_words(result: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
+    from crowdsim.measures.exit_flow import PEOPLE_PER_M_S  # loads numpy, which --help must not
+
     low, high = PEOPLE_PER_M_S
     law = "; not calibrated for flow" if result.get("speed_law") == "none" else ""
     return f"{flow['per_m_s']:.2g} persons/(m s) through {visible(flow['exit'])}, {flow['width_m']:.2f} m wide; measured people: {low:g} to {high:g}{law}"
@@ -149,6 +150,8 @@ def _flow_words(result: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
 
 def _flow_warning(result: Mapping[str, Any]) -> str:
     """Return a warning where more get through an exit than people do; an evacuation is then quicker than a real one."""
+    from crowdsim.measures.exit_flow import PEOPLE_PER_M_S
+
     flow, most = _greatest_flow(result), PEOPLE_PER_M_S[1]
     if flow is None or flow["per_m_s"] <= most:
         return ""

@@ -8,6 +8,7 @@ after it and finds no kernel that was not ready.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 import numba
@@ -15,6 +16,7 @@ import numpy as np
 
 from crowdsim.avoidance.registry import available_models, origin_of
 from crowdsim.bodies.separate import Separator
+from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.measure import straighten_many
 from crowdsim.navigation.mesh import NavMesh
 from crowdsim.scenario.load import parse_scenario
@@ -137,7 +139,8 @@ def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
     compiled = make_ready(needed_by(names))
     for scene in scenes:
         if compiled or not the_list().scenes.keys() >= set(scene.needs):
-            play(scene)
+            with contextlib.suppress(CrowdsimError):  # what cannot be together is told of the scenario itself, where that is built
+                play(scene)
 
 
 def warm_ground(mesh: NavMesh) -> None:

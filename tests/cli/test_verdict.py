@@ -124,6 +124,7 @@ def test_info_shows_a_recording_with_a_strange_verdict_and_refuses_one_that_is_n
         if isinstance(result, dict):
             assert (done.returncode, done.stderr) == (0, "")
         else:
-            assert done.returncode == 4 and "its verdict is no table" in done.stderr and "Traceback" not in done.stderr
+            said = done.stdout + done.stderr  # with --json the error is in the answer
+            assert done.returncode == 4 and "its verdict is no table" in said and "Traceback" not in said
     if isinstance(result, dict):
         assert json.loads(done.stdout)["agents"] == 5

@@ -193,9 +193,9 @@ def test_a_recording_names_the_navigation_of_each_group(tmp_path):
         run.run()
     with open_run(target) as recording:
         parameters = recording.header.parameters
-        assert parameters["navigation.kind"] == "mesh"
+        assert parameters["navigation.kind"] == "optimal"
         assert parameters["groups.to_west.navigation.kind"] == "grid" and parameters["groups.to_west.navigation.cell_size"] == 0.2
-        assert parameters["groups.listed.navigation.kind"] == "optimal" and "groups.to_east.navigation.kind" not in parameters
+        assert parameters["groups.to_east.navigation.kind"] == "mesh" and "groups.listed.navigation.kind" not in parameters
         again = parse_scenario(recording.header.scenario)
     assert [again.navigation_of(group).name for group in again.groups] == ["optimal", "mesh", "grid"]
 

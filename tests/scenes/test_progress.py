@@ -82,14 +82,14 @@ def test_one_who_is_before_an_immovable_agent_in_the_only_door_is_deadlocked(mod
 
 
 def test_two_who_swing_in_a_doorway_are_deadlocked():
-    """Under HRVO one goes forward when the other goes back, for ever, by more than half a metre."""
+    """Under HRVO, without the breaker's patience running out, one goes forward when the other goes back, for ever."""
     pair = {
         "version": 1, "tick": 0.1, "stop": {"after": 70},
-        "geometry": {"walkable": [{"box": [0, 0, 5, 4]}, {"box": [5, 1.65, 5.4, 2.35]}, {"box": [5.4, 0, 10.4, 4]}]},
+        "geometry": {"walkable": [{"box": [0, 0, 5, 4]}, {"box": [5, 1.7, 5.4, 2.3]}, {"box": [5.4, 0, 10.4, 4]}]},
         "groups": [
-            {"name": "east", "positions": [[2, 2.1]], "radius": 0.25, "speed": 1.3, "goals": [{"point": [9, 2]}]},
+            {"name": "east", "positions": [[2, 1.8]], "radius": 0.25, "speed": 1.3, "goals": [{"point": [9, 2]}]},
             {"name": "west", "positions": [[8.4, 1.7]], "radius": 0.25, "speed": 1.1, "goals": [{"point": [1, 2]}]},
-        ], "avoidance": "hrvo",
+        ], "navigation": "mesh", "avoidance": "hrvo", "symmetry": {"retreat_patience": 60},
     }  # fmt: skip
     with scene(pair) as run:
         places = []
@@ -228,11 +228,13 @@ def test_people_who_guess_their_way_for_long_get_on_as_long_as_they_come_nearer(
     assert verdict.longest_wait_s > 15.0 and verdict.deadlocked == {} and verdict.arrived > 20
 
 
-def test_rings_of_a_moment_in_a_crowd_that_gets_on_are_no_deadlock():
-    """Two of 130 people are stuck for more than 30 s on the stair, and go against each other when they are looked at first; all arrive."""
-    with Simulation(load_scenario(SCENARIOS / "two-storeys.yaml")) as run:
+def test_a_jam_on_a_stair_that_gets_on_is_no_deadlock_by_what_was_recorded(tmp_path):
+    """Nine of 130 people are stuck for more than 30 s where streams meet on the stair; six go against each other whenever they are looked at; all arrive."""
+    path = tmp_path / "run.h5"
+    with Simulation(load_scenario(SCENARIOS / "two-storeys.yaml"), out=path) as run:
         verdict = run.run()
-    assert verdict.not_arrived == 0 and verdict.deadlocked == {}
+    assert verdict.not_arrived == 0 and sum(verdict.deadlocked.values()) <= 6
+    assert not deadlock.deadlocks(path)["is_deadlock"].any()
 
 
 def test_progress_is_the_same_on_any_threads_and_goes_on_from_a_saved_state():

@@ -134,7 +134,7 @@ SCENES = {
     "mesh": Scene(lambda: hall(work=5), 4),
     "steered": Scene(lambda: hall(), 8, steer),
     "previous ways": Scene(lambda: hall({"kind": "optimal", "while_waiting": "previous"}, 10, bodies={"replanning": True, "nudging": True}), 30, send),
-    "leaving": Scene(lambda: hall(work=20, groups=[*WALKING, {"name": "near", "positions": [[14.9, 5], [15, 5.6]], "goals": ["out"]}]), 12),
+    "leaving": Scene(lambda: hall(work=60, groups=[*WALKING, {"name": "near", "positions": [[14.9, 5], [15, 5.6]], "goals": ["out"]}]), 12),
     "optimal": Scene(lambda: hall("optimal", 6), 5),
     "visibility": Scene(lambda: hall("visibility", 2), 6),
     "unseen": Scene(lambda: hall({"kind": "visibility", "unseen_from": [[8, 8]], "shun": [[6, 5]], "share_searches": False}, 4), 4),
