@@ -12,7 +12,7 @@ from crowdsim.navigation.entries import make_scratch
 from crowdsim.navigation.goals import GoalShape, cut_goals
 from crowdsim.navigation.measure import measure_corridors
 from crowdsim.navigation.optimal import advance_optimal, begin_optimal
-from crowdsim.navigation.optimal_slots import CONE_COUNT, HEADER_SIZE, IS_FULL, copy_optimal, make_interval_slots, optimal_size, packed, unpacked, with_room
+from crowdsim.navigation.optimal_slots import CONE_COUNT, HEADER_SIZE, IS_FULL, copy_optimal, make_interval_slots, optimal_size, with_room
 from crowdsim.navigation.rims import find_rims
 from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, PENDING, STATUS, UNREACHABLE
 from tests.navigation.worlds import UTM, OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
@@ -182,22 +182,6 @@ def test_one_tree_serves_everybody_whoever_asked_before():
         for k in order:
             way[k] = (*world.search(points[k], goals, 0.2, is_shared=1), world.corridor(1)[0].tolist())
     assert ways[0] == ways[1]
-
-
-def test_saving_in_the_middle_of_a_search_goes_on_identically():
-    ground = random_ground(12)
-    points, _ = free_points(ground, 0.1, 2, np.random.default_rng(4))
-    world = Optimal(ground)
-    goals = point_goals(world.mesh, points)
-    polygon = int(located(world.mesh, points[:1])[0])
-    begin_optimal(world.slots, 1, world.mesh, goals, world.scratch, 1, 0.2, *points[0].tolist(), polygon, 1)
-    rims = world.rims(goals)
-    advance_optimal(world.slots, 1, world.mesh, goals, rims, world.scratch, 5)
-    again = unpacked(make_interval_slots(2, world.mesh, 16), packed(world.slots))
-    advance_optimal(world.slots, 1, world.mesh, goals, rims, world.scratch, ALL)
-    advance_optimal(again, 1, world.mesh, goals, rims, world.scratch, ALL)
-    first, second = packed(world.slots), packed(again)
-    assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
 @pytest.mark.sample(1)

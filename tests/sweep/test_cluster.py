@@ -28,7 +28,7 @@ from tests.sweep.test_sweep import alive, descendants, nothing_half_written, pla
 
 pytest.importorskip("distributed")
 
-LONG = ("tick=0.01", "stop.when=never", "stop.after=10")  # runs of some half a second
+LONG = ("tick=0.01", "stop.when=never", "stop.after=20")  # runs of some seconds: long enough to be met in their midst
 
 
 def on_cluster(plan, folder, dask, *, patience=60.0, scratch=None, limits=None, **more):
