@@ -6,7 +6,7 @@ else: an agent without a neighbour in its way is never touched.
 
 Nor can they stop a retreat by themselves. Of two who meet, each gives way by half from the velocity that it *has*: so any common velocity of the two is
 as good as any other, and somebody who once stepped back before an oncoming file keeps on going back at the pace of that file, for as long as it lasts.
-People come to a stand. Here whoever has gone back for half a second before somebody who comes the other way and gets on shows, to all and to itself, that
+People come to a stand. Here whoever has gone back for 0.4 s before somebody who comes the other way and gets on shows, to all and to itself, that
 it goes back more slowly than it does (`hold_ground`); half by half the other one makes the rest of the room, and the retreat fades. That goes on where a wall
 binds it since. Any velocities may be shown, as long as all see the same (van den Berg et al. 2011, section 5.2). A step back is left alone: crowds that meet
 sort themselves by such steps. Before somebody who does not get on either nobody holds its ground: where neither of two crowds makes room, both stand for good.
@@ -320,7 +320,7 @@ class SymmetryBreaker:
             "pushed back far (3600: for good, 18 m in the lane scene)",
         )  # fmt: skip
         retreat_after: float = param(
-            0.5, "s", low=0.0, high=60.0, source="ours",
+            0.4, "s", low=0.0, high=60.0, source="ours",
             why="for how much longer than not somebody must have gone back before its retreat fades; shorter holds up crowds that meet, which sort themselves "
             "by steps back, longer lets people be pushed back farther",
         )
