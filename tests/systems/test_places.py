@@ -34,7 +34,7 @@ def inside(position, box=SQUARE, margin=0.0):
 @pytest.mark.parametrize("sets", [[], ["avoidance.model=clearpath"], ["navigation.kind=visibility"], ["navigation.kind=grid"]], ids=str)
 def test_all_arrive_for_whom_there_is_room(sets):
     position, _, arrived, took = run_out(square(40), sets)
-    assert np.all(arrived) and np.all(inside(position, margin=0.1)) and took < 25.0
+    assert np.all(arrived) and np.all(inside(position, margin=0.1)) and took < 20.0
     middle = (SQUARE[0] + 1.5, SQUARE[1] + 1.0, SQUARE[2] - 1.5, SQUARE[3] - 1.0)
     assert np.count_nonzero(inside(position, middle)) >= 5  # a quarter of the ground
 
