@@ -53,7 +53,7 @@ def test_people_walk_round_the_grass_where_that_is_quicker_and_the_arrival_shows
     round_it, _, quick = trail(scene(PARK))
     across, _, slow = trail(scene(PARK, more="navigation: {costs: length}"))
     assert round_it[:, 1].min() < 2.0 and across[:, 1].min() > 6.0
-    assert quick < 0.78 * slow and slow == pytest.approx((1.8 + 20.0 / 0.5) / 1.3, rel=0.02)
+    assert quick < 0.75 * slow and slow == pytest.approx((1.8 + 20.0 / 0.5) / 1.3, rel=0.02)
 
 
 def test_of_areas_that_overlap_the_last_in_the_list_counts():
