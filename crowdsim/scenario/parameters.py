@@ -323,8 +323,8 @@ def _one_budget(values: dict[str, Any], given: Mapping[str, Node], problems: Pro
     return {name: value for name, value in values.items() if name != "work"}
 
 
-def _points(value: Any) -> tuple[tuple[float, float], ...]:
-    return tuple((float(x), float(y)) for x, y in value)
+def _points(value: Any) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(each) for each in point) for point in value)
 
 
 def parameter_rows() -> list[dict[str, Any]]:
