@@ -193,6 +193,7 @@ _NEEDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "priority": ("none", ("priority_after", "priority_margin", "priority_reach")),
     "unseen_from": ((), ("exposure",)),
     "shun": ((), ("shun_reach", "shun_cost")),
+    "round_standers": (False, ("obstacle_reach", "obstacle_radius_share")),
     "replanning": (False, ("replan_trigger", "replan_moved", "local_grid_price", "local_grid_memory")),
     "local_grid": (False, ("local_grid_cells", "local_grid_cell", "local_grid_price", "local_grid_memory")),
 }
