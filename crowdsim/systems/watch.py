@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.measures.deadlock_causes import LOOK_AGAIN, MOMENTARY, NO_QUEUE_ONCE, NOT_DIAGNOSED, Cause, Diagnosed, diagnose
+from crowdsim.measures.deadlock_causes import LOOK_AGAIN, MOMENTARY, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_TOLD, Cause, Diagnosed, diagnose
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.deadlock_stuck import (
     DEADLOCK_SECONDS,
@@ -81,7 +81,7 @@ class Watch(System):
         if tick.number == self.stop.ticks or self.is_all_stuck(tick.number):
             self._diagnose(tick.number, is_last=True)
         tick.counts["stuck"] = self.count_of(agents.is_stuck == 1)
-        tick.counts["deadlocked"] = self.count_of(agents.stuck_cause != NOT_DIAGNOSED)
+        tick.counts["deadlocked"] = self.count_of(~np.isin(agents.stuck_cause, (Cause.QUEUE, *NOT_TOLD)))
 
     def is_all_stuck(self, tick: int) -> bool:
         """Return whether everybody who is left, and what they wait for, has been stuck for as long as ends the run."""
