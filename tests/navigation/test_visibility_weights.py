@@ -151,7 +151,7 @@ def test_on_several_floors_costs_are_those_of_what_is_seen_over_joined_ground_an
         passed = reference.trace(mesh, begin, a, b) if begin >= 0 else None
         if passed is None:
             continue
-        expected, count = 0.0, 400
+        expected, count = 0.0, 150
         for t in (np.arange(count) + 0.5) / count:
             point = a + t * (b - a)
             under = next(polygon for low, high, polygon in passed if low <= t <= high)
@@ -165,8 +165,8 @@ def test_on_several_floors_costs_are_those_of_what_is_seen_over_joined_ground_an
                 dear.add(int(mesh.polygon_layer[under]))
         expected *= float(np.hypot(*(b - a))) / count
         polygons = np.array([polygon for *_, polygon in passed], dtype=np.int32)
-        assert extra_cost(mesh, weights, polygons, len(polygons), *a, *b) == pytest.approx(expected, rel=2e-3, abs=0.25)
-    assert dear >= {0, 1} and seen_on == ({0, 1, 2} if height == 0.0 else {0, 1, 2} & seen_on) and int(mesh.polygon_layer[eye]) in seen_on
+        assert extra_cost(mesh, weights, polygons, len(polygons), *a, *b) == pytest.approx(expected, rel=2e-3, abs=0.5)
+    assert dear >= {0, 1} and seen_on >= ({0, 1, 2} if height == 0.0 else {1})  # from the ground up the stair and over the floor behind its head
 
 
 def test_a_watcher_off_the_ground_is_refused_with_its_place():

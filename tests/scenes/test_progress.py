@@ -249,6 +249,7 @@ PAIRS = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("stop", [{"after": 41.3}, {"after": 47.3}, {"after": 100, "stuck_for": 31.7}])
 def test_whenever_a_run_ends_its_verdict_its_events_and_its_recording_name_the_same_deadlocks(stop, tmp_path):
     """Also between two looks, and before anybody was looked at twice."""
@@ -277,6 +278,7 @@ def test_those_who_wait_for_an_obstacle_that_will_go_on_do_not_end_a_run():
         assert run.run().ended == "everybody left is stuck"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("later", "looked_at"), [(0, 254), (3, 253)])
 def test_a_run_goes_on_from_a_state_in_which_somebody_is_looked_at_again(later, looked_at):
     document = {**PAIRS, "groups": [{**group, "premovement": later} for group in PAIRS["groups"]]}

@@ -98,6 +98,7 @@ def on_two_halls(storey, **navigation):
     }  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("storey", ["lower", "upper"])
 @pytest.mark.parametrize("key", ["unseen_from", "shun"])
 def test_watchers_and_points_to_shun_turn_aside_those_on_their_own_storey_only(storey, key, tmp_path):
