@@ -5,7 +5,7 @@ Kernels: find_crowds, lead_aside.
 
 import math
 
-FADE, ASLANT, BESIDE, MOST_OUT, EDGE = 1.0, 1.0, 10.0, 0.7, 0.15
+FADE, ASLANT, BESIDE, MOST_OUT, EDGE = 1.0, 1.0, 10.0, 0.7, 0.06
 
 
 def _in_front_of(front, point):
