@@ -94,7 +94,7 @@ class Recorded:
         of: dict[int, list[tuple[int, Cause]]] = {}
         for tick, entity, cause in events[["tick", "entity", "value"]].itertuples(index=False):
             if cause != Cause.QUEUE:
-                of.setdefault(entity, []).append((tick, Cause(cause)))
+                of.setdefault(entity, []).append((tick, Cause(cause) if 0 <= cause <= max(Cause) else Cause.UNKNOWN))  # files may say anything
         ranges = zip(*(self.spells[name].tolist() for name in ("entity", "begin_tick", "end_tick")), strict=True)
         return [next((cause for tick, cause in reversed(of.get(entity, [])) if begin <= tick < end), None) for entity, begin, end in ranges]
 

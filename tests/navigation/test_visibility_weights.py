@@ -175,5 +175,5 @@ def test_a_watcher_off_the_ground_is_refused_with_its_place():
     mesh = two_storeys()[2].mesh
     with pytest.raises(NavigationError, match=r"the watcher at \(40, 5, 0\) stands off the ground"):
         make_weights(mesh, watchers=[(40.0, 5.0, 0.0)], exposure=1.0)
-    with pytest.raises(NavigationError, match=r"the point that is shunned at \(40, 5, 3\) stands off the ground"):
-        make_weights(mesh, shunned=[(40.0, 5.0, 3.0)], shun_cost=1.0)
+    # Points that are shunned may be off it, as in a wall: they count on the floor that is nearest.
+    assert make_weights(mesh, shunned=[(20.1, 4.0, 3.0), (20.1, 4.0, 0.0), (40.0, 5.0, 2.5), (31.0, 11.0, -4.0)]).shunned[:, 4].tolist() == [1, 0, 1, 0]

@@ -159,7 +159,7 @@ class VisibilityPlanner:
     Raises
     ------
     NavigationError
-        If the graph would be too large, or a watcher stands off the ground; with several floors, or a point that is shunned.
+        If the graph would be too large, or a watcher stands off the ground.
     """
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: VisibilityParameters | None = None) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh, locate, locate_at_height
+from crowdsim.navigation.mesh import NavMesh, height_at, locate, locate_at_height
 from crowdsim.navigation.visibility.sight import narrow_window
 
 SHADOW_EDGE_M = 1e-6  # A way along the border of what a watcher sees is out of its sight: corners between are touched exactly, within rounding.
@@ -67,7 +67,7 @@ def make_weights(
     exposure : float
         Cost that a metre in sight of a watcher has more, >= 0.
     shunned : sequence of (x, y) or (x, y, z), m
-        All with heights, or none: with them each counts on its own floor only.
+        All with heights, or none: with them each counts only on the floor that is nearest to it.
     shun_reach : float, m, > 0
     shun_cost : float
         Cost that a metre at a shunned point has more, >= 0.
@@ -75,11 +75,13 @@ def make_weights(
     Raises
     ------
     NavigationError
-        If a watcher stands off the ground, or a point that is shunned and has a height.
+        If a watcher stands off the ground.
     """
     rows, zones = [], []
     for place in watchers:
-        polygon = _polygon_of(mesh, place, "the watcher")
+        polygon = _polygon_of(mesh, place)
+        if polygon < 0:
+            raise NavigationError(f"the watcher at ({', '.join(f'{each:g}' for each in place)}) stands off the ground; move it onto walkable ground")
         zone, window = see_from(mesh, polygon, float(place[0]), float(place[1]), MOST_WINDOWS)
         zones.append(zone)
         rows.append(window)
@@ -87,18 +89,27 @@ def make_weights(
     order = np.argsort(zone, kind="stable")
     start = np.searchsorted(zone[order], np.arange(mesh.polygon_count + 1)).astype(np.int64)
     window = np.concatenate([np.zeros((0, 6)), *rows])[order]
-    floors = [int(mesh.polygon_layer[_polygon_of(mesh, place, "the point that is shunned")]) if len(place) > 2 else -1 for place in shunned]
-    points = [(*place[:2], shun_reach, shun_cost, floor) for place, floor in zip(shunned, floors, strict=True)]
+    points = [(*place[:2], shun_reach, shun_cost, _floor_of(mesh, place)) for place in shunned]
     return Weights(float(exposure), start, window, np.array(points, dtype=np.float64).reshape(-1, 5))
 
 
-def _polygon_of(mesh: NavMesh, place: tuple[float, ...], what: str) -> int:
-    """Return the polygon under a point (x, y) or (x, y, z)."""
+def _polygon_of(mesh: NavMesh, place: tuple[float, ...]) -> int:
+    """Return the polygon under a point (x, y) or (x, y, z); -1 where there is none."""
     x, y = float(place[0]), float(place[1])
-    polygon = int(locate_at_height(mesh, x, y, float(place[2])) if len(place) > 2 else locate(mesh, x, y, -1))
-    if polygon < 0:
-        raise NavigationError(f"{what} at ({', '.join(f'{each:g}' for each in place)}) stands off the ground; move it onto walkable ground")
-    return polygon
+    return int(locate_at_height(mesh, x, y, float(place[2])) if len(place) > 2 else locate(mesh, x, y, -1))
+
+
+def _floor_of(mesh: NavMesh, place: tuple[float, ...]) -> int:
+    """Return the floor that is nearest to a point (x, y, z): it may be off the ground, as in a pillar; -1, any, of one without a height."""
+    if len(place) < 3:
+        return -1
+    point, polygon = np.array(place), _polygon_of(mesh, place)
+    miss = abs(float(height_at(mesh, polygon, point[0], point[1])) - point[2]) if polygon >= 0 else np.inf
+    begin, along = mesh.vertex[mesh.edge_vertex], mesh.vertex[mesh.edge_end] - mesh.vertex[mesh.edge_vertex]
+    share = np.clip(np.sum((point - begin) * along, axis=1) / np.sum(along * along, axis=1), 0.0, 1.0)
+    away = np.sqrt(np.sum((begin + share[:, None] * along - point) ** 2, axis=1))
+    nearest = int(np.argmin(away))
+    return int(mesh.polygon_layer[polygon if miss <= away[nearest] else mesh.edge_polygon[nearest]])
 
 
 @kernel
