@@ -68,7 +68,7 @@ def assert_one_definition(run):
     known = pd.Series(np.where(wants & (tick > 0), progress, np.nan), index=pd.MultiIndex.from_arrays([rows["entity"], tick + every * looks]))
     then = known.reindex(pd.MultiIndex.from_arrays([rows["entity"], tick])).to_numpy()
     speed = run.roster.set_index("entity")["desired_speed"].reindex(rows["entity"]).to_numpy()
-    by_event = np.concatenate([run.is_stuck_at(int(each), own["entity"].to_numpy()) for each, own in rows.groupby(tick, sort=True)])
+    by_event = np.concatenate([run.stuck_since(int(each), own["entity"].to_numpy()) >= 0 for each, own in rows.groupby(tick, sort=True)])
     assert np.array_equal(by_event, rows["is_stuck"].to_numpy() == 1)
     surely, perhaps = (wants & is_held_up(progress + change, then, speed) for change in (ROUNDED_M, -ROUNDED_M))
     assert np.all(perhaps[by_event]) and np.all(by_event[surely]) and np.count_nonzero(perhaps & ~surely) <= 0.02 * len(rows)
