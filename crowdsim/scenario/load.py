@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario import schema
+from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.areas import resolve_areas, resolve_events
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
-from crowdsim.scenario.geometry import AreaReader, Geometry, resolve_geometry
+from crowdsim.scenario.geometry import Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
