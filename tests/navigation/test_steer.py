@@ -40,6 +40,7 @@ def walk_there(ground, seed, radius, cells, count=8):
     return walked[far], measured[far]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("radius", [0.0, 0.1, 0.25, 0.5])
 def test_walking_to_the_next_corner_arrives_over_the_measured_length(radius, cells):
@@ -83,6 +84,7 @@ def test_the_next_corner_is_the_first_of_the_whole_way(make, seed, radius):
     assert ways > 10
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("seed", [3, 12])
 def test_points_steer_where_the_reference_does(seed, cells):

@@ -38,6 +38,7 @@ def trail(text):
         return np.array(places), found, run.verdict().last_arrival_s
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("factor", [0.6, 1.4])
 def test_people_walk_at_the_speed_of_the_terrain_and_at_their_own_beside_it(factor):
     places, found, arrival = trail(scene(f"{{name: strip, speed: {factor}, area: {{box: [5, 0, 15, 3]}}}}", ground="[0, 0, 24, 3]", start="[1, 1.5]", goal="[23, 1.5]"))
