@@ -35,7 +35,7 @@ class Tunable:
         if self.choices:
             return " | ".join(self.choices)
         if isinstance(self.default, tuple):
-            return "a list of [x, y]"
+            return "a list of [x, y]; with several floors, of [x, y, height]"
         if isinstance(self.default, bool):
             return "true | false"
         opening = f"({self.above:g}" if self.above > -math.inf else f"[{self.low:g}" if self.low > -math.inf else "(-inf"
@@ -47,7 +47,7 @@ class Tunable:
             return "" if value in self.choices else f"{value!r} is not one of {', '.join(self.choices)}"
         if isinstance(self.default, tuple):
             good = isinstance(value, list) and len(value) <= MOST_POINTS and all(_is_point(item) for item in value)
-            return "" if good else f"{value!r} is not a list of at most {MOST_POINTS} points [x, y]"
+            return "" if good else f"{value!r} is not a list of at most {MOST_POINTS} points [x, y], or [x, y, height] with several floors"
         if isinstance(self.default, bool):
             return "" if isinstance(value, bool) else f"{value!r} is neither true nor false"
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -62,8 +62,8 @@ class Tunable:
 
 
 def _is_point(value: Any) -> bool:
-    is_pair = isinstance(value, list) and len(value) == 2
-    return is_pair and all(isinstance(item, (int, float)) and not isinstance(item, bool) and math.isfinite(item) for item in value)
+    is_place = isinstance(value, list) and len(value) in (2, 3)
+    return is_place and all(isinstance(item, (int, float)) and not isinstance(item, bool) and math.isfinite(item) for item in value)
 
 
 def _spaced(unit: str) -> str:

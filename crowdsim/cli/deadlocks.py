@@ -81,7 +81,7 @@ def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
         "stuck_by": "progress" if recorded.recording.header.stuck_by == "progress" else "displacement",
         "agents": len(recorded.roster),
         "stuck_ever": int(people["entity"].nunique()),
-        "deadlocked_ever": int(people.loc[people["is_long"] & (people["cause"] != "queue"), "entity"].nunique()),
+        "deadlocked_ever": int(people.loc[people["is_deadlock"], "entity"].nunique()),
         "groups": [
             {**row, "heads": [name_of(recorded, each) for each in row["heads"]], "agents": [name_of(recorded, each) for each in row["entities"]]}
             for row in _plain(groups)

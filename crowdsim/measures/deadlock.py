@@ -141,14 +141,15 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        cause; is_deadlock: somebody in it was stuck for 30 s, and not in a queue that gets on; people: how many were ever stuck in it; long: how many of them
-        for 30 s; since_s: since when the first of them got on by little, until_s: when the last got on, NaN if never; x, y (m): middle of its heads; heads:
+        cause; is_deadlock: the run told of somebody in it that it was deadlocked; people: how many were ever stuck in it; long: how many of them for 30 s;
+        since_s: since when the first of them got on by little, until_s: when the last got on, NaN if never; x, y (m): middle of its heads; heads:
         entities of those that hold the others, and of the ring; entities: all of them; gap_m: width of the gap, NaN where there is none. Ascending by begin.
 
     Notes
     -----
     A run is diagnosed every `LOOK_SECONDS`, and in the middle of each spell. Spells that are linked by waiting at one of these moments are one group; its
-    cause is the one that most of its people had most of the time, and each of its people has the one that it had most often.
+    cause is the one that most of its people had most of the time, and each of its people has the one that it had most often. Who was deadlocked, and why, is
+    what the run told (the event DEADLOCKED), so that this, the verdict and whoever listened to it say the same.
     """
     import pandas as pd
 
@@ -157,13 +158,14 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     rows = []
     for _, own in people.groupby("group", sort=False):
         votes: Counter[str] = Counter()
-        for cause, seen in zip(own["cause"], own["looks"], strict=True):
+        held = own[own["is_deadlock"]] if own["is_deadlock"].any() else own
+        for cause, seen in zip(held["cause"], held["looks"], strict=True):
             votes[cause] += seen
         heads = own[own["is_head"]] if own["is_head"].any() else own
         cause = max(votes, key=lambda each: (votes[each], each))
         gaps = own["gap_m"].dropna()
         rows.append({
-            "cause": cause, "is_deadlock": bool((own["is_long"] & (own["cause"] != Cause.QUEUE.words)).any()), "people": own["entity"].nunique(),
+            "cause": cause, "is_deadlock": bool(own["is_deadlock"].any()), "people": own["entity"].nunique(),
             "long": int(own.loc[own["is_long"], "entity"].nunique()), "since_s": float(own["still_since_s"].min()),
             "until_s": float("nan") if own["end_s"].isna().any() else float(own["end_s"].max()), "x": float(heads["x"].mean()), "y": float(heads["y"].mean()),
             "heads": sorted({each for held in heads["heads"] for each in held}), "entities": sorted(set(own["entity"].tolist())),
@@ -182,7 +184,8 @@ def stuck_people(recording: Source) -> pd.DataFrame:
     -------
     DataFrame
         The columns of `stuck_spells`; cause, head (entity), waits_for (entity), is_head, gap_m: what it was most often; heads: entities that it was held by;
-        looks: how often it was looked at; group: number of the group of spells that are linked.
+        looks: how often it was looked at; group: number of the group of spells that are linked; is_deadlock: the run told that it was deadlocked, and its cause
+        is the one that was told.
     """
     run = _recorded(recording)
     spells = stuck_spells(run)
@@ -212,14 +215,14 @@ def stuck_people(recording: Source) -> pd.DataFrame:
             other = first.setdefault(int(diagnosed.group[row]), spell)
             low, high = sorted((top(other), top(spell)))
             above[high] = low
-    return _with_causes(spells, found, [top(each) for each in range(len(spells))])
+    return _with_causes(spells, found, run.told(), [top(each) for each in range(len(spells))])
 
 
-def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], group: list[int]) -> pd.DataFrame:
+def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], told: list[Cause | None], group: list[int]) -> pd.DataFrame:
     """Return spells with what was found of each at the moments that were looked at."""
     chosen, heads = [], []
-    for entity, own in zip(spells["entity"].tolist(), found, strict=True):
-        seen = own or [_Look(Cause.UNKNOWN, NOBODY, NOBODY, False, NOBODY, float("nan"))]
+    for entity, own, why in zip(spells["entity"].tolist(), found, told, strict=True):
+        seen = [look for look in own if why in (None, look.cause)] or [_Look(why or Cause.UNKNOWN, NOBODY, NOBODY, False, NOBODY, float("nan"))]
         # The commonest cause, of equally common ones that of the later look; the rest as it was at the last look with that cause.
         count = Counter(look.cause for look in seen)
         last = seen[max(range(len(seen)), key=lambda k: (count[seen[k].cause], k))]
@@ -230,6 +233,7 @@ def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], group: list[int
     return spells.assign(
         **found_of, cause=[look.cause.words for look in chosen], head=[look.head for look in chosen], waits_for=[look.waits_for for look in chosen],
         is_head=[look.is_head for look in chosen], gap_m=[look.gap_m for look in chosen], looks=[len(own) for own in found], group=group,
+        is_deadlock=[why is not None for why in told],
     )  # fmt: skip
 
 

@@ -59,6 +59,7 @@ _QUEUE = int(Cause.QUEUE)
 NOT_DIAGNOSED = 255  # in columns that hold a cause
 NO_QUEUE_ONCE = 254  # Likewise: to be looked at again, and when it was last it was in no queue.
 LOOK_AGAIN = 253  # Likewise: to be looked at again, since what was found may have been a ring of a moment, as jostling makes them.
+NOT_TOLD = (NOT_DIAGNOSED, LOOK_AGAIN, NO_QUEUE_ONCE)
 MOMENTARY = (Cause.UNKNOWN, Cause.HEAD_ON, Cause.ARCH, Cause.INFEASIBLE)
 NOBODY, WALL = 0, -1
 
@@ -84,6 +85,8 @@ class Moment:
     diagnosis : (n,) uint8
     blocker : (n,) int64
     is_stuck : (n,) bool
+    stuck_tick : (n,) int64
+        When that began; of the others anything.
     walls : Segments
     goals : sequence of Goal
     goes_on : (n,) bool
@@ -107,6 +110,7 @@ class Moment:
     diagnosis: NDArray[np.uint8]
     blocker: NDArray[np.int64]
     is_stuck: NDArray[np.bool_]
+    stuck_tick: NDArray[np.int64]
     walls: Segments
     goals: Sequence[Goal]
     goes_on: NDArray[np.bool_]
@@ -158,6 +162,8 @@ class Diagnosed:
         Lowest entity of those who are linked by waiting; 0 for those who are not stuck.
     gap : list of (Gap or None)
         The gap before it.
+    front_tick : (n,) int64
+        When one of its front got on last: of the ring or the agent at the head of those that it waits for; the tick of the moment in a queue.
     waits : Waits
     """
 
@@ -168,6 +174,7 @@ class Diagnosed:
     ring: NDArray[np.int64]
     group: NDArray[np.int64]
     gap: list[Gap | None]
+    front_tick: NDArray[np.int64]
     waits: Waits
 
 
@@ -202,6 +209,7 @@ class _Reasoning:
         self.waits_for, self.head = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
         self.is_head, self.ring = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.int64)
         self.gap: list[Gap | None] = [None] * count
+        self.front_tick = moment.stuck_tick.astype(np.int64)
         self.direction = moment.directions()
         self.stays = moment.stays
         # What does not depend on causes of `_rank`, as plain numbers: it is asked for each edge.
@@ -235,7 +243,7 @@ class _Reasoning:
         least: dict[int, int] = {}
         for row in rows.tolist():
             group[row] = least.setdefault(int(links[row]), int(moment.entity[row]))
-        return Diagnosed(self.cause, self.waits_for, self.head, self.is_head, self.ring, group, self.gap, waits)
+        return Diagnosed(self.cause, self.waits_for, self.head, self.is_head, self.ring, group, self.gap, self.front_tick, waits)
 
     def _own_causes(self) -> NDArray[np.uint8]:
         """Return (n,) uint8: the causes of those who are stuck for a reason of their own."""
@@ -288,6 +296,7 @@ class _Reasoning:
                 cause, gap = self._cause_alone(members[0])
             for row in members:
                 self._set(row, cause, int(moment.entity[members[0]]), is_head=True, gap=gap)
+            front_tick = int(moment.stuck_tick[members].max())
         else:
             rank, _, edge, front = best
             other = self.target[edge]
@@ -295,6 +304,9 @@ class _Reasoning:
             for row in members:
                 self._set(row, cause, int(head), is_head=rank == 0 and row == front, gap=self.gap[other])
             self.waits_for[front] = moment.entity[other]
+            held_by = {self.target[edge] for row in members for edge in self._edges(row)} - inside
+            front_tick = max((int(self.front_tick[each]) for each in held_by if self._rank(each) == 1), default=0)
+        self.front_tick[members] = moment.tick if cause == Cause.QUEUE else front_tick
         for row in members:
             if not self.waits_for[row]:
                 self.waits_for[row] = self._nearest(row, inside)

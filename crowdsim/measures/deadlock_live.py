@@ -37,6 +37,6 @@ def present_moment(
     agents, walls = world.agents, world.walls
     return Moment(
         tick, tick_length, agents.entity, agents.position, agents.radius, agents.layer, agents.activity, agents.goal, agents.path_status, agents.path_tick,
-        agents.preferred_velocity, agents.next_corner, agents.diagnosis, agents.blocker, is_stuck, Segments(walls.start, walls.end, walls.layer), goals,
-        np.isin(agents.entity, np.array(going_on, dtype=np.int64)), people,
+        agents.preferred_velocity, agents.next_corner, agents.diagnosis, agents.blocker, is_stuck, agents.stuck_tick,
+        Segments(walls.start, walls.end, walls.layer), goals, np.isin(agents.entity, np.array(going_on, dtype=np.int64)), people,
     )  # fmt: skip

@@ -11,7 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.measures.deadlock_causes import Moment
+from crowdsim.measures.deadlock_causes import Cause, Moment
 from crowdsim.measures.deadlock_places import Segments
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
@@ -81,11 +81,22 @@ class Recorded:
         table = pd.DataFrame(rows, columns=["entity", "begin_tick", "end_tick", "is_over", "x", "y"])
         return table.astype({"entity": int, "begin_tick": int, "end_tick": int, "is_over": bool}).sort_values(["begin_tick", "entity"], ignore_index=True)
 
-    def is_stuck_at(self, tick: int, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (n,) bool: which entities were stuck at the end of a tick."""
+    def stuck_since(self, tick: int, entity: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (n,) int64: the tick since when each entity was stuck at the end of a tick; -1 for those who were not."""
         spells = self.spells
         there = spells[(spells["begin_tick"] <= tick) & (spells["end_tick"] > tick)]
-        return np.isin(entity, there["entity"].to_numpy())
+        begin = dict(zip(there["entity"].tolist(), there["begin_tick"].tolist(), strict=True))
+        return np.array([begin.get(each, -1) for each in entity.tolist()], dtype=np.int64)
+
+    def told(self) -> list[Cause | None]:
+        """Return why each spell was a deadlock, as the run told it last; None where it was none: too short, or in a queue that got on."""
+        events = self.events[self.events["kind"] == "DEADLOCKED"]
+        of: dict[int, list[tuple[int, Cause]]] = {}
+        for tick, entity, cause in events[["tick", "entity", "value"]].itertuples(index=False):
+            if cause != Cause.QUEUE:
+                of.setdefault(entity, []).append((tick, Cause(cause) if 0 <= cause <= max(Cause) else Cause.UNKNOWN))  # files may say anything
+        ranges = zip(*(self.spells[name].tolist() for name in ("entity", "begin_tick", "end_tick")), strict=True)
+        return [next((cause for tick, cause in reversed(of.get(entity, [])) if begin <= tick < end), None) for entity, begin, end in ranges]
 
     def frame_at(self, tick: int) -> int:
         """Return the last frame that is not later than a tick."""
@@ -118,8 +129,9 @@ class Recorded:
         data["radius"] = self._radii(tick, data["entity"])
         data["goes_on"] = np.zeros(len(rows), dtype=np.bool_)
         data = self._with_obstacles(tick, data)
+        since = self.stuck_since(tick, data["entity"])
         return Moment(
-            tick=tick, tick_length=self.tick_s, is_stuck=self.is_stuck_at(tick, data["entity"]), walls=self.walls(tick), goals=self.scenario.goals,
+            tick=tick, tick_length=self.tick_s, is_stuck=since >= 0, stuck_tick=since, walls=self.walls(tick), goals=self.scenario.goals,
             highest_person=self.people, **data,
         )  # fmt: skip
 

@@ -57,6 +57,7 @@ def bounds_of(mesh: NavMesh, goals: GoalPieces, asked: int) -> dict[str, tuple[A
     return {**_BOUNDS, **priced, "order": (0, asked - 1), "goal": (0, len(goals.goal_start) - 2), "polygon": (0, mesh.polygon_count - 1)}
 
 
+NO_KEY = -1  # Keys of goals and width classes are 0 and more.
 _KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i8")])  # who asked first; requests, its later ones not counted
 
 
@@ -168,11 +169,12 @@ class MeshPlanner:
         """Note who asks for what, and mark the requests that so many others make, or have made, as well that a shared search pays."""
         unique, first, inverse, number = np.unique(fresh["key"], return_index=True, return_inverse=True, return_counts=True)
         place = np.searchsorted(self._known["key"], unique)
-        is_new = ~np.isin(unique, self._known["key"])
-        added = np.zeros(int(is_new.sum()), dtype=_KNOWN)
-        added["key"], added["entity"], added["width"] = unique[is_new], fresh["entity"][first[is_new]], fresh["width"][first[is_new]]
-        self._known = np.insert(self._known, place[is_new], added)
-        place = np.searchsorted(self._known["key"], unique)
+        is_new = np.append(self._known["key"], NO_KEY)[place] != unique
+        if is_new.any():
+            added = np.zeros(int(is_new.sum()), dtype=_KNOWN)
+            added["key"], added["entity"], added["width"] = unique[is_new], fresh["entity"][first[is_new]], fresh["width"][first[is_new]]
+            self._known = np.insert(self._known, place[is_new], added)
+            place = np.searchsorted(self._known["key"], unique)
         own = np.bincount(inverse, weights=fresh["entity"] == self._known["entity"][place][inverse], minlength=len(unique)).astype(np.int64)
         self._known["count"][place] += number - own
         fresh["shares"] = self._known["count"][place][inverse] + 1 >= self._searches.share_at

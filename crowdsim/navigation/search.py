@@ -65,7 +65,7 @@ MEASURE_SIZE = REAL_FIELDS + 3
 NOT_IN_HEAP = -1
 NOT_STRAIGHT = -1
 MOST_LOOKS = 4  # Pieces of the goal to which it is looked straight, the nearest first: behind walls there may be many that are near.
-IN_SIGHT_SHARE = 0.99  # Of the best way: what is not so much nearer in a straight line is not looked for.
+STRAIGHT_COST = 1.01  # Of a straight line, by its length: paths over points of portals are about so much longer than their strings, and compete with it.
 INWARDS = 1e-6  # How much of the way to the pole of a piece one looks past its rim, so that the look ends in its polygon.
 
 
@@ -381,7 +381,7 @@ def _look_straight(slots, slot, mesh, goals, flood, stretch):
     first, last = goals.goal_start[goal], goals.goal_start[goal + 1]
     done, before = -1, -1.0
     for _ in range(MOST_LOOKS):
-        found, least, tx, ty = -1, IN_SIGHT_SHARE * measure[slot, BEST_TOTAL], 0.0, 0.0
+        found, least, tx, ty = -1, measure[slot, BEST_TOTAL] / STRAIGHT_COST, 0.0, 0.0
         for piece in range(first, last):
             qx, qy = nearest_in_piece(goals, piece, x, y)
             apart = np.sqrt((qx - x) * (qx - x) + (qy - y) * (qy - y))
@@ -404,8 +404,8 @@ def _look_straight(slots, slot, mesh, goals, flood, stretch):
         if qx != tx or qy != ty:
             ax, ay = qx + INWARDS * (px - qx), qy + INWARDS * (py - qy)
             portals, cost = walk_straight(mesh, goals, found, polygon, x, y, ax, ay, width, costs, fastest, parent[slot], -1)
-        if portals >= 0 and cost < measure[slot, BEST_TOTAL]:
-            measure[slot, BEST_TOTAL], measure[slot, AIM_X], measure[slot, AIM_Y] = cost, ax, ay
+        if portals >= 0 and STRAIGHT_COST * cost < measure[slot, BEST_TOTAL]:
+            measure[slot, BEST_TOTAL], measure[slot, AIM_X], measure[slot, AIM_Y] = STRAIGHT_COST * cost, ax, ay
             header[slot, BEST_NODE], header[slot, STRAIGHT] = -2 - found, portals
 
 

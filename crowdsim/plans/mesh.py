@@ -11,8 +11,8 @@ import shapely
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.plans.drawn import Drawn, counted
 from crowdsim.plans.ground import Found
-from crowdsim.scenario.geometry import GRID_M, cleaned
 from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.shapes import GRID_M, cleaned
 
 
 def ground_of_mesh(plan: Path) -> tuple[Drawn, Found, str, float]:

@@ -21,7 +21,7 @@ from crowdsim.plans.outside import LENGTH_M, led_outside
 from crowdsim.plans.read import read_plan
 from crowdsim.plans.ways_out import find_ways_out
 from crowdsim.printable import visible
-from crowdsim.scenario.geometry import wkt_of
+from crowdsim.scenario.shapes import wkt_of
 
 PERSON_M2 = 4.0  # Ground for each person where nobody says how many there are.
 MOST_PEOPLE = 500  # Where nobody says it: a run of seconds, a page of a few megabytes.

@@ -15,9 +15,9 @@ from crowdsim.scenario import packing
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.draws import draw_distribution
-from crowdsim.scenario.geometry import GRID_M, cleaned
 from crowdsim.scenario.model import Group, Scenario, Visit
 from crowdsim.scenario.placement import WALL_MARGIN_M, Placed, place
+from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.ticks import ticks_in
 from crowdsim.world.random import Stream, agent_key
 

@@ -10,9 +10,11 @@ import shapely
 
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.scenario import schema
-from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, ToggledArea, cleaned
+from crowdsim.scenario.area_reader import AreaReader
+from crowdsim.scenario.geometry import Geometry, ToggledArea
 from crowdsim.scenario.model import Event, Group
 from crowdsim.scenario.recorded import check_agents
+from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.ticks import ticks_in
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 

@@ -9,10 +9,11 @@ import shapely
 
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.floor import Flight, Floor
-from crowdsim.scenario.geometry import Geometry, NamedPolygon, wkt_of
+from crowdsim.scenario.geometry import Geometry, NamedPolygon
 from crowdsim.scenario.model import Event, Goal, Group, ListedAgent, Scenario, Visit
 from crowdsim.scenario.obstacles import obstacle_data
 from crowdsim.scenario.parameters import SECTIONS
+from crowdsim.scenario.shapes import wkt_of
 from crowdsim.scenario.tree import number_text
 
 _PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ -][A-Za-z0-9_]+)*\Z")

@@ -9,8 +9,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.scenario.geometry import GRID_M, Geometry
+from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.model import Goal, Group
+from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import Path, Problems, listed, number_text
 
 _TOLERANCE_M = 4 * GRID_M  # The ground was snapped to its grid after points on its boundary were written down.

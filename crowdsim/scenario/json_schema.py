@@ -88,7 +88,7 @@ def _number(tunable: Tunable) -> dict[str, Any]:
     if tunable.choices:
         return {"enum": list(tunable.choices), **about}
     if isinstance(tunable.default, tuple):
-        point = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+        point = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3}
         return {"type": "array", "items": point, "maxItems": MOST_POINTS, **about, "default": list(tunable.default)}
     if isinstance(tunable.default, bool):
         return {"type": "boolean", **about}

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario import schema
+from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.areas import resolve_areas, resolve_events
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
-from crowdsim.scenario.geometry import AreaReader, Geometry, resolve_geometry
+from crowdsim.scenario.geometry import Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
@@ -32,6 +33,7 @@ from crowdsim.scenario.terrain import resolve_terrain
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, listed
 from crowdsim.scenario.tree import Path as KeyPath
 from crowdsim.scenario.yaml_reader import read_yaml
+from crowdsim.tunable import MOST_POINTS
 
 if TYPE_CHECKING:
     from crowdsim.recording.header import Header
@@ -194,8 +196,8 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     groups = resolver.finished(goals)
     navigations = navigations_in(sections.get("navigation"), groups, _indices(draft))
     check_numbers(reader.grid_maps, navigations, root, problems, notes)
-    if geometry is not None and len(geometry.grounds) > 1:
-        _refuse_flat_points(navigations, problems)
+    if geometry is not None:
+        _check_heights(navigations, len(geometry.grounds) > 1, problems)
     _refuse_idle_numbers(sections, navigations, geometry, problems)
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
@@ -269,13 +271,17 @@ def _indices(draft: Draft) -> dict[str, int]:
     return found
 
 
-def _refuse_flat_points(navigations: Mapping[KeyPath, Chosen], problems: Problems) -> None:
-    """Refuse watchers and points that are shunned where there are several floors: they have no height, and would count through every ceiling."""
+def _check_heights(navigations: Mapping[KeyPath, Chosen], has_floors: bool, problems: Problems) -> None:
+    """Refuse watchers and points that are shunned without a height where there are several floors: on which would they be? Elsewhere those with one."""
     for path, chosen in navigations.items():
         for key in ("unseen_from", "shun"):
-            if chosen.values.get(key):
-                message = "its points are of a plan with one floor, and this geometry has several: each would count on all of them"
-                problems.add((*path, key), message, f"Leave {key} out, or make a scenario of that floor alone.", key=True)
+            wrong = [point for point in chosen.values.get(key, ()) if len(point) != 2 + has_floors]
+            if wrong and has_floors:
+                message = f"the point {list(wrong[0])} has no height, and this geometry has several floors"
+                problems.add((*path, key), message, "Write [x, y, height]: its floor is the one that is nearest to that height there.", key=True)
+            elif wrong:
+                values = [list(point) for point in chosen.values[key]]
+                problems.add((*path, key), f"{values} is not a list of at most {MOST_POINTS} points [x, y]", "Heights are for several floors.", key=True)
 
 
 def _refuse_idle_numbers(

@@ -9,7 +9,7 @@ import shapely
 
 from crowdsim.navigation.build import MeshPart
 from crowdsim.scenario.areas import EXIT_GAP_M, parted_ground
-from crowdsim.scenario.geometry import GRID_M
+from crowdsim.scenario.shapes import GRID_M
 
 
 def mesh_parts(ground: Any, closed: Sequence[Any], exits: Any) -> list[MeshPart]:

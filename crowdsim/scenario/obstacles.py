@@ -11,9 +11,10 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cover import BEYOND_M, cover
-from crowdsim.scenario.geometry import GRID_M, Geometry, circle_corners
+from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.limits import MAX_DISCS
 from crowdsim.scenario.schema_obstacles import DiscShape, ObstacleShape, WaypointShape
+from crowdsim.scenario.shapes import GRID_M, circle_corners
 from crowdsim.scenario.ticks import ticks_in
 from crowdsim.scenario.timetable import Timetable
 from crowdsim.scenario.tree import Path, Problems, number_text

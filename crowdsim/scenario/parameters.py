@@ -193,6 +193,7 @@ _NEEDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "priority": ("none", ("priority_after", "priority_margin", "priority_reach")),
     "unseen_from": ((), ("exposure",)),
     "shun": ((), ("shun_reach", "shun_cost")),
+    "round_standers": (False, ("obstacle_reach", "obstacle_radius_share")),
     "replanning": (False, ("replan_trigger", "replan_moved", "local_grid_price", "local_grid_memory")),
     "local_grid": (False, ("local_grid_cells", "local_grid_cell", "local_grid_price", "local_grid_memory")),
 }
@@ -323,8 +324,8 @@ def _one_budget(values: dict[str, Any], given: Mapping[str, Node], problems: Pro
     return {name: value for name, value in values.items() if name != "work"}
 
 
-def _points(value: Any) -> tuple[tuple[float, float], ...]:
-    return tuple((float(x), float(y)) for x, y in value)
+def _points(value: Any) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(each) for each in point) for point in value)
 
 
 def parameter_rows() -> list[dict[str, Any]]:

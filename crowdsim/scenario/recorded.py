@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crowdsim.scenario import schema
-from crowdsim.scenario.geometry import AreaReader
+from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.limits import MAX_RECORDING_BYTES
 from crowdsim.scenario.model import Group, Record, Stop
 from crowdsim.scenario.parameters import Chosen

@@ -12,8 +12,10 @@ import shapely
 
 from crowdsim.geometry.floor_plans import MEETS_M, Plane, gap_of_line
 from crowdsim.scenario import schema
+from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.floor import Flight, Floor, Line, seen_from_above
-from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, GridLayout, cleaned, ground_of_areas, written_layout
+from crowdsim.scenario.geometry import Geometry, GridLayout, ground_of_areas, written_layout
+from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.tree import Path, Problems, listed, number_text, suggestion
 
 STEEPEST = 1.75  # Rise over run: 60 degrees. A staircase has 0.5 to 0.75, a ship's ladder 1.7; what is steeper is climbed, or the numbers are swapped.

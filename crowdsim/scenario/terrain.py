@@ -8,8 +8,10 @@ import shapely
 
 from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.scenario import schema
-from crowdsim.scenario.geometry import GRID_M, AreaReader, Geometry, cleaned
+from crowdsim.scenario.area_reader import AreaReader
+from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.resolve import FloorNames
+from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.tree import Problems
 
 

@@ -20,9 +20,9 @@ from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, TRACED_COL
 from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built
-from crowdsim.scenario.geometry import wkt_of
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import SECTIONS
+from crowdsim.scenario.shapes import wkt_of
 from crowdsim.schedule.budget import milliseconds_of
 from crowdsim.systems.base import Tick
 from crowdsim.systems.record import DIGEST_COLUMNS

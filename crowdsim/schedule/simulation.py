@@ -208,7 +208,9 @@ class Simulation(Interventions):
         if kind is Turn:
             return Turn(world, scenario.bodies.parameters(TurnParameters))
         if kind is Watch:
-            return Watch(world, scenario.tick, scenario.goals, scenario.events, len(self.built.population), self._drive.going_on)
+            people = len(self.built.population)
+            self._watch = Watch(world, scenario.tick, scenario.goals, scenario.events, people, self._drive.going_on, scenario.stop)
+            return self._watch
         if kind is Record:
             return Record(world, self.recorder)
         if kind is Arrive:
@@ -403,11 +405,7 @@ class Simulation(Interventions):
             return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"
-        if stop.stuck_for is not None and np.any(busy):
-            since = self.world.tick - agents.stuck_tick[busy]
-            if np.all((agents.is_stuck[busy] == 1) & (since * self.scenario.tick >= stop.stuck_for)):
-                return "everybody left is stuck"
-        return ""
+        return "everybody left is stuck" if self._watch.is_all_stuck(self.world.tick) else ""
 
     def verdict(self, ended: str = "") -> Verdict:
         """Return what the run has come to so far."""

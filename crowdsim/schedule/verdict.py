@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import ExitCode
-from crowdsim.measures.deadlock_causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOBODY, NOT_DIAGNOSED, WALL, Cause, diagnose
+from crowdsim.measures.deadlock_causes import NOBODY, NOT_DIAGNOSED, WALL, Cause, diagnose
 from crowdsim.measures.deadlock_live import present_moment
-from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS
 from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.scenario.build import Built
@@ -242,11 +241,7 @@ class Ledger:
         walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
         found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.population), agents.is_stuck == 1, going_on))
         reasons = [reason_of(agents, row, int(found.cause[row])) for row in walkers.tolist()]
-        deadlocked = self._deadlocked.copy()
-        # Those who came to 30 s since the system last looked, or were in no queue any more then.
-        late = (agents.is_stuck == 1) & np.isin(agents.stuck_cause, (NOT_DIAGNOSED, LOOK_AGAIN, NO_QUEUE_ONCE))
-        late &= (tick - agents.stuck_tick) * scenario.tick >= DEADLOCK_SECONDS - 1e-9
-        deadlocked[agents.entity[late], found.cause[late]] = True
+        deadlocked = self._deadlocked
         tally: dict[str, int] = {}
         for reason in reasons:
             tally[reason] = tally.get(reason, 0) + 1

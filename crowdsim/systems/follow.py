@@ -9,7 +9,7 @@ from crowdsim.navigation.hold import NOTHING_HELD, Held
 from crowdsim.navigation.steer import guess_many, steer_many
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.corner_guesses import CornerGuesses
-from crowdsim.systems.straighten import led_where_they_have_no_room, straighten
+from crowdsim.systems.straighten import led_round_free_vertices, straighten
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.world import World
 
@@ -62,8 +62,9 @@ class Follow(System):
         stands = free & ~follows & ~guesses
         agents.preferred_velocity[stands] = 0.0
         agents.next_corner[stands] = agents.position[stands]
+        before = agents.corner_post.copy()
         self._steer(tick, follows, polygon)
-        aside = led_where_they_have_no_room(world, follows)
+        aside = led_round_free_vertices(world, follows, before)
         if len(aside):
             straighten(world, aside)
             agents.corner_post[aside] = NOTHING_HELD

@@ -14,8 +14,8 @@ from crowdsim.navigation.carry import Carried, carry_over, corridors_that_stay, 
 from crowdsim.navigation.hold import NOTHING_HELD
 from crowdsim.navigation.mesh import NavMesh, depth_in_polygon, locate_many
 from crowdsim.navigation.settle import RAYS, settle
-from crowdsim.scenario.geometry import circle_corners
 from crowdsim.scenario.grounds import BuiltGround
+from crowdsim.scenario.shapes import circle_corners
 from crowdsim.systems.replan import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind

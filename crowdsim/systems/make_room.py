@@ -9,7 +9,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.navigation.settle import RAYS, STEP_OF_RADIUS
-from crowdsim.scenario.geometry import circle_corners
+from crowdsim.scenario.shapes import circle_corners
 
 _FARTHEST_M = 4.0  # Beyond the far side of what appears. Who finds no free place so near stays, and contacts push as far as they can.
 _TOUCHING_M = 1e-6  # Closer to a wall by this is rounding.

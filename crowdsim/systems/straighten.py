@@ -35,17 +35,19 @@ def straighten(world: World, rows: NDArray[np.int64]) -> None:
         rows = rows[need > 0]
 
 
-def led_where_they_have_no_room(world: World, follows: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the rows of agents whose next corner is a free vertex nearer to a wall than their radius.
+def led_round_free_vertices(world: World, follows: NDArray[np.bool_], before: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the rows of agents whose next corner has become a free vertex, or is one nearer to a wall than their radius.
 
-    Walking round corners and being pushed they leave the string with which their way was found, and the one from where they are may bend there: they would
-    walk against the wall for good.
+    Walking round corners and being pushed they leave the string with which their path was found, and the one from where they are may bend there: they would
+    take a detour, and where the wall is near walk against it for good.
 
     Parameters
     ----------
     world : World
     follows : (n,) bool
-        Who follows a corridor.
+        Which agents follow a corridor.
+    before : (n,) int32
+        Column `corner_post` before the agents were steered: a vertex that could not be passed on the other side in vain asked again every tick costs time.
     """
     mesh, agents = world.mesh, world.agents
     if not mesh.vertex_room.size:
@@ -53,4 +55,4 @@ def led_where_they_have_no_room(world: World, follows: NDArray[np.bool_]) -> NDA
     rows = np.flatnonzero(follows & (agents.corner_post > GOAL_HELD))
     post = agents.corner_post[rows]
     vertex = np.where(post >= 0, post, ~post) >> VERTEX
-    return rows[(mesh.is_wall_vertex[vertex] == 0) & (mesh.vertex_room[vertex] < agents.radius[rows])]
+    return rows[(mesh.is_wall_vertex[vertex] == 0) & ((post != before[rows]) | (mesh.vertex_room[vertex] < agents.radius[rows]))]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.measures.deadlock_causes import LOOK_AGAIN, MOMENTARY, NO_QUEUE_ONCE, NOT_DIAGNOSED, Cause, diagnose
+from crowdsim.measures.deadlock_causes import LOOK_AGAIN, MOMENTARY, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_TOLD, Cause, Diagnosed, diagnose
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.deadlock_stuck import (
     DEADLOCK_SECONDS,
@@ -20,8 +20,9 @@ from crowdsim.measures.deadlock_stuck import (
     opens_later,
     wants_on,
 )
-from crowdsim.scenario.model import Event, Goal
+from crowdsim.scenario.model import Event, Goal, Stop
 from crowdsim.systems.base import System, Tick
+from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -44,6 +45,8 @@ class Watch(System):
         How many agents the scenario has.
     going_on : callable
         Returns the entities of obstacles that will yet go on, see `Drive.going_on`.
+    stop : Stop
+        When the run ends: who has come to 30 s since the last look is told then.
 
     Notes
     -----
@@ -53,31 +56,59 @@ class Watch(System):
 
     reads = (
         "entity", "activity", "goal", "position", "progress", "progress_trail", "behind", "remaining", "nearest_remaining", "setbacks", "last_gain",
-        "regaining", "is_stuck", "stuck_tick", "stuck_cause", "blocker", "is_driven", "preferred_velocity", "desired_speed", "radius", "layer",
+        "regaining", "is_stuck", "stuck_tick", "stuck_cause", "front_tick", "blocker", "is_driven", "preferred_velocity", "desired_speed", "radius", "layer",
         "path_status", "path_tick", "next_corner", "diagnosis",
     )  # fmt: skip
-    writes = ("progress_trail", "behind", "nearest_remaining", "setbacks", "last_gain", "regaining", "is_stuck", "stuck_tick", "stuck_cause")
+    writes = ("progress_trail", "behind", "nearest_remaining", "setbacks", "last_gain", "regaining", "is_stuck", "stuck_tick", "stuck_cause", "front_tick")
     counts = ("stuck", "deadlocked")
 
     def __init__(
-        self, world: World, tick_length: float, goals: Sequence[Goal], events: Sequence[Event], people: int, going_on: Callable[[], Sequence[int]]
+        self, world: World, tick_length: float, goals: Sequence[Goal], events: Sequence[Event], people: int, going_on: Callable[[], Sequence[int]], stop: Stop
     ) -> None:
         super().__init__(world)
+        self.tick_length = tick_length
         self.every, self.looks = look_every(tick_length)
-        self.goals, self.events, self.people, self.going_on = goals, events, people, going_on
+        self.goals, self.events, self.people, self.going_on, self.stop = goals, events, people, going_on, stop
 
     def process(self, tick: Tick) -> None:
         """Compare; tell who got stuck, who got free, and who is deadlocked."""
         agents = self.world.agents
         if tick.number % self.every == 0 and len(agents):
-            stuck = self._compare(tick)
-            if tick.number // self.every % (1 + np.count_nonzero(stuck) // STUCK_A_LOOK) == 0:
-                self._diagnose(tick, stuck)
+            self._compare(tick)
+            self._note_obstacles(tick.number)
+            if tick.number // self.every % (1 + np.count_nonzero(agents.is_stuck) // STUCK_A_LOOK) == 0:
+                self._diagnose(tick.number)
+        if tick.number == self.stop.ticks or self.is_all_stuck(tick.number):
+            self._diagnose(tick.number, is_last=True)
         tick.counts["stuck"] = self.count_of(agents.is_stuck == 1)
-        tick.counts["deadlocked"] = self.count_of(agents.stuck_cause != NOT_DIAGNOSED)
+        tick.counts["deadlocked"] = self.count_of(~np.isin(agents.stuck_cause, (Cause.QUEUE, *NOT_TOLD)))
 
-    def _compare(self, tick: Tick) -> NDArray[np.bool_]:
-        """Return (n,) bool: who is stuck now."""
+    def is_all_stuck(self, tick: int) -> bool:
+        """Return whether everybody who is left, and what they wait for, has been stuck for as long as ends the run."""
+        agents, limit = self.world.agents, self.stop.stuck_for
+        left = self._left()
+        if limit is None or not np.any(left):
+            return False
+        return bool(np.all((agents.is_stuck[left] == 1) & ((tick - agents.front_tick[left]) * self.tick_length >= limit)))
+
+    def _left(self) -> NDArray[np.bool_]:
+        """Return (n,) bool: who is still to arrive, or to set off."""
+        activity = self.world.agents.activity
+        return (activity == AgentState.WALKING) | (activity == AgentState.WAITING)
+
+    def _note_obstacles(self, tick: int) -> None:
+        """Where nobody gets on, note who waits for obstacles that will: they do not end the run, nor at once when those have gone."""
+        agents, left = self.world.agents, self._left()
+        if self.stop.stuck_for is not None and np.any(left) and np.all(agents.is_stuck[left] == 1) and self.going_on():
+            agents.front_tick[self._why(tick).cause == Cause.QUEUE] = tick
+
+    def _why(self, tick: int) -> Diagnosed:
+        """Return why those are stuck who are."""
+        world = self.world
+        return diagnose(present_moment(world, tick, self.tick_length, self.goals, self.people, world.agents.is_stuck == 1, self.going_on()))
+
+    def _compare(self, tick: Tick) -> None:
+        """Find out who is stuck now."""
         agents = self.world.agents
         look = tick.number // self.every
         slot = look % self.looks
@@ -92,12 +123,11 @@ class Watch(System):
         log = self.world.events
         log.note(tick.number, EventKind.STUCK, agents.entity[begins], agents.position[begins], agents.blocker[begins])
         log.note(tick.number, EventKind.UNSTUCK, agents.entity[ends], agents.position[ends], tick.number - agents.stuck_tick[ends])
-        agents.stuck_tick[begins] = tick.number
+        agents.stuck_tick[begins] = agents.front_tick[begins] = tick.number
         agents.stuck_cause[ends] = NOT_DIAGNOSED
         agents.is_stuck[:] = stuck
         then[:] = np.where(wants, agents.progress, np.nan)
         self._begin_again(tick, speed)
-        return stuck
 
     def _begin_again(self, tick: Tick, speed: NDArray[np.float64]) -> None:
         """Let those begin again who were pushed back and walk on, for as often as they may."""
@@ -113,19 +143,28 @@ class Watch(System):
         agents.nearest_remaining[is_nearer] = agents.remaining[is_nearer]
         agents.setbacks[is_nearer] = 0
 
-    def _diagnose(self, tick: Tick, stuck: NDArray[np.bool_]) -> None:
-        """Find out why those are stuck who have been so for long, and were not asked about yet, or were in a queue then."""
+    def _diagnose(self, tick: int, *, is_last: bool = False) -> None:
+        """Find out why those are stuck who have been so for long, and were not asked about yet, or were in a queue then.
+
+        What may last but a moment is told when it is found again and the front of those who wait has got on in no look for as long as they have been stuck
+        themselves; at the end of a run, when it is found once.
+        """
         agents = self.world.agents
-        long = stuck & ((tick.number - agents.stuck_tick) * tick.length >= DEADLOCK_SECONDS - 1e-9)
+        long = (agents.is_stuck == 1) & ((tick - agents.stuck_tick) * self.tick_length >= DEADLOCK_SECONDS - 1e-9)
+        later = tick // self.every % AGAIN_LOOKS
         due = long & (agents.stuck_cause == NOT_DIAGNOSED)
-        later = tick.number // self.every % AGAIN_LOOKS
-        waits = long & np.isin(agents.stuck_cause, (Cause.QUEUE, LOOK_AGAIN, NO_QUEUE_ONCE)) & (later == 0)
+        waits = long & np.isin(agents.stuck_cause, (Cause.QUEUE, LOOK_AGAIN, NO_QUEUE_ONCE)) & (is_last | (later == 0))
         if not np.any(due | waits):
             return
-        found = diagnose(present_moment(self.world, tick.number, tick.length, self.goals, self.people, stuck, self.going_on()))
+        found = self._why(tick)
         is_queue, may_pass = found.cause == Cause.QUEUE, np.isin(found.cause, MOMENTARY)
-        told = (due & ~may_pass) | (waits & np.where(is_queue, agents.stuck_cause != Cause.QUEUE, agents.stuck_cause == NO_QUEUE_ONCE))
+        looked = due | waits
+        agents.front_tick[looked] = np.maximum(agents.front_tick[looked], found.front_tick[looked])
+        is_held = ~may_pass | ((tick - agents.front_tick) * self.tick_length >= DEADLOCK_SECONDS - 1e-9)
+        again = np.where(is_queue, agents.stuck_cause != Cause.QUEUE, is_last | (agents.stuck_cause == NO_QUEUE_ONCE))
+        told = is_held & ((due & (~may_pass | is_last)) | (waits & again))
         agents.stuck_cause[due] = LOOK_AGAIN if later > AGAIN_LOOKS // 2 else NO_QUEUE_ONCE  # so that two looks are three seconds apart
         agents.stuck_cause[waits] = NO_QUEUE_ONCE
-        agents.stuck_cause[told | (waits & is_queue)] = found.cause[told | (waits & is_queue)]
-        self.world.events.note(tick.number, EventKind.DEADLOCKED, agents.entity[told], agents.position[told], found.cause[told])
+        settled = told | (waits & is_queue)
+        agents.stuck_cause[settled] = found.cause[settled]
+        self.world.events.note(tick, EventKind.DEADLOCKED, agents.entity[told], agents.position[told], found.cause[told])

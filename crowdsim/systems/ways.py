@@ -16,6 +16,7 @@ from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.room import walked
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
+from crowdsim.navigation.hold import GOAL_HELD, NOTHING_HELD
 from crowdsim.navigation.targets import points_of
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.systems.base import System, Tick
@@ -266,7 +267,7 @@ class FollowWays(System):
     """
 
     reads = ("entity", "group", "activity", "path_status", "position", "desired_speed", "is_driven", *NOTED)
-    writes = ("activity", "preferred_velocity", "next_corner", *NOTED)
+    writes = ("activity", "preferred_velocity", "next_corner", "corner_post", *NOTED)
     counts = ("guessing",)
 
     def __init__(self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None) -> None:
@@ -293,6 +294,9 @@ class FollowWays(System):
         pace = np.maximum(np.hypot(rest[:, 0], rest[:, 1]), 1e-300)
         agents.preferred_velocity[near] = rest * np.minimum(1.0, agents.desired_speed[near] / pace)[:, None]
         agents.next_corner[walking] = aim[walking]
+        # The last waypoint is in sight: in front of a region a crowd may spread.
+        straight = walking & (agents.path_status != PathStatus.NEAREST_REACHABLE) & (walkers.walks.total - walkers.walks.current <= 1)
+        agents.corner_post[free] = np.where(straight[free], np.int32(GOAL_HELD), np.int32(NOTHING_HELD))
         agents.next_corner[free & ~walking] = agents.position[free & ~walking]
         agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = AgentState.STANDING
         tick.counts["guessing"] = 0.0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.measures.deadlock_causes import NO_QUEUE_ONCE, NOT_DIAGNOSED, Cause
+from crowdsim.measures.deadlock_causes import NOT_TOLD, Cause
 from crowdsim.navigation import handles
 from crowdsim.navigation.carry import places_in
 from crowdsim.navigation.hold import GOAL_HELD, NOTHING_HELD
@@ -51,8 +51,8 @@ def check_agents(world: World, saved: Saved, widest: float = np.inf) -> None:
     post = agents.corner_post
     vertex = np.where(post < 0, ~post, post) >> VERTEX
     saved.require(np.isin(post, (NOTHING_HELD, GOAL_HELD)) | (vertex < len(mesh.vertex)), "corner_post", f"there are {len(mesh.vertex)} vertices")
-    causes = (*Cause, NO_QUEUE_ONCE, NOT_DIAGNOSED)
-    saved.require(np.isin(agents.stuck_cause, causes), "stuck_cause", f"causes are {min(Cause)} to {max(Cause)}, {NO_QUEUE_ONCE} and {NOT_DIAGNOSED}")
+    causes = (*Cause, *NOT_TOLD)
+    saved.require(np.isin(agents.stuck_cause, causes), "stuck_cause", f"causes are {min(Cause)} to {max(Cause)}, {min(NOT_TOLD)} to {max(NOT_TOLD)}")
 
 
 def _check_places(world: World, saved: Saved) -> NDArray[np.int64]:

@@ -196,6 +196,7 @@ AGENT_COLUMNS = (
     ),
     Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1, within=TICK),
     Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), after 30 s; 255 before, 253 and 254 while it is looked at again", fill=255),
+    Column("front_tick", "int64", "tick", "while stuck: when it, or those it waits for, were seen to get on last; -1 is never", fill=-1, within=TICK),
 )
 
 

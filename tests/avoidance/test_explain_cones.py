@@ -42,6 +42,7 @@ def explained(view, name, tick=0.05, **parameters):
     return choice, {int(row): told[told["entity"] == view.entity[row]] for row in rows}
 
 
+@pytest.mark.sample(8)
 @each_kind
 @pytest.mark.parametrize(("density", "walls"), [(0.5, False), (1.2, False), (2.5, False), (0.0, True)])
 def test_the_choice_follows_from_what_is_told(kind, density, walls):

@@ -26,7 +26,7 @@ def as_wish(rng, speed):
     return wish * min(1.0, speed / np.hypot(*wish))
 
 
-@pytest.mark.sample(25)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("seed", range(60))
 def test_best_velocity_agrees_with_reference_and_no_permitted_velocity_is_nearer(seed):
     rng = np.random.default_rng(seed)

@@ -63,6 +63,7 @@ def assert_agrees(view, name, lines=0, exact_samples=True, numbers=None, **param
     assert np.median(differences) < 1e-6
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("density", [0.3, 1.0, 2.6])
 def test_a_model_agrees_with_reference_in_open_crowds(name, density):

@@ -108,6 +108,7 @@ def test_separate_agrees_with_reference(seed):
     assert astuple(result.before) == (count, pytest.approx(deepest, abs=1e-12), pytest.approx(total, abs=1e-9))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_further_passes_agree_with_reference(seed):
     rng = np.random.default_rng(seed)
@@ -120,6 +121,7 @@ def test_further_passes_agree_with_reference(seed):
     assert result.after.deepest == pytest.approx(overlaps(moved, radius)[1], abs=1e-12)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("seed", range(20))
 def test_separate_among_walls_agrees_with_reference(seed):
     rng = np.random.default_rng(seed)
@@ -229,6 +231,7 @@ def test_discs_on_different_floors_do_not_touch():
     assert (separate(position, 0.2, layer=[0, 1])[0] == position).all()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_nobody_is_pushed_into_a_wall(seed):
     rng = np.random.default_rng(seed)
@@ -244,6 +247,7 @@ def test_nobody_is_pushed_into_a_wall(seed):
         assert (to_pillar > radius - 2e-4).all()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("radius", [0.2, 0.25])
 def test_a_crowd_of_four_a_square_metre_comes_to_rest(radius):
     rng = np.random.default_rng(3)

@@ -10,9 +10,9 @@ import pytest
 import shapely
 
 from crowdsim.scenario.agents import resolve_agents
-from crowdsim.scenario.geometry import GRID_M, SLIVER_WIDTH_M
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.shapes import GRID_M, SLIVER_WIDTH_M
 from tests.scenario.owners import fixed_owners
 
 FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "geometry"

@@ -164,6 +164,7 @@ print(twice(21.0))
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("harm", ["the folder", "a folder in it", "the files"])
 def test_code_that_somebody_put_into_the_cache_is_not_run(places: Path, harm: str) -> None:
     folder, file = places / "kernels", places / "program.py"

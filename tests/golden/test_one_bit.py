@@ -133,7 +133,7 @@ DATASETS = (
 )  # fmt: skip
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seeds", [2, pytest.param(60, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", DATASETS)
 def test_a_bit_of_a_dataset_is_found_by_compare_and_verify(kept, again, tmp_path, name, seeds):

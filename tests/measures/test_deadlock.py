@@ -193,7 +193,7 @@ def moment(position, corner, *, walls=None, stuck=None, **columns):
         "radius": np.full(count, 0.25), "layer": np.zeros(count, dtype=np.int32), "activity": np.full(count, AgentState.WALKING, dtype=np.uint8),
         "goal": np.arange(count, dtype=np.int32), "path_status": np.full(count, PathStatus.FOUND, dtype=np.uint8), "path_tick": np.zeros(count, dtype=np.int64),
         "preferred_velocity": np.zeros((count, 2)), "diagnosis": np.full(count, Diagnosis.FEASIBLE, dtype=np.uint8), "blocker": np.zeros(count, dtype=np.int64),
-        "goes_on": np.zeros(count, dtype=bool),
+        "goes_on": np.zeros(count, dtype=bool), "stuck_tick": np.zeros(count, dtype=np.int64),
     }  # fmt: skip
     return Moment(
         tick=1000, tick_length=0.1, entity=np.arange(1, count + 1), position=place, next_corner=to, is_stuck=np.array([True] * count if stuck is None else stuck),
@@ -221,6 +221,14 @@ def test_what_each_cause_looks_like_at_its_smallest():
     assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [0.5, 0]], **one_stands))) == ["path through people", ""]
     assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[0.5, 0], [0.5, 0]], **one_stands))) == ["goal occupied", ""]
     assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [9, 0]], stuck=[True, False]))) == ["queue", ""]
+
+
+def test_a_front_got_on_last_when_the_latest_of_the_ring_at_the_head_did():
+    """A ring of two, one that leans on it, one that waits behind that one, and somebody who waits for one who walks."""
+    position, corner = [[0, 0], [0.5, 0], [-0.5, 0], [-1, 0], [0, 5], [0.5, 5]], [[9, 0], [-9, 0], [9, 0], [9, 0], [9, 5], [9, 5]]
+    found = diagnose(moment(position, corner, stuck=[True] * 5 + [False], stuck_tick=[300, 420, 900, 200, 100, -1]))
+    assert causes(found) == ["head-on"] * 4 + ["queue", ""]
+    assert found.front_tick[:5].tolist() == [420, 420, 420, 420, 1000]
 
 
 def test_an_obstacle_that_will_go_on_makes_a_queue_and_one_that_stays_a_deadlock():

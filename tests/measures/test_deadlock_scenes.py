@@ -68,7 +68,7 @@ def assert_one_definition(run):
     known = pd.Series(np.where(wants & (tick > 0), progress, np.nan), index=pd.MultiIndex.from_arrays([rows["entity"], tick + every * looks]))
     then = known.reindex(pd.MultiIndex.from_arrays([rows["entity"], tick])).to_numpy()
     speed = run.roster.set_index("entity")["desired_speed"].reindex(rows["entity"]).to_numpy()
-    by_event = np.concatenate([run.is_stuck_at(int(each), own["entity"].to_numpy()) for each, own in rows.groupby(tick, sort=True)])
+    by_event = np.concatenate([run.stuck_since(int(each), own["entity"].to_numpy()) >= 0 for each, own in rows.groupby(tick, sort=True)])
     assert np.array_equal(by_event, rows["is_stuck"].to_numpy() == 1)
     surely, perhaps = (wants & is_held_up(progress + change, then, speed) for change in (ROUNDED_M, -ROUNDED_M))
     assert np.all(perhaps[by_event]) and np.all(by_event[surely]) and np.count_nonzero(perhaps & ~surely) <= 0.02 * len(rows)
@@ -87,7 +87,7 @@ def test_every_main_cause_has_two_scenes_and_every_scene_a_label():
     assert all(labels.count(cause.words) >= 2 for cause in MAIN_CAUSES)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("scene", STUCK)
 def test_a_deadlock_is_named_right_while_it_lasts_and_afterwards(scene, recorded):
     run, verdict = recorded(SCENES / "stuck" / f"{scene}.yaml")
@@ -103,6 +103,7 @@ def test_a_deadlock_is_named_right_while_it_lasts_and_afterwards(scene, recorded
     assert set(found.loc[found["is_deadlock"], "cause"]) == set(expected)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("scene", STUCK)
 def test_a_diagnosis_of_the_recording_is_that_of_the_world(scene, recorded):
     """At the tick of each event, what follows from the file is what the run found."""
@@ -120,6 +121,7 @@ def test_the_live_system_and_the_recording_agree_on_who_is_stuck(scene, recorded
     assert_one_definition(recorded(SCENES / "stuck" / f"{scene}.yaml")[0])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("scene", [pytest.param(scene, marks=[] if scene in OFTEN else pytest.mark.full) for scene in LIVELY])
 def test_a_lively_crowd_gives_no_alarm(scene, recorded):
     run, verdict = recorded(SCENES / "lively" / f"{scene}.yaml")

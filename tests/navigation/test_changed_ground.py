@@ -14,8 +14,8 @@ from crowdsim.navigation.planner import MeshPlanner
 from crowdsim.navigation.settle import FARTHEST_M, settle
 from crowdsim.navigation.sides import crosses_line
 from crowdsim.scenario.areas import parted_ground
-from crowdsim.scenario.geometry import circle_corners
 from crowdsim.scenario.mesh_parts import mesh_parts
+from crowdsim.scenario.shapes import circle_corners
 from crowdsim.threads import Team
 
 RAYS = circle_corners((0.0, 0.0), 1.0, 32)

@@ -49,18 +49,20 @@ def check_ways(ground, seed, cells, radii, pairs=6, parameters=None):
     return found
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("block", range(4))
 def test_a_way_is_found_exactly_if_there_is_one_and_keeps_clear(block, cells):
     assert sum(check_ways(random_ground(seed), seed, cells, RADII, pairs=3) for seed in range(10 * block, 10 * block + 10)) > 100
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed, cells", ONCE_TOO_NEAR)
 def test_ways_that_begin_or_end_beside_a_thin_wall_keep_clear_of_its_end(seed, cells):
     assert check_ways(random_ground(seed), seed, cells, RADII) > 20
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_bodies_pass_exactly_the_doors_that_are_wide_enough(seed):
     assert check_ways(rooms(seed), seed, "polygons", (0.1, 0.2, 0.3, 0.4, 0.6), pairs=8) > 10

@@ -11,6 +11,7 @@ from crowdsim.navigation.visibility.guess import STAY, TO_GOAL, join_over_corner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.navigation.visibility.search import Scratch
 from crowdsim.navigation.visibility.sight import NOWHERE
+from crowdsim.navigation.visibility.weights import make_weights
 from crowdsim.threads import Team
 from crowdsim.world.columns import PathStatus
 from tests.crowds import digests, simulation
@@ -61,7 +62,7 @@ class Scene:
         return place, visited, said
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ROOMS)
 @pytest.mark.parametrize("radius", [0.0, 0.15])
 def test_the_next_corner_agrees_with_reference(name, radius):
@@ -83,12 +84,15 @@ def test_all_corners_that_it_came_to_are_ignored_and_with_none_left_it_stays():
     assert scene.next(goal, scene.starts[goal], visited=visited) is None
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ROOMS)
 @pytest.mark.parametrize("radius", [0.0, 0.15])
-def test_joining_over_corners_agrees_with_reference_and_gives_a_corridor_from_where_the_body_is(name, radius):
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_joining_over_corners_agrees_with_reference_and_gives_a_corridor_from_where_the_body_is(name, radius, is_watched):
     scene, met, kept = Scene(name, radius, 2), 0, 0
     planner = VisibilityPlanner(scene.mesh, scene.terrain.goals)
+    if is_watched:
+        scene.terrain = scene.terrain._replace(weights=make_weights(scene.mesh, watchers=[tuple(scene.ends[0])], exposure=1.0))
     for goal in range(len(scene.starts)):
         found = way_of(scene, planner, goal)
         place, visited, _ = scene.walk(goal, 3)
@@ -100,7 +104,7 @@ def test_joining_over_corners_agrees_with_reference_and_gives_a_corridor_from_wh
         count = join_over_corners(
             scene.terrain, *place, polygon, np.array(visited, dtype=np.int32), len(visited), corners, len(found), piece, *target, radius, chain, scene.scratch
         )
-        twin = scene.twin.join(place, [scene.places[c] for c in visited], [scene.places[c] for c in found], tuple(target))
+        twin = scene.twin.join(place, [scene.places[c] for c in visited], [scene.places[c] for c in found], tuple(target), not is_watched)
         got = [*(scene.places[c] for c in chain[:count][::-1].tolist()), "goal"] if count >= 0 else None
         assert got == twin
         met += 1
@@ -114,7 +118,7 @@ def test_joining_over_corners_agrees_with_reference_and_gives_a_corridor_from_wh
         assert is_connected(scene.mesh, path, polygon)
         end = int(scene.mesh.edge_polygon[scene.mesh.edge_twin[path[-1]]]) if path else polygon
         assert end == scene.terrain.goals.piece_polygon[piece] and (scene.mesh.edge_width[path] >= 2.0 * radius).all()
-    assert met > 3 and kept > 0.8 * met
+    assert met > 3 and kept > (0.2 if is_watched else 0.8) * met
 
 
 def way_of(scene, planner, goal):

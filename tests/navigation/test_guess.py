@@ -65,6 +65,7 @@ def joined(mesh, goals, piece, found, walked, radius, position):
     return cells[:length][::-1].tolist()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", GROUNDS)
 @pytest.mark.parametrize("radius", [0.05, 0.2])
 def test_joining_a_guess_agrees_with_reference(name, radius):

@@ -87,7 +87,7 @@ def check_cover(ground, mesh, most_sides):
     assert np.all(shapely.dwithin(outline, shapely.points(ends.mean(axis=1)), scale)) and np.all(shapely.dwithin(outline, shapely.points(ends[:, 0]), scale))
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("name", list(awkward_grounds()))
 def test_awkward_ground_is_covered_exactly(name, cells):
@@ -95,6 +95,7 @@ def test_awkward_ground_is_covered_exactly(name, cells):
     check_cover(ground, build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh, 3 if cells == "triangles" else 6)
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["near the origin", "UTM"])
 @pytest.mark.parametrize("sides", [3, 4, 6, 9])
 @pytest.mark.parametrize("seed", range(6))
@@ -120,6 +121,7 @@ def test_merging_leaves_fewer_polygons_than_triangles():
         assert build_mesh(ground).mesh.polygon_count <= 0.6 * triangles
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_every_point_of_the_ground_is_found_in_the_polygon_that_holds_it(seed):
     ground = random_ground(seed)

@@ -88,7 +88,7 @@ def check_points(ground, seed, cells, pairs):
     return found
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("block", range(5))
 def test_ways_of_points_are_those_of_the_visibility_graph(block, cells):
@@ -139,7 +139,7 @@ def check_bodies(seed, radii, pairs):
     return found
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_ways_of_bodies_are_the_shortest_on_eroded_ground(seed):
     assert check_bodies(seed, (0.1, 0.35), 3) > 1

@@ -155,7 +155,7 @@ def test_some_go_round_those_who_stand_and_some_through_them(name, through):
     assert all(before[entity][0] == FOUND for entity in [*round_them, *through_them])
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["random", "rooms", pytest.param("pillars", marks=pytest.mark.full)])
 @pytest.mark.parametrize("how", [
@@ -169,6 +169,7 @@ def test_the_ways_do_not_depend_on_budget_sharing_threads_or_saving(name, how, k
         assert scene.ways(**how)[0] == scene.ways(share=False)[0]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans())
@@ -193,6 +194,7 @@ def _sliced_scene(kind):
     return crowd("rooms", 60, kind)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_single_expansion_at_a_time_gives_the_same_ways(kind):
     scene = crowd("random", 16, kind)
@@ -229,12 +231,13 @@ def test_the_same_searches_are_made_for_any_number_of_threads(kind):
     assert logs[0] == logs[1] == logs[2] and len(logs[0]) > 5
 
 
-@pytest.mark.parametrize("kind, agents", [("mesh", 600), ("optimal", 2000)])
+@pytest.mark.parametrize("kind, agents", [("mesh", 400), ("optimal", 2000)])
 def test_sharing_saves_expansions(kind, agents):
     scene = crowd("rooms", agents, kind)
     assert scene.ways()[1] < 0.6 * scene.ways(share=False)[1]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_saving_and_restoring_at_every_round_goes_on_identically(kind):
     scene = crowd("more", kind=kind)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from crowdsim.navigation.entries import make_scratch
 from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.search import STRAIGHT, advance_search, begin_search, make_slots
+from crowdsim.navigation.search import STRAIGHT, STRAIGHT_COST, advance_search, begin_search, make_slots
 from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, IS_SEEDED, STATUS, UNREACHABLE
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms
 from tests.reference import search as twin
@@ -22,6 +22,7 @@ def goals_on(mesh, ground, rng):
     return cut_goals(mesh, [GoalShape(shapely.Point(points[0]), reach=0.1), GoalShape(region), GoalShape(None, parts=(0, 1))])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 5)])
 def test_corridors_cost_what_dijkstra_finds(make, seed, cells):
@@ -44,7 +45,7 @@ def test_corridors_cost_what_dijkstra_finds(make, seed, cells):
                     assert twin.is_connected(planner.mesh, goals, portals, polygon, piece)
                     if planner.slots.header[0, STRAIGHT] > 0:  # the piece is in sight, and nearer than over points of portals
                         end = twin.entry_of(planner.mesh, goals, piece, 2.0 * radius, tuple(start.tolist()))
-                        assert total == pytest.approx(np.hypot(*(start - end)), rel=1e-4) and total < expected
+                        assert total == pytest.approx(STRAIGHT_COST * np.hypot(*(start - end)), rel=1e-4) and total < expected
                         assert ground.buffer(1e-6).covers(shapely.LineString([start, end]))
                         straight += 1
                     else:

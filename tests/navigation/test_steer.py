@@ -27,10 +27,12 @@ def walk_there(ground, seed, radius, cells, count=8):
     assert np.isfinite(measured).all()
     walked = np.zeros(len(starts))
     walls = ground.boundary
-    for _ in range(int(1.3 * measured.max(initial=0.0) / SPEED / TICK) + 40):
-        walkers.steer(SPEED, TICK)
+    # A point steers at the corner itself and turns only once it is past it, up to a step; bodies follow arcs.
+    tick = TICK if radius > 0.0 else 0.25 * TICK
+    for _ in range(int(1.3 * measured.max(initial=0.0) / SPEED / tick) + 40):
+        walkers.steer(SPEED, tick)
         before = walkers.position
-        walkers.walk(before + walkers.velocity * TICK)
+        walkers.walk(before + walkers.velocity * tick)
         walked += np.hypot(*(walkers.position - before).T)
     assert np.hypot(*(walkers.position - goal).T).max(initial=0.0) <= 0.011, "somebody did not arrive"
     assert shapely.distance(walls, shapely.points(walkers.position)).min(initial=9.0) >= radius - 1e-6
@@ -38,17 +40,17 @@ def walk_there(ground, seed, radius, cells, count=8):
     return walked[far], measured[far]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("radius", [0.0, 0.1, 0.25, 0.5])
 def test_walking_to_the_next_corner_arrives_over_the_measured_length(radius, cells):
     total = excess = 0
     for make, seed in ((random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 4), (random_ground, 1)):
         walked, measured = walk_there(make(seed), seed, radius, cells)
-        # A point steers at the corner itself and turns only once it is past it, up to a step of 6.5 cm; bodies follow arcs.
-        assert np.all(walked <= (1.01 if radius > 0.0 else 1.05) * measured + 0.01)
+        assert np.all(walked <= 1.01 * measured + 0.01)
         assert np.all(walked >= measured - 0.02)
         total, excess = total + measured.sum(), excess + (walked - measured).sum()
-    assert total > 30.0 and excess < (0.002 if radius > 0.0 else 0.005) * total
+    assert total > 30.0 and excess < 0.002 * total
 
 
 @pytest.mark.full
@@ -82,6 +84,7 @@ def test_the_next_corner_is_the_first_of_the_whole_way(make, seed, radius):
     assert ways > 10
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("seed", [3, 12])
 def test_points_steer_where_the_reference_does(seed, cells):

@@ -50,6 +50,7 @@ def price_by_time(planner):
     return planner
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("cell", [0.7, 100.0])
 @pytest.mark.parametrize("seed", range(6))
 def test_polygons_cover_the_ground_are_convex_share_whole_edges_and_lie_on_one_terrain(seed, cell):
@@ -75,7 +76,7 @@ def test_polygons_cover_the_ground_are_convex_share_whole_edges_and_lie_on_one_t
     assert shapely.distance(ground.boundary, shapely.points(middle)).max() < 1e-8
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("make", [random_ground, rooms])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_body_has_a_way_over_cut_ground_exactly_if_it_has_one_over_plain_ground(seed, make):
@@ -101,6 +102,7 @@ def test_ways_both_found_and_not_found_were_compared():
     assert statuses == {FOUND, UNREACHABLE}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, 1, 2, 5])
 def test_ways_cost_the_time_that_dijkstra_finds_and_no_metre_is_cheaper_than_one(seed):
     ground = random_ground(seed)
@@ -158,14 +160,14 @@ def way_of(mesh, start, goal, radius=0.0, costs="time", layers=(-1, -1)):
     return float(length[0]), float(effort[0]), float(plan[0])
 
 
-@pytest.mark.parametrize(("speed", "pays"), [(0.9, False), (0.5, True)])
+@pytest.mark.parametrize(("speed", "pays"), [(0.9, False), (0.6, True), (0.5, True)])
 def test_a_way_round_by_the_road_is_taken_exactly_if_it_pays(speed, pays):
     """A park of 20 x 10 m between two squares, with a road of 2 m round it on one side: 20 m over the grass or some 29 m over the road."""
     park = shapely.box(2, 2, 22, 12)
     mesh = build_mesh(shapely.box(0, 0, 24, 12), terrain=[Terrain("grass", park, speed)]).mesh
     length, effort, _ = way_of(mesh, (1.0, 7.0), (23.0, 7.0), 0.2)
     if pays:
-        assert 28.0 < length < 34.0 and effort == pytest.approx(length, rel=0.1)  # it cuts both corners of the grass, by a metre each
+        assert 28.0 < length < 34.0 and effort == pytest.approx(length, rel=0.05)
     else:
         assert length == pytest.approx(22.0, rel=0.01) and effort == pytest.approx(2.0 + 20.0 / speed, rel=0.01)
     assert way_of(mesh, (1.0, 7.0), (23.0, 7.0), costs="length")[0] == pytest.approx(22.0, rel=0.01)
@@ -213,6 +215,7 @@ def lattice_times(ground, road, goal, step=0.25):
     return time
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_lengths_and_efforts_of_straight_ways_agree_with_the_twin(seed):
     ground = shapely.box(0, 0, 12, 12)

@@ -59,6 +59,7 @@ class Crowd:
         return got, made
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("world", [random_ground, rooms, simple_polygon], ids=lambda world: world.__name__)
 def test_who_shares_a_search_gets_the_same_way_as_alone(world, seed):
@@ -124,6 +125,7 @@ def test_one_who_asks_again_and_again_does_not_share_with_itself():
     assert len(planner._trees._wanted) == 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("radius", [0.03, 0.12, 0.27])
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_are_those_of_the_twin(seed, radius):

@@ -6,7 +6,9 @@ import shapely
 
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.build import build_mesh
+from crowdsim.navigation.mesh import locate_at_height
 from crowdsim.navigation.visibility.weights import extra_cost, make_weights, plain_weights, see_from
+from tests.navigation.floors import two_storeys
 from tests.navigation.sights import Sights
 from tests.navigation.worlds import free_points, located, random_ground, rooms
 from tests.reference import visibility as reference
@@ -133,6 +135,45 @@ def test_costs_under_weights_are_the_least_of_all_taut_ways(exposure):
         assert sights.way(start, goal)[0] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize("height", [0.0, 3.0])
+def test_on_several_floors_costs_are_those_of_what_is_seen_over_joined_ground_and_of_points_on_the_same_floor(height):
+    """Against a twin that follows each line of sight from polygon to polygon; lines lie on the ground, on the stair, and above both."""
+    mesh = two_storeys()[2].mesh
+    rng = np.random.default_rng(5)
+    watcher, shunned = (4.0, 5.3, height), (17.0, 4.0, height)
+    weights = make_weights(mesh, watchers=[watcher], exposure=3.0, shunned=[shunned], shun_reach=3.0, shun_cost=7.0)
+    eye, floor = int(locate_at_height(mesh, *watcher)), int(mesh.polygon_layer[int(locate_at_height(mesh, *shunned))])
+    seen_on, dear = set(), set()
+    for _ in range(60):
+        place = np.array([rng.uniform(0, 30), rng.uniform(0, 10), rng.choice([0.0, 1.5, 3.0])])
+        begin = int(locate_at_height(mesh, *place))
+        a, b = place[:2], np.array([rng.uniform(0, 30), rng.uniform(0, 10)])
+        passed = reference.trace(mesh, begin, a, b) if begin >= 0 else None
+        if passed is None:
+            continue
+        expected, count = 0.0, 150
+        for t in (np.arange(count) + 0.5) / count:
+            point = a + t * (b - a)
+            under = next(polygon for low, high, polygon in passed if low <= t <= high)
+            line = reference.trace(mesh, eye, np.array(watcher[:2]), point)
+            if line is not None and line[-1][2] == under:
+                expected += 3.0
+                seen_on.add(int(mesh.polygon_layer[under]))
+            near = 1.0 - (np.hypot(*(point - shunned[:2])) / 3.0) ** 2
+            if near > 0.0:
+                expected += 7.0 * near if mesh.polygon_layer[under] == floor else 0.0
+                dear.add(int(mesh.polygon_layer[under]))
+        expected *= float(np.hypot(*(b - a))) / count
+        polygons = np.array([polygon for *_, polygon in passed], dtype=np.int32)
+        assert extra_cost(mesh, weights, polygons, len(polygons), *a, *b) == pytest.approx(expected, rel=2e-3, abs=0.5)
+    assert dear >= {0, 1} and seen_on >= ({0, 1, 2} if height == 0.0 else {1})  # from the ground up the stair and over the floor behind its head
+
+
 def test_a_watcher_off_the_ground_is_refused_with_its_place():
     with pytest.raises(NavigationError, match=r"the watcher at \(5, 5.1\) stands off the ground; move it onto walkable ground"):
         make_weights(build_mesh(HALL).mesh, watchers=[(5.0, 5.1)], exposure=1.0)
+    mesh = two_storeys()[2].mesh
+    with pytest.raises(NavigationError, match=r"the watcher at \(40, 5, 0\) stands off the ground"):
+        make_weights(mesh, watchers=[(40.0, 5.0, 0.0)], exposure=1.0)
+    # Points that are shunned may be off it, as in a wall: they count on the floor that is nearest.
+    assert make_weights(mesh, shunned=[(20.1, 4.0, 3.0), (20.1, 4.0, 0.0), (40.0, 5.0, 2.5), (31.0, 11.0, -4.0)]).shunned[:, 4].tolist() == [1, 0, 1, 0]

@@ -42,6 +42,7 @@ def check_moves(ground, seed, radius, bodies, steps, stride):
     return count * steps
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["near the origin", "UTM"])
 @pytest.mark.parametrize("radius", RADII)
 def test_random_moves_never_leave_the_mesh_nor_enter_walls(radius, offset):
@@ -79,6 +80,7 @@ def test_points_walk_as_the_reference_does(seed):
     assert np.all(apart <= 1e-9)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [1, 3, 12])
 def test_bodies_walk_as_the_reference_does(seed):
     ground = random_ground(seed)

@@ -13,7 +13,6 @@ from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.search import OCTILE_PULL
 from crowdsim.navigation.grid.search import PULL as CELL_PULL
 from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import IN_SIGHT_SHARE
 from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, PULL
 from crowdsim.navigation.sharing import ShareParameters
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
@@ -56,9 +55,8 @@ def test_on_a_mesh_a_weight_looks_at_less_and_ways_cost_at_most_that_many_times_
         costs, _, _ = searched(scene, weight)
         assert np.array_equal(np.isfinite(costs), np.isfinite(best))
         there = np.isfinite(best)
-        assert (costs[there] >= best[there] * IN_SIGHT_SHARE).all() and (costs[there] <= weight * best[there] * (1.0 + 1e-12)).all()
-        # A weight of little more than 1 saves little, and beginning at pieces of goals counts too.
-        assert expansions_of(scene, weight) < (1.0 if weight >= 2.0 else 1.05) * expansions_of(scene, 1.0)
+        assert (costs[there] >= best[there] * (1.0 - 1e-12)).all() and (costs[there] <= weight * best[there] * (1.0 + 1e-12)).all()
+        assert expansions_of(scene, weight) < expansions_of(scene, 1.0)
     blind, same, _ = searched(scene, 0.0)
     assert np.array_equal(blind, best) and same == corridors
     assert expansions_of(scene, 0.0) > expansions_of(scene, 1.0)

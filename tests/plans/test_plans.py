@@ -244,18 +244,19 @@ def test_people_get_out_of_a_plan_as_quickly_as_measured_people_do_and_a_run_tha
     _, starter = scenario(tmp_path, plan(tmp_path, GATE), people=100)
     assert any("speed_density: none" in word and "freeze" in word for word in starter.words)
     flows = []
-    for law in ("weidmann", "none"):
-        loaded = load_scenario(tmp_path / "mine.yaml", sets=[f"speed_density={law}", "groups.0.premovement=0", "stop.after=90"])
-        with Simulation(loaded, out=tmp_path / f"{law}.h5") as simulation:
+    for law, seed in (("weidmann", 1), ("none", 1), ("none", 2), ("none", 3)):
+        loaded = load_scenario(tmp_path / "mine.yaml", sets=[f"speed_density={law}", f"seed={seed}", "groups.0.premovement=0", "stop.after=90"])
+        with Simulation(loaded, out=tmp_path / f"{law}-{seed}.h5") as simulation:
             verdict = simulation.run().as_dict()
-        times = np.sort(arrivals(tmp_path / f"{law}.h5")["time_s"].to_numpy())  # by hand: the shortest time in which 50 of 100 leave, through 1.2 m
+        times = np.sort(arrivals(tmp_path / f"{law}-{seed}.h5")["time_s"].to_numpy())  # by hand: the shortest time in which 50 of 100 leave, through 1.2 m
         assert len(times) == 100
         by_hand = 49 / np.min(times[49:] - times[:51]) / 1.2
         assert verdict["flows"] == [{"exit": "exit", "people": 100, "width_m": 1.2, "per_m_s": pytest.approx(by_hand, rel=1e-3)}] and verdict["speed_law"] == law
         flows.append((by_hand, verdict_text(verdict, 0.05, None)))
-    (people, calm), (plain, warned) = flows
+    (people, calm), *plain = flows
     assert 1.2 <= people <= 2.3 and "warning" not in calm and "not calibrated" not in calm
-    assert plain > 2.5 and "not calibrated for flow" in warned and f"{plain / 2.3:.2g} times as many as people at most do" in warned
+    assert np.median([flow for flow, _ in plain]) > 2.8  # with seed 1 an arch stands before the door for five seconds: 2.73
+    assert all("not calibrated for flow" in warned and f"{flow / 2.3:.2g} times as many as people at most do" in warned for flow, warned in plain)
 
 
 def test_an_obj_file_is_a_plan_whose_largest_piece_of_ground_people_leave(tmp_path: Path) -> None:

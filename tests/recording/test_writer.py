@@ -303,7 +303,7 @@ def test_a_verdict_that_is_too_long_is_left_out_and_said(tmp_path):
 SHAPES = [(3, 1, 1500), (40, 1, 1500), (40, 20, 1500), (400, 2, 600), (3000, 2, 80)]  # agents, ticks of a frame, ticks
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("agents", "every", "ticks"), SHAPES)
 @pytest.mark.parametrize("commit_every", [1, 40])
 def test_the_hidden_files_are_never_much_larger_than_the_data(tmp_path, agents, every, ticks, commit_every):
@@ -354,6 +354,7 @@ def resident_bytes():
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("reached", "last_tick"), [(60, 33), (60, 34), (60, -1), (34, 33)])
 def test_a_run_that_goes_on_has_the_recording_of_one_that_was_never_stopped(tmp_path, reached, last_tick):
     whole = record(tmp_path / "whole.h5", agents=60, ticks=60, trace=True)

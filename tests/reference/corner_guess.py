@@ -61,14 +61,19 @@ class Graph:
         ]
         return max(scores)[1] if scores else None
 
-    def join(self, position, visited, found, goal):
-        """The vertices of the joined way from where the agent is, the goal last; None where it leads back to where the search began."""
+    def join(self, position, visited, found, goal, shortens=True):
+        """The vertices of the joined way from where the agent is, the goal last; None where it leads back to where the search began.
+
+        With `shortens` false it goes over to the first vertex of the found way only, unless it has been at another.
+        """
         path = [*found, "goal"]  # P without its first vertex, the start
         for i, here in enumerate([position, *reversed(visited)]):
             for j, there in reversed(list(enumerate(path))):
                 walked = [*itertools.islice(reversed(visited), i)]
                 if there == here:
                     return [*walked, *path[j + 1 :]]
+                if j > 0 and not shortens:
+                    continue
                 if self.sees_goal(here, goal) if there == "goal" else any(True for _ in self.directions(here, there)):
                     return [*walked, *path[j:]]
         return None

@@ -1,6 +1,6 @@
 """Twins of the kernels about goals.
 
-Kernels: nearest_in_piece, arrived_piece, arrived_many, roomiest_on_rim; target_in_piece and roomiest_on_lattice, which are checked by what they promise.
+Kernels: nearest_in_piece, arrived_piece, arrived_many, roomiest_on_rim, find_rims; target_in_piece and roomiest_on_lattice, which are checked by what they promise.
 """
 
 import math
@@ -56,3 +56,30 @@ def arrived_pieces(ground, goals, goal, polygon, x, y):
         elif shape.distance(here) <= 1e-7 and ground.covers(here):
             found.append(piece)
     return found
+
+
+def rim_of(ground, goals, goal, piece, known=0.5, tolerance=2e-7):
+    """The parts of the sides of a piece over which ways come in, as (corner, from, to, distance to the nearest wall, at most `known`).
+
+    What lies on the boundary of the ground or of another piece of the goal is left out. Walls count that one gets to without going farther away than they are.
+    """
+    corners = goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]]
+    first = int(goals.vertex_start[piece])
+    if len(corners) == 1:
+        return [(first, 0.0, 0.0, _clear_beside(ground, shapely.Point(corners[0]), known))]
+    others = [shape_of(goals, other) for other in pieces_of(goals, goal) if other != piece]
+    shut = shapely.union_all([ground.boundary, *(shape.exterior for shape in others if shape.geom_type == "Polygon")]).buffer(tolerance, cap_style="flat")
+    parts = []
+    for i, (a, b) in enumerate(zip(corners, np.roll(corners, -1, axis=0), strict=True)):
+        for line in shapely.get_parts(shapely.LineString([a, b]) - shut):
+            if line.length > 1e-6:
+                low, high = sorted(math.dist(a, end) for end in (line.coords[0], line.coords[-1]))
+                parts.append((first + i, low, high, _clear_beside(ground, line, known)))
+    return sorted(parts)
+
+
+def _clear_beside(ground, shape, known):
+    """The distance from a shape on the ground to the walls of the part of the ground round it, at most `known`."""
+    near = ground & shape.buffer(known, quad_segs=32)
+    around = shapely.union_all([part for part in shapely.get_parts(near) if part.distance(shape) < 1e-7])
+    return min(known, shape.distance(around.boundary & ground.boundary.buffer(1e-6)))

@@ -5,7 +5,7 @@ Kernels: find_crowds, lead_aside.
 
 import math
 
-FADE, ASLANT, BESIDE, MOST_OUT = 1.0, 1.0, 10.0, 0.7
+FADE, ASLANT, BESIDE, MOST_OUT, EDGE = 1.0, 1.0, 10.0, 0.7, 0.06
 
 
 def _in_front_of(front, point):
@@ -53,7 +53,7 @@ def targets(fronts, position, corner, radius, reach, full, least):
                 continue
             here, ahead, width = _in_front_of(front, position[i])
             path = min(width / 2, max(-width / 2, _in_front_of(front, corner[i])[0]))
-            half, ahead = width / 2 - radius[i], max(0.0, ahead)
+            half, ahead = max(0.0, width / 2 - radius[i] - EDGE), max(0.0, ahead)
             to = (1 - share) * path + share * (2 * middle / total - 1) * half
             inside = min(half, max(-half, here))
             most = ASLANT * ahead + BESIDE * abs(here - inside)

@@ -244,3 +244,35 @@ def sight_polygon(ground, watcher):
         distance = np.hypot(met[:, 0] - x, met[:, 1] - y)
         hits.append(met[np.argmin(distance)])
     return shapely.make_valid(shapely.Polygon(hits))
+
+
+def trace(mesh, polygon, a, b):
+    """Return [(t, t', polygon)] of the polygons that a straight line in plan leads through from a point of one, over shared edges; None if it ends before b.
+
+    Every polygon is cut with the line, and of those that are joined the next one is taken; the floor of each follows from the joins.
+    """
+    line, length = shapely.LineString([a, b]), float(np.hypot(b[0] - a[0], b[1] - a[1]))
+    found, at, seen = [], 0.0, set()
+    while True:
+        corners = mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]]
+        part = shapely.intersection(line, shapely.Polygon(mesh.vertex[corners, :2]).buffer(1e-9))
+        end = max((float(np.hypot(x - a[0], y - a[1])) / length for x, y in shapely.get_coordinates(part)), default=at)
+        found.append((at, end, polygon))
+        seen.add(polygon)
+        if end >= 1.0 - 1e-6:
+            return found
+        at = end
+        place = shapely.Point(a[0] + at * (b[0] - a[0]), a[1] + at * (b[1] - a[1]))
+        beyond = shapely.Point(a[0] + (at + 1e-6) * (b[0] - a[0]), a[1] + (at + 1e-6) * (b[1] - a[1]))
+        for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+            twin = mesh.edge_twin[edge]
+            ends = shapely.LineString(mesh.vertex[[mesh.edge_vertex[edge], mesh.edge_end[edge]], :2])
+            other = mesh.edge_polygon[twin] if twin >= 0 else -1
+            if other < 0 or other in seen or shapely.distance(ends, place) > 1e-6:
+                continue
+            outline = mesh.edge_vertex[mesh.polygon_start[other] : mesh.polygon_start[other + 1]]
+            if shapely.distance(shapely.Polygon(mesh.vertex[outline, :2]), beyond) < 1e-8:
+                polygon = other
+                break
+        else:
+            return None

@@ -13,8 +13,8 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.scenario.geometry import GRID_M, circle_corners, cleaned, wkt_of
 from crowdsim.scenario.geometry_files import GeometryRefused, grid_map_of, pieces_of_geojson, pieces_of_wkt
+from crowdsim.scenario.shapes import GRID_M, circle_corners, cleaned, wkt_of
 from tests.scenario.worlds import load, problems_of, with_line
 
 
@@ -177,7 +177,7 @@ def test_obstacles_that_cover_everything_are_told() -> None:
 
 
 def test_too_many_vertices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowdsim.scenario.geometry.MAX_VERTICES", 20)
+    monkeypatch.setattr("crowdsim.scenario.area_reader.MAX_VERTICES", 20)
     assert complaint([SQUARE] * 5) == "with this polygon the scenario has more than 20 vertices"
     monkeypatch.setattr("crowdsim.scenario.geometry_files.MAX_VERTICES", 5)
     with pytest.raises(GeometryRefused, match="more than 5 vertices"):
@@ -185,7 +185,7 @@ def test_too_many_vertices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_too_much_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowdsim.scenario.geometry.MAX_GEOMETRY_CHARACTERS", 100)
+    monkeypatch.setattr("crowdsim.scenario.area_reader.MAX_GEOMETRY_CHARACTERS", 100)
     text = {"wkt": "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))"}
     assert complaint([text, text, text]) == "with this text the scenario has more than 100 characters of geometry"
 

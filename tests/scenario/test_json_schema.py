@@ -41,6 +41,7 @@ def test_good_scenarios_fit_the_schema_and_so_do_their_canonical_texts(text: str
     assert schema_errors(value_of(load(text).canonical())) == []
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("path", SCENARIOS, ids=[path.name for path in SCENARIOS])
 def test_scenarios_of_the_project_have_the_shape_that_the_schema_says(path: Path) -> None:
     value = value_of(path.read_text(encoding="utf-8"))

@@ -74,6 +74,7 @@ def test_rimea_13_people_come_down_faster_than_they_go_up() -> None:
     assert ends["down"] < 0.9 * ends["up"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("turn", [0, 1])
 def test_speed_on_a_ramp_of_32_degrees_is_length_along_the_surface(turn: int) -> None:
     """Straight up, and across it from corner to corner: the length in space over the time is the desired speed, to 1 %."""

@@ -75,6 +75,7 @@ def random_map(seed):
     return {"areas": areas, "obstacles": [{"polygon": blob(1.0)} for _ in range(3)]}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_grid_of_a_scenario_is_the_documents(tmp_path, seed):
     rng = np.random.default_rng(100 + seed)
@@ -95,6 +96,7 @@ def test_the_grid_of_a_scenario_is_the_documents(tmp_path, seed):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_areas_that_are_opened_and_closed_while_a_scenario_runs_leave_the_documents_grid(tmp_path, seed):
     document = random_map(seed)
@@ -122,6 +124,7 @@ def test_areas_that_are_opened_and_closed_while_a_scenario_runs_leave_the_docume
 AREAS = "[{box: [0, 0, 4, 4]}, {box: [4, 1.4, 4.4, 2.6]}, {box: [4.4, 0, 9, 4]}]"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("walkable", ["{s2_file: map.json}", AREAS], ids=["file", "areas"])
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_a_door_of_a_metre_and_twenty_between_two_rooms_lets_people_through(tmp_path, walkable, navigation):
@@ -212,6 +215,7 @@ def test_nobody_is_placed_at_random_where_the_ground_is_closed(tmp_path):
     assert built.agents.position[:, 0].max() < 4.4
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("cell", [0.4, 0.3])
 def test_a_grid_as_text_has_its_own_cells_and_another_size_of_cell_is_told(tmp_path, cell):
     (tmp_path / "map.json").write_text(json.dumps(ROOMS))
@@ -286,6 +290,7 @@ def test_mistakes_about_files_are_named(tmp_path):
         scenario(tmp_path, "cellSize 1\nminX 0\nminZ 0\ngridWidth 2\ngridDepth 1\n00\n", "cells.txt", walkable="{s2_file: cells.txt}")
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("navigation", "radius"), [("s2-grid", 0.2), ("grid", 0.2), ("grid", 0.08), ("{kind: s2-grid, cell_size: 0.9}", 0.2)])
 @pytest.mark.parametrize("shift", [0.0, 0.1, 0.2, 0.3])
 def test_walls_thinner_than_a_cell_are_walls_wherever_the_centres_of_cells_lie(tmp_path, navigation, radius, shift):

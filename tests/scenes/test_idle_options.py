@@ -40,6 +40,8 @@ FLOORS = {
         ("bodies", "local_grid_cell", 0.1, "local_grid", True),
         ("navigation", "exposure", 10.0, "unseen_from", [[5.0, 5.0]]),
         ("navigation", "shun_cost", 3.0, "shun", [[5.0, 5.0]]),
+        ("navigation", "obstacle_reach", 3.0, "round_standers", True),
+        ("navigation", "obstacle_radius_share", 0.5, "round_standers", True),
     ],
 )
 def test_a_number_of_something_that_is_off_is_refused_and_taken_where_it_is_on(section, key, value, switch, on):
@@ -91,13 +93,19 @@ def test_a_size_of_polygons_on_terrain_is_taken_by_a_mesh_where_there_is_terrain
 
 @pytest.mark.parametrize("key", ["unseen_from", "shun"])
 @pytest.mark.parametrize("of_a_group", [False, True])
-def test_watchers_and_points_to_shun_are_refused_on_several_floors(key, of_a_group):
-    navigation = {"kind": "visibility", key: [[2.0, 2.0]]}
+def test_watchers_and_points_to_shun_have_a_height_where_there_are_several_floors_and_none_elsewhere(key, of_a_group):
+    navigation = {"kind": "visibility", key: [[2.0, 2.0, 0.0], [2.0, 2.0]]}
     goals = {"out": {"exit": {"box": [19, 0, 20, 5]}, "storey": "upper"}}
     group = {**ROOM["groups"][0], "storey": "ground"}
     values = {**ROOM, "geometry": FLOORS, "goals": goals, "groups": [group | ({"navigation": navigation} if of_a_group else {})]}
-    with pytest.raises(ScenarioError, match=rf"{'groups.0..' if of_a_group else ''}navigation\.{key}: its points are of a plan with one floor"):
+    with pytest.raises(ScenarioError, match=rf"{'groups.0..' if of_a_group else ''}navigation\.{key}: the point \[2\.0, 2\.0\] has no height, and this geometry has several floors"):
         load_scenario(values if of_a_group else {**values, "navigation": navigation})
+    values["navigation"] = {"kind": "visibility", key: [[2.0, 2.0, 0.0]]}
+    values["groups"] = [group]
+    scenario = load_scenario(values)
+    assert parse_scenario(scenario.canonical()).canonical() == scenario.canonical()
+    with pytest.raises(ScenarioError, match=rf"navigation\.{key}: \[\[2\.0, 2\.0, 0\.0\]\] is not a list of at most 1000 points \[x, y\]"):
+        load_scenario({**ROOM, "navigation": values["navigation"]})
 
 
 def test_every_tunable_is_read_by_something():

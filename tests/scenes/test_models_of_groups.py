@@ -25,6 +25,7 @@ def test_the_models_change_the_run(expected):
         assert digests(run, TICKS) != expected
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3, 7])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
     with simulation(MIXED, threads=threads) as run:

@@ -228,13 +228,65 @@ def test_people_who_guess_their_way_for_long_get_on_as_long_as_they_come_nearer(
     assert verdict.longest_wait_s > 15.0 and verdict.deadlocked == {} and verdict.arrived > 20
 
 
-def test_a_jam_on_a_stair_that_gets_on_is_no_deadlock_by_what_was_recorded(tmp_path):
-    """Nine of 130 people are stuck for more than 30 s where streams meet on the stair; six go against each other whenever they are looked at; all arrive."""
+def test_rings_of_a_moment_in_a_crowd_that_gets_on_are_no_deadlock(tmp_path):
+    """Nine of 130 people are stuck for more than 30 s where streams meet on the stair, and go against each other when they are looked at; all arrive."""
     path = tmp_path / "run.h5"
     with Simulation(load_scenario(SCENARIOS / "two-storeys.yaml"), out=path) as run:
+        while not run.why_over():
+            run.step()
+            assert run.counts["deadlocked"] == 0
+        verdict = run.finish()
+    assert verdict.not_arrived == 0 and verdict.deadlocked == {}
+    assert not deadlock.deadlocks(path)["is_deadlock"].any() and deadlock.stuck_spells(path)["is_long"].any()
+
+
+PAIRS = {
+    "version": 1, "tick": 0.1, "stop": {"after": 60}, "geometry": {"walkable": {"box": [0, 0, 14, 0.8]}}, "record": {"rate": 1}, "symmetry": {"enabled": False},
+    "groups": [
+        {"name": "east", "positions": [[3, 0.35], [2, 0.4]], "radius": 0.25, "speed": 1.3, "goals": [{"point": [13, 0.4]}]},
+        {"name": "west", "positions": [[11, 0.45], [12, 0.4]], "radius": 0.25, "speed": 1.3, "goals": [{"point": [1, 0.4]}]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("stop", [{"after": 41.3}, {"after": 47.3}, {"after": 100, "stuck_for": 31.7}])
+def test_whenever_a_run_ends_its_verdict_its_events_and_its_recording_name_the_same_deadlocks(stop, tmp_path):
+    """Also between two looks, and before anybody was looked at twice."""
+    with scene({**PAIRS, "stop": stop}, out=tmp_path / "run.h5") as run:
         verdict = run.run()
-    assert verdict.not_arrived == 0 and sum(verdict.deadlocked.values()) <= 6
-    assert not deadlock.deadlocks(path)["is_deadlock"].any()
+    held = min(left.stuck_for_s for left in verdict.left)
+    groups, people = deadlock.deadlocks(tmp_path / "run.h5"), deadlock.stuck_people(tmp_path / "run.h5")
+    with open_run(tmp_path / "run.h5") as recording:
+        events, counted = recording.events(), recording.ticks()["deadlocked"].iloc[-1]
+    told = events[events["kind"] == "DEADLOCKED"]["entity"].tolist()
+    expected = [1, 2, 3, 4] if held >= 30.0 else []
+    assert sorted(told) == sorted(people.loc[people["is_deadlock"], "entity"]) == expected
+    assert counted == len(expected) and verdict.deadlocked == ({"head-on": 4} if expected else {}) and groups["is_deadlock"].tolist() == [bool(expected)]
+    assert int(verdict.exit_code) == 3 and ("stuck_for" not in stop or (verdict.ended == "everybody left is stuck" and expected))
+
+
+def test_those_who_wait_for_an_obstacle_that_will_go_on_do_not_end_a_run():
+    barrier = {"name": "barrier", "shape": {"disc": 0.3}, "path": [[6, 0.4]], "vanishes": 40, "stands_after": 1000}
+    alone = {**PAIRS, "groups": PAIRS["groups"][:1], "stop": {"after": 100, "stuck_for": 5}}
+    with scene({**alone, "obstacles": [barrier]}) as run:
+        verdict = run.run()
+    assert verdict.ended == "all arrived" and 45.0 < verdict.last_arrival_s < 60.0 and verdict.deadlocked == {}
+    with scene({**alone, "stop": {"after": 30, "stuck_for": 5}, "obstacles": [{**barrier, "vanishes": 1000}]}) as run:
+        assert run.run().ended == "time is up"
+    with scene({**alone, "obstacles": [{key: value for key, value in barrier.items() if key != "vanishes"}]}) as run:
+        assert run.run().ended == "everybody left is stuck"
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(("later", "looked_at"), [(0, 254), (3, 253)])
+def test_a_run_goes_on_from_a_state_in_which_somebody_is_looked_at_again(later, looked_at):
+    document = {**PAIRS, "groups": [{**group, "premovement": later} for group in PAIRS["groups"]]}
+    with scene(document) as run, scene(document) as other:
+        while looked_at not in run.world.agents.stuck_cause:
+            run.step()
+        other.restore(run.state())
+        assert other.run().deadlocked == run.run().deadlocked == {"head-on": 4}
 
 
 def test_progress_is_the_same_on_any_threads_and_goes_on_from_a_saved_state():

@@ -38,6 +38,7 @@ def trail(text):
         return np.array(places), found, run.verdict().last_arrival_s
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("factor", [0.6, 1.4])
 def test_people_walk_at_the_speed_of_the_terrain_and_at_their_own_beside_it(factor):
     places, found, arrival = trail(scene(f"{{name: strip, speed: {factor}, area: {{box: [5, 0, 15, 3]}}}}", ground="[0, 0, 24, 3]", start="[1, 1.5]", goal="[23, 1.5]"))
@@ -53,7 +54,7 @@ def test_people_walk_round_the_grass_where_that_is_quicker_and_the_arrival_shows
     round_it, _, quick = trail(scene(PARK))
     across, _, slow = trail(scene(PARK, more="navigation: {costs: length}"))
     assert round_it[:, 1].min() < 2.0 and across[:, 1].min() > 6.0
-    assert quick < 0.78 * slow and slow == pytest.approx((1.8 + 20.0 / 0.5) / 1.3, rel=0.02)
+    assert quick < 0.75 * slow and slow == pytest.approx((1.8 + 20.0 / 0.5) / 1.3, rel=0.02)
 
 
 def test_of_areas_that_overlap_the_last_in_the_list_counts():

@@ -6,6 +6,7 @@ import pytest
 import shapely
 
 from crowdsim.errors import ScenarioError
+from crowdsim.recording.reader import open_run
 from crowdsim.scenario.load import load_scenario
 from crowdsim.schedule.simulation import Simulation
 from tests.crowds import BUSY, SCENARIOS, digests, simulation
@@ -75,3 +76,40 @@ def test_what_is_no_list_of_points_is_refused(points):
     document["navigation"] = {"kind": "visibility", "unseen_from": points}
     with pytest.raises(ScenarioError, match=r"is not a list of at most 1000 points \[x, y\]"), simulation(document):
         pass
+
+
+SCREEN = {"box": [2, 5, 18, 5.2]}
+
+
+def on_two_halls(storey, **navigation):
+    """Return four agents who cross one of two equal halls, one above the other; a stair leads from the lower one to a landing beside the upper one."""
+    return {
+        "version": 1, "tick": 0.1, "stop": {"after": 40}, "record": {"rate": 10}, "navigation": {"kind": "visibility", **navigation},
+        "geometry": {
+            "storeys": [
+                {"name": "lower", "elevation": 0, "walkable": {"box": [0, 0, 20, 10]}, "obstacles": [SCREEN]},
+                {"name": "upper", "elevation": 3, "walkable": [{"box": [0, 0, 20, 10]}, {"box": [0, 10, 28, 12]}, {"box": [26, 0, 28, 12]}], "obstacles": [SCREEN]},
+            ],
+            "connections": [{"name": "stair", "lower": "lower", "upper": "upper", "foot": [[20, 1], [20, 3]], "head": [[26, 1], [26, 3]]}],
+        },
+        "groups": [
+            {"name": "crowd", "storey": storey, "positions": [[1, 2.8], [1, 3.4], [1, 4], [0.4, 3.2]], "radius": 0.2, "goals": [{"point": [19.3, 4], "storey": storey, "arrive_within": 0.8}]},
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("storey", ["lower", "upper"])
+@pytest.mark.parametrize("key", ["unseen_from", "shun"])
+def test_watchers_and_points_to_shun_turn_aside_those_on_their_own_storey_only(storey, key, tmp_path):
+    """From the recorded places: behind the screen in the middle of the hall, or straight on in front of it."""
+    numbers = {} if key == "unseen_from" else {"shun_reach": 4.0, "shun_cost": 50.0}
+    for height, is_meant in ((0.0, storey == "lower"), (3.0, storey == "upper")):
+        out = tmp_path / f"{height}.h5"
+        with simulation(on_two_halls(storey, **{key: [[10, 2, height]]}, **numbers), out=out) as run:
+            verdict = run.run()
+        with open_run(out) as run:
+            rows = run.trajectories()
+        middle = rows[rows["x"].between(8.0, 12.0)]
+        assert verdict.arrived == 4 and set(middle["id"]) == {1, 2, 3, 4}
+        assert (middle["y"] > 5.2).all() if is_meant else (middle["y"] < 5.0).all()

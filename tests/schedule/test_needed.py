@@ -135,6 +135,7 @@ print(count, len(set(own)), len(own), (told[0][0] and 1, told[0][1]), told[-1][0
 """
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("processes", [1, 2])
 def test_several_processes_compile_and_one_that_comes_later_loads(tmp_path: Path, processes: int):
     count = 8

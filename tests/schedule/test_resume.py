@@ -49,7 +49,7 @@ def check_resume(name, sets, ticks_of, folder):
             assert one.table(f"agents/{column.name}").tobytes() == other.table(f"agents/{column.name}").tobytes(), column.name
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "sets"), [
     ("head-on-corridor", ["avoidance=orca"]), ("bottleneck", ["avoidance=hrvo", "budget.work=40"]), ("four-way-crossing", ["avoidance=clearpath"]),
     ("closing-door", []), ("moving-obstacle", ["navigation=grid"]), ("unseen", []), ("idle-crowd", []), ("two-storeys", ["navigation=optimal", "budget.work=20"]),

@@ -47,6 +47,7 @@ def marks(folder):
     return {each.name for each in folder.scratch.glob("*.attempt-*")}
 
 
+@pytest.mark.full
 def test_a_worker_that_is_killed_in_the_midst_of_runs_changes_no_byte_of_the_table(small, hostile, tmp_path):
     load_plugin(hostile)
     plan = planned(small, "avoidance.model=none,orca,wrong", seeds=range(3), plugins=(hostile,), sets=LONG)

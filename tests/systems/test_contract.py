@@ -46,7 +46,7 @@ def test_a_system_writes_only_what_it_declares():
     # and no way bends at a corner in free ground (tests/systems/test_straighten.py).
     rare = {
         "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
-        "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status", "strays"}, "Watch": {"is_stuck", "stuck_tick", "stuck_cause", "setbacks", "behind"},
+        "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status", "strays"}, "Watch": {"is_stuck", "stuck_tick", "stuck_cause", "front_tick", "setbacks", "behind"},
         "Gates": set(Gates.writes), "Replan": {"replan_wish", "remaining"}, "Drive": set(Drive.writes), "GiveWay": set(GiveWay.writes),
         "GoRound": {"priced_portal", "priced_until"}, "Follow": {"corridor_start", "corridor_capacity", "corridor_length"},
     }  # fmt: skip

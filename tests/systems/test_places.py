@@ -68,9 +68,10 @@ def test_the_seed_decides_the_places():
     assert not np.any(np.hypot(*(first[:, None] - other[None]).T) < 1e-3)
 
 
-def test_nobody_is_sent_to_a_place_behind_a_wall():
+@pytest.mark.parametrize("seed", [1, 6])  # two at the rim shut one out, and move up when it is stuck
+def test_nobody_is_sent_to_a_place_behind_a_wall_and_nobody_shuts_the_rim(seed):
     wall = [[14, 0.5], [14.2, 0.5], [14.2, 7.5], [14, 7.5]]
-    position, _, arrived, took = run_out(square(25, obstacles=[wall]))
+    position, _, arrived, took = run_out(square(25, obstacles=[wall], seed=seed))
     assert np.all(arrived) and np.all(position[:, 0] < 14.0) and took < 40.0
 
 

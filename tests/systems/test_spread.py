@@ -70,13 +70,18 @@ def test_without_it_most_leave_at_the_ends():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("sets", [["avoidance=clearpath"], ["avoidance=hrvo"], ["navigation=mesh"], ["navigation=visibility"], ["groups.0.premovement=0"]], ids=str)
+@pytest.mark.parametrize(
+    "sets",
+    [["avoidance=clearpath"], ["avoidance=hrvo"], ["avoidance=sampled-hrvo"], ["avoidance=toi"], ["navigation=mesh"], ["navigation=visibility"],
+     ["navigation=grid"], ["navigation=s2-grid"], ["groups.0.premovement=0"]],
+    ids=str,
+)  # fmt: skip
 def test_so_it_is_under_other_models_and_planners(sets):
     bins, _ = bins_of("room-evacuation.yaml", range(1, 6), sets)
     assert np.all(bins >= 0.5 * bins.mean()) and np.all(bins <= 2.0 * bins.mean())
 
 
-@pytest.mark.parametrize("kind", ["optimal", "mesh", "visibility"])
+@pytest.mark.parametrize("kind", ["optimal", "mesh", "visibility", "grid", "s2-grid"])
 def test_one_alone_walks_the_shortest_path_bit_for_bit(kind):
     found = []
     for sets in ([], [OFF]):

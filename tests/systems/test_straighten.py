@@ -7,7 +7,7 @@ import crowdsim.systems.follow
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.schedule.simulation import Simulation
 from crowdsim.systems.base import Tick
-from crowdsim.systems.straighten import led_where_they_have_no_room, straighten
+from crowdsim.systems.straighten import led_round_free_vertices, straighten
 from tests.crowds import SCENARIOS
 
 # The ground is cut up round the pond so that a portal ends 0.1 m from it, in the grass.
@@ -25,6 +25,11 @@ goals: {west: {exit: {box: [0, 18, 1, 22]}}}
 groups:
   - {name: one, positions: [[38, 16]], goals: [west], navigation: {costs: length}}
 """
+
+
+def led_where_they_have_no_room(world, follows):
+    """Rows of agents whose corner, which is the one of before, is a free vertex nearer to a wall than their radius."""
+    return led_round_free_vertices(world, follows, world.agents.corner_post)
 
 
 def walk(run, until):

@@ -239,7 +239,8 @@ def join_over_corners(terrain, x, y, polygon, visited, guessed, found, length, p
     """Join what was guessed over corners with the way that was found (S0 section 3.2, steps 1 to 7).
 
     The guess is walked back from where the body is. At the first vertex that is on the found way, or that has an edge to one of its vertices which is wide
-    enough for the body, it goes over; of several, to the one that is nearest to the goal.
+    enough for the body, it goes over; of several, to the one that is nearest to the goal. Where metres differ in cost it leaves out no vertex of the found
+    way: what is shorter may be in sight.
 
     Parameters
     ----------
@@ -271,12 +272,15 @@ def join_over_corners(terrain, x, y, polygon, visited, guessed, found, length, p
     Twin: `tests/reference/corner_guess.py`.
     """
     position = terrain.graph.corners.position
+    is_plain = terrain.weights.exposure <= 0.0 and terrain.weights.shunned.shape[0] == 0
     for back in range(guessed + 1):  # vertices of the guess that are walked back to
         corner = np.int64(visited[guessed - back]) if back > 0 else NOWHERE
         ax, ay = (position[corner, 0], position[corner, 1]) if corner >= 0 else (x, y)
         joins = -1  # corners of the found way that are behind
         for kept in range(length, -1, -1):
-            if kept == length:
+            if kept > 0 and not is_plain:
+                is_met = kept < length and corner == found[kept]
+            elif kept == length:
                 is_met = is_way_to_goal(terrain, ax, ay, polygon, corner, radius, piece, tx, ty, radius, scratch)
                 is_met = is_met or (corner >= 0 and is_way_to_goal(terrain, ax, ay, polygon, corner, -radius, piece, tx, ty, radius, scratch))
             else:

@@ -50,15 +50,17 @@ BATCH = 16  # Requests that a slot takes at a time: large enough that the Python
 class VisibilityParameters(AimParameters, ShareParameters):
     """How ways over points of visibility are looked for."""
 
-    unseen_from: tuple[tuple[float, float], ...] = param(
-        (), "m", source="S0 section 3", why="points (x, y) of watchers; metres that they see cost more, so agents keep behind walls; none where it is empty",
+    unseen_from: tuple[tuple[float, ...], ...] = param(
+        (), "m", source="S0 section 3",
+        why="points (x, y), with floors (x, y, height), of watchers; metres that they see cost more, so agents keep behind walls; none where it is empty",
     )
     exposure: float = param(
         1000.0, "", low=0.0, high=1e6, source="S0 section 3",
         why="cost that each metre in sight of a watcher has more; 1,000 takes a detour of a kilometre for a metre less in sight, 1 of a metre",
     )
-    shun: tuple[tuple[float, float], ...] = param(
-        (), "m", source="S0 section 3", why="points (x, y) to keep away from where there is another way; none where it is empty",
+    shun: tuple[tuple[float, ...], ...] = param(
+        (), "m", source="S0 section 3",
+        why="points (x, y), with floors (x, y, height), to keep away from where there is another path; none where it is empty",
     )
     shun_reach: float = param(5.0, "m", above=0.0, high=1e4, why="distance from such a point at which a metre costs what it always does")
     shun_cost: float = param(

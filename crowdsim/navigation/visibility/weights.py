@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh, locate
+from crowdsim.navigation.mesh import NavMesh, height_at, locate, locate_at_height
 from crowdsim.navigation.visibility.sight import narrow_window
 
 SHADOW_EDGE_M = 1e-6  # A way along the border of what a watcher sees is out of its sight: corners between are touched exactly, within rounding.
@@ -32,8 +32,9 @@ class Weights(NamedTuple):
     window : (k, 6) float64, m
         What watchers see of polygon p is ``window[window_start[p]:window_start[p + 1]]``: the watcher, then the points that bound its view on the right
         and on the left (x, y each); both are the watcher itself where it sees all of the polygon.
-    shunned : (m, 4) float64
-        Points to keep away from: x, y, reach (m), cost. A metre at distance d costs ``cost (1 - (d / reach)^2)`` more, inside the reach.
+    shunned : (m, 5) float64
+        Points to keep away from: x, y, reach (m), cost, floor. A metre at distance d costs ``cost (1 - (d / reach)^2)`` more, inside the reach, on that floor;
+        -1, for all of them or none, is any.
     """
 
     exposure: float
@@ -44,15 +45,15 @@ class Weights(NamedTuple):
 
 def plain_weights(mesh: NavMesh) -> Weights:
     """Return weights under which a metre costs 1 everywhere."""
-    return Weights(0.0, np.zeros(mesh.polygon_count + 1, dtype=np.int64), np.zeros((0, 6)), np.zeros((0, 4)))
+    return Weights(0.0, np.zeros(mesh.polygon_count + 1, dtype=np.int64), np.zeros((0, 6)), np.zeros((0, 5)))
 
 
 def make_weights(
     mesh: NavMesh,
     *,
-    watchers: Sequence[tuple[float, float]] = (),
+    watchers: Sequence[tuple[float, ...]] = (),
     exposure: float = 0.0,
-    shunned: Sequence[tuple[float, float]] = (),
+    shunned: Sequence[tuple[float, ...]] = (),
     shun_reach: float = 1.0,
     shun_cost: float = 0.0,
 ) -> Weights:
@@ -61,10 +62,12 @@ def make_weights(
     Parameters
     ----------
     mesh : NavMesh
-    watchers : sequence of (x, y), m
+    watchers : sequence of (x, y) or (x, y, z), m
+        The floor of one with a height is the one that is nearest to that there. It sees, in plan, what a straight line leads to over ground that is joined.
     exposure : float
         Cost that a metre in sight of a watcher has more, >= 0.
-    shunned : sequence of (x, y), m
+    shunned : sequence of (x, y) or (x, y, z), m
+        All with heights, or none: with them each counts only on the floor that is nearest to it.
     shun_reach : float, m, > 0
     shun_cost : float
         Cost that a metre at a shunned point has more, >= 0.
@@ -75,19 +78,38 @@ def make_weights(
         If a watcher stands off the ground.
     """
     rows, zones = [], []
-    for x, y in watchers:
-        polygon = int(locate(mesh, float(x), float(y), -1))
+    for place in watchers:
+        polygon = _polygon_of(mesh, place)
         if polygon < 0:
-            raise NavigationError(f"the watcher at ({x:g}, {y:g}) stands off the ground; move it onto walkable ground")
-        zone, window = see_from(mesh, polygon, float(x), float(y), MOST_WINDOWS)
+            raise NavigationError(f"the watcher at ({', '.join(f'{each:g}' for each in place)}) stands off the ground; move it onto walkable ground")
+        zone, window = see_from(mesh, polygon, float(place[0]), float(place[1]), MOST_WINDOWS)
         zones.append(zone)
         rows.append(window)
     zone = np.concatenate([np.zeros(0, dtype=np.int32), *zones])
     order = np.argsort(zone, kind="stable")
     start = np.searchsorted(zone[order], np.arange(mesh.polygon_count + 1)).astype(np.int64)
     window = np.concatenate([np.zeros((0, 6)), *rows])[order]
-    points = np.array([(x, y, shun_reach, shun_cost) for x, y in shunned], dtype=np.float64).reshape(-1, 4)
-    return Weights(float(exposure), start, window, points)
+    points = [(*place[:2], shun_reach, shun_cost, _floor_of(mesh, place)) for place in shunned]
+    return Weights(float(exposure), start, window, np.array(points, dtype=np.float64).reshape(-1, 5))
+
+
+def _polygon_of(mesh: NavMesh, place: tuple[float, ...]) -> int:
+    """Return the polygon under a point (x, y) or (x, y, z); -1 where there is none."""
+    x, y = float(place[0]), float(place[1])
+    return int(locate_at_height(mesh, x, y, float(place[2])) if len(place) > 2 else locate(mesh, x, y, -1))
+
+
+def _floor_of(mesh: NavMesh, place: tuple[float, ...]) -> int:
+    """Return the floor that is nearest to a point (x, y, z): it may be off the ground, as in a pillar; -1, any, of one without a height."""
+    if len(place) < 3:
+        return -1
+    point, polygon = np.array(place), _polygon_of(mesh, place)
+    miss = abs(float(height_at(mesh, polygon, point[0], point[1])) - point[2]) if polygon >= 0 else np.inf
+    begin, along = mesh.vertex[mesh.edge_vertex], mesh.vertex[mesh.edge_end] - mesh.vertex[mesh.edge_vertex]
+    share = np.clip(np.sum((point - begin) * along, axis=1) / np.sum(along * along, axis=1), 0.0, 1.0)
+    away = np.sqrt(np.sum((begin + share[:, None] * along - point) ** 2, axis=1))
+    nearest = int(np.argmin(away))
+    return int(mesh.polygon_layer[polygon if miss <= away[nearest] else mesh.edge_polygon[nearest]])
 
 
 @kernel
@@ -176,8 +198,10 @@ def extra_cost(mesh, weights, polygons, count, ax, ay, bx, by):
     length = np.hypot(bx - ax, by - ay)
     if length <= 0.0:
         return 0.0
-    covered, in_sight = 0.0, 0.0
-    for k in range(count if weights.exposure > 0.0 else 0):
+    covered, in_sight, near_points = 0.0, 0.0, 0.0
+    shunned = weights.shunned
+    has_floors = shunned.shape[0] > 0 and shunned[0, 4] >= 0.0
+    for k in range(count if weights.exposure > 0.0 or has_floors else 0):
         polygon = polygons[k]
         low, high = 0.0, 1.0
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
@@ -201,26 +225,27 @@ def extra_cost(mesh, weights, polygons, count, ax, ay, bx, by):
             # What a line sees of a polygon only by the width that was added beyond its edges is rounding.
             if (far - near) * length > 4.0 * SHADOW_EDGE_M:
                 in_sight += far - near
+        for row in range(shunned.shape[0] if has_floors else 0):
+            if shunned[row, 4] == mesh.polygon_layer[polygon]:
+                near_points += _shunned_cost(shunned[row, 0] - ax, shunned[row, 1] - ay, bx - ax, by - ay, length, low, high, shunned[row, 2]) * shunned[row, 3]
     cost = 0.0
     if covered > 0.0:
-        cost = weights.exposure * length * in_sight / max(1.0, covered)
-    for row in range(weights.shunned.shape[0]):
-        cost += _shunned_cost(weights.shunned[row, 0] - ax, weights.shunned[row, 1] - ay, bx - ax, by - ay, length, weights.shunned[row, 2]) * (
-            weights.shunned[row, 3]
-        )
+        cost = (weights.exposure * length * in_sight + near_points) / max(1.0, covered)
+    for row in range(0 if has_floors else shunned.shape[0]):
+        cost += _shunned_cost(shunned[row, 0] - ax, shunned[row, 1] - ay, bx - ax, by - ay, length, 0.0, 1.0, shunned[row, 2]) * shunned[row, 3]
     return cost
 
 
 @lean_kernel
-def _shunned_cost(px, py, dx, dy, length, reach):
-    """Return the integral of ``1 - (d / reach)^2`` along a segment of direction d from the origin, inside the reach of p (m)."""
+def _shunned_cost(px, py, dx, dy, length, begin, end, reach):
+    """Return the integral of ``1 - (d / reach)^2`` along a part, from begin to end (0..1), of a segment d from the origin, inside the reach of p (m)."""
     along = (px * dx + py * dy) / length
     aside = (px * dy - py * dx) / length
     half = reach * reach - aside * aside
     if half <= 0.0:
         return 0.0
     half = np.sqrt(half)
-    low, high = max(-along, -half), min(length - along, half)
+    low, high = max(begin * length - along, -half), min(end * length - along, half)
     if low >= high:
         return 0.0
     return (high - low) * (1.0 - aside * aside / (reach * reach)) - (high * high * high - low * low * low) / (3.0 * reach * reach)

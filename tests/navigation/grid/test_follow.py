@@ -65,7 +65,7 @@ def test_the_last_waypoint_is_not_passed_by_its_plane():
     assert not arrived[0] and velocity[0] @ (np.array([2.0, 0.0]) - at[0]) > 0
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(20))
 def test_walking_is_that_of_the_twin(seed):
     rng = np.random.default_rng(seed)

@@ -243,6 +243,7 @@ def test_on_less_than_an_expansion_for_each_slot_the_oldest_search_goes_on():
     assert order == [*range(1, MOST_SLOTS), 99]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("budget", [1, 3, 100, 5000])
 def test_the_budget_changes_no_answer_and_no_expansion(budget):
     crowd = Crowd(2, 30 if budget < 10 else 150)
@@ -255,6 +256,7 @@ def test_the_number_of_threads_changes_nothing(threads):
     assert crowd.answers(700, threads) == crowd.answers(700)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("budget", [40, 900])
 def test_a_save_in_between_changes_nothing(budget):
     crowd = Crowd(4, 60)

@@ -23,6 +23,7 @@ def test_a_diagonal_step_needs_both_cells_beside_it(picture, start, end, cost):
     assert OneWay(grid).find(centre(grid, start), centre(grid, end))[2] == pytest.approx(cost)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_way_costs_what_dijkstra_says(seed):
     rng = np.random.default_rng(seed)

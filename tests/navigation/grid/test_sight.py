@@ -36,6 +36,7 @@ def test_centres_see_each_other_like_in_exact_fractions(seed):
     assert 0 < seen < 80
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_any_points_see_each_other_like_in_exact_fractions(seed):
     grid = random_grid(seed, 0.06, 14, 12)
@@ -67,6 +68,7 @@ def test_samples_miss_the_corner_that_a_line_cuts_between_two_of_them():
     assert not look(a, b, 0.05)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("seed", range(25))
 def test_the_string_is_the_one_of_the_document_and_no_longer_than_the_way(seed):
     cell = [1.0, 0.4][seed % 2]
