@@ -91,7 +91,7 @@ class Places:
                 self._take_in(tick, rows[regions == region], region)
 
     def move_up(self, tick: Tick) -> None:
-        """Let agents that stand in a region before somebody who is stuck on the way there go on to other places: they shut its rim.
+        """Let agents that stay in a region and stand before somebody who is stuck go on to other places: they shut its rim, or somebody in.
 
         Looked at once a second.
         """
@@ -101,12 +101,11 @@ class Places:
         stuck = np.flatnonzero((agents.is_stuck == 1) & (agents.goal >= 0) & (agents.blocker > 0))
         if not len(stuck):
             return
+        held_by = np.unique(rows_of_entities(agents.entity, agents.blocker[stuck]))
+        held_by = held_by[held_by >= 0]
         stands = (agents.activity == AgentState.STANDING) & (agents.goal < 0) & (agents.is_yielding == 0) & (agents.is_driven == 0) & (agents.is_immovable == 0)
         for region in np.flatnonzero(goals.reach == 0.0).tolist():
-            comes, stays = self._visitors(region)
-            before = rows_of_entities(agents.entity, agents.blocker[stuck[comes[stuck]]])
-            before = np.unique(before[before >= 0])
-            before = before[stands[before] & stays[before]]
+            before = held_by[stands[held_by] & self._visitors(region)[1][held_by]]
             if len(before):
                 self._take_in(tick, before, region, leaving=True)
 
