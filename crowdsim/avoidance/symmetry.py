@@ -6,15 +6,15 @@ else: an agent without a neighbour in its way is never touched.
 
 Nor can they stop a retreat by themselves. Of two who meet, each gives way by half from the velocity that it *has*: so any common velocity of the two is
 as good as any other, and somebody who once stepped back before an oncoming file keeps on going back at the pace of that file, for as long as it lasts.
-People come to a stand. Here whoever goes back before somebody who comes the other way and gets on shows, to all and to itself, that it goes back more slowly
-than it does (`hold_ground`); half by half the other one makes the rest of the room, and the retreat fades. Any velocities may be shown, as long as all see the
-same (van den Berg et al. 2011, section 5.2). Before somebody who does not get on either nobody holds its ground: where neither of two crowds makes room, both
-stand for good.
+People come to a stand. Here whoever has gone back for 0.4 s before somebody who comes the other way and gets on shows, to all and to itself, that
+it goes back more slowly than it does (`hold_ground`); half by half the other one makes the rest of the room, and the retreat fades. That goes on where a wall
+binds it since. Any velocities may be shown, as long as all see the same (van den Berg et al. 2011, section 5.2). A step back is left alone: crowds that meet
+sort themselves by such steps. Before somebody who does not get on either nobody holds its ground: where neither of two crowds makes room, both stand for good.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,6 +47,10 @@ class _Memory(NamedTuple):
         How long it has wanted to move and hardly moved.
     stalled : (n,) int32, ticks
         For how many ticks more than not it has got on by less than half of what it wants, up to twice the time that counts.
+    holder : (n,) int64
+        Entity that has held it up last, also while a wall binds it since; 0 is nobody.
+    retreating : (n,) int32, ticks
+        For how many ticks more than not it has gone back, up to twice the time that counts.
     turning : (n,) int32, ticks
         How long its present turn still lasts.
     events : (n,) int32
@@ -55,8 +59,13 @@ class _Memory(NamedTuple):
 
     blocked: NDArray[np.int32]
     stalled: NDArray[np.int32]
+    retreating: NDArray[np.int32]
+    holder: NDArray[np.int64]
     turning: NDArray[np.int32]
     events: NDArray[np.int32]
+
+
+_KINDS = {name: "i8" if name == "holder" else "i4" for name in _Memory._fields}
 
 
 class Touched(NamedTuple):
@@ -84,7 +93,7 @@ def _row_of(entity, wanted, row):
 
 @kernel
 def follow_progress(start, stop, velocity, preferred_velocity, active, blocker, slow, longest, old, new):
-    """Count for how many ticks agents have been held up by others, and for how many they have not got on.
+    """Count for how many ticks agents have been held up by others, for how many they have not got on, and for how many they have gone back.
 
     Parameters
     ----------
@@ -97,14 +106,15 @@ def follow_progress(start, stop, velocity, preferred_velocity, active, blocker, 
         Of the last tick: entity that bound the velocity, or -1 or 0.
     slow : float
         Share of the preferred speed, along the preferred direction, below which an agent hardly moves.
-    longest : int, ticks
-        What `stalled` grows to at most.
-    old, new : (n,) int32, twice: blocked and stalled
-        Memory before and after: `blocked` grows by one or starts again at 0, `stalled` grows or falls by one.
+    longest : (2,) int64, ticks
+        What `stalled` and `retreating` grow to at most.
+    old, new : (n,) int32, three times: blocked, stalled and retreating, and int64: holder
+        Memory before and after: `blocked` grows by one or starts again at 0, `stalled` and `retreating` grow or fall by one.
 
     Notes
     -----
-    Twin: `tests/reference/symmetry.py`.
+    Whom a wall binds is held up by whoever held it up before: one who is pushed back along a wall is bound by it for most of the time. Twin:
+    `tests/reference/symmetry.py`.
     """
     for row in range(start, stop):
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
@@ -113,7 +123,11 @@ def follow_progress(start, stop, velocity, preferred_velocity, active, blocker, 
         wants = active[row] != 0 and wish > 0.0
         new[0][row] = old[0][row] + 1 if wants and blocker[row] > 0 and along < slow * wish else 0
         stalled = old[1][row] + 1 if along < GETS_ON * wish else old[1][row] - 1
-        new[1][row] = min(max(stalled, 0), longest) if wants else 0
+        new[1][row] = min(max(stalled, 0), longest[0]) if wants else 0
+        retreating = old[2][row] + 1 if along < 0.0 else old[2][row] - 1
+        new[2][row] = min(max(retreating, 0), longest[1]) if wants else 0
+        holder = blocker[row] if blocker[row] >= 0 else old[3][row]
+        new[3][row] = holder if wants else 0
 
 
 @kernel
@@ -211,8 +225,8 @@ def _is_opposed(preferred_velocity, row, other):
 
 
 @kernel
-def hold_ground(start, stop, entity, velocity, preferred_velocity, active, blocker, stalled, numbers, out, holds):
-    """Take part of the retreat out of the velocities of agents that go back before somebody who comes the other way and gets on.
+def hold_ground(start, stop, entity, velocity, preferred_velocity, active, blocker, stalled, retreating, holder, numbers, out, holds):
+    """Take part of the retreat out of the velocities of agents that have gone back for long before somebody who comes the other way and gets on.
 
     Parameters
     ----------
@@ -225,10 +239,13 @@ def hold_ground(start, stop, entity, velocity, preferred_velocity, active, block
     active : (n,) uint8
     blocker : (n,) int64
         Of the last tick.
-    stalled : (n,) int32, ticks
-        As `follow_progress` wrote it.
-    numbers : (2,) float64
-        Share of the retreat that stays; ticks from which on somebody who has been stalled for them is one before whom nobody holds its ground.
+    stalled, retreating : (n,) int32, ticks
+        As `follow_progress` wrote them.
+    holder : (n,) int64
+        As `follow_progress` wrote it; counts where a wall binds.
+    numbers : (3,) float64
+        Share of the retreat that stays; ticks from which on somebody who has been stalled for them is one before whom nobody holds its ground; ticks that
+        somebody must have gone back to hold its ground.
     out : (n, 2) float64, m/s
         Receives the velocities to be shown; must not alias `velocity`. Those of agents that hold no ground stay bit for bit.
     holds : (n,) uint8
@@ -238,15 +255,16 @@ def hold_ground(start, stop, entity, velocity, preferred_velocity, active, block
     -----
     What an agent does across its wish is left alone: it may still step aside. Twin: `tests/reference/symmetry.py`.
     """
-    kept, patience = numbers
+    kept, patience, after = numbers
     for row in range(start, stop):
         vx, vy = velocity[row, 0], velocity[row, 1]
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         out[row, 0], out[row, 1], holds[row] = vx, vy, 0
         along = vx * wx + vy * wy
-        if active[row] == 0 or along >= 0.0 or blocker[row] <= 0:
+        before = blocker[row] if blocker[row] >= 0 else holder[row]
+        if active[row] == 0 or along >= 0.0 or before == 0 or retreating[row] < after:
             continue
-        other = _row_of(entity, blocker[row], row)
+        other = _row_of(entity, before, row)
         if other >= 0 and stalled[other] < patience and _is_opposed(preferred_velocity, row, other):
             back = (1.0 - kept) * along / (wx * wx + wy * wy)
             out[row, 0], out[row, 1], holds[row] = vx - back * wx, vy - back * wy, 1
@@ -301,6 +319,11 @@ class SymmetryBreaker:
             why="how fast the velocity against its own wish fades that an agent shows before one who comes the other way; longer lets whoever once gave way be "
             "pushed back far (3600: for good, 18 m in the lane scene)",
         )  # fmt: skip
+        retreat_after: float = param(
+            0.4, "s", low=0.0, high=60.0, source="ours",
+            why="for how much longer than not somebody must have gone back before its retreat fades; shorter holds up crowds that meet, which sort themselves "
+            "by steps back, longer lets people be pushed back farther",
+        )
         retreat_patience: float = param(
             0.5, "s", low=0.0, high=60.0, source="ours",
             why="for how much longer than not that other one may have got on by less than half of what it wants; longer jams crowds that meet in a narrow "
@@ -353,8 +376,8 @@ class SymmetryBreaker:
         n = len(entity)
         self._follow(entity)
         own, memory, following = self.parameters, self._memory, self._next
-        longest = int(2.0 * self._retreat_patience(tick_length))
-        before, after = (memory.blocked, memory.stalled), (following.blocked, following.stalled)
+        longest = (2.0 * self._retreat_times(tick_length)).astype(np.int64)  # twice, so that the way back takes as long
+        before, after = memory[:4], following[:4]
         team.run(follow_progress, n, velocity, preferred_velocity, active, blocker, own.slow, longest, before, after)
         numbers = np.array([*self._tangents(), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)])
         old, new = (memory.turning, memory.events), (following.turning, following.events)
@@ -387,13 +410,16 @@ class SymmetryBreaker:
         holds = np.empty(len(entity), dtype=np.uint8)
         lasts = self.parameters.retreat_time
         self._follow(entity)
-        numbers = np.array([lasts / (lasts + tick_length), self._retreat_patience(tick_length)])
-        team.run(hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, self._memory.stalled, numbers, out, holds)
+        numbers, memory = np.array([lasts / (lasts + tick_length), *self._retreat_times(tick_length)]), self._memory
+        team.run(
+            hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, memory.stalled, memory.retreating, memory.holder, numbers,
+            out, holds,
+        )  # fmt: skip
         return holds.view(np.bool_)
 
-    def _retreat_patience(self, tick_length: float) -> float:
-        """Return how many ticks somebody must be stalled to be one who does not get on; the count goes to twice that, so that the way back takes as long."""
-        return float(np.ceil(self.parameters.retreat_patience / tick_length))
+    def _retreat_times(self, tick_length: float) -> NDArray[np.float64]:
+        """Return how many ticks somebody must be stalled to be one who does not get on, and how many it must go back to hold its ground."""
+        return np.ceil(np.array([self.parameters.retreat_patience, self.parameters.retreat_after]) / tick_length)
 
     def _tangents(self) -> tuple[float, float, float, float]:
         """Return the ranges of tangents for an exact course and for a ring."""
@@ -412,7 +438,8 @@ class SymmetryBreaker:
         stays = np.zeros(len(entity), dtype=np.bool_)
         inside = known < len(self._entity)
         stays[inside] = self._entity[known[inside]] == entity[inside]
-        for old, new in zip(self._memory, memory, strict=True):
+        columns: Iterable[tuple[NDArray[Any], NDArray[Any]]] = zip(self._memory, memory, strict=True)
+        for old, new in columns:
             new[stays] = old[known[stays]]
         self._entity, self._memory, self._next = entity.copy(), memory, _fresh(len(entity))
 
@@ -425,9 +452,9 @@ class SymmetryBreaker:
         saved = Saved.of(state)
         entity = saved.take("entity", "i8", low=1, high=MOST)
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
-        self._memory = _Memory(*(saved.take(name, "i4", (len(entity),), low=0) for name in _Memory._fields))
+        self._memory = _Memory(*(saved.take(name, kind, (len(entity),), low=0) for name, kind in _KINDS.items()))
         self._entity, self._next = entity, _fresh(len(entity))
 
 
 def _fresh(count: int) -> _Memory:
-    return _Memory(*(np.zeros(count, dtype=np.int32) for _ in _Memory._fields))
+    return _Memory(*(np.zeros(count, dtype=kind) for kind in _KINDS.values()))

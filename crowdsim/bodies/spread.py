@@ -125,8 +125,10 @@ def lead_aside(start, stop, member, first, last, mesh, fronts, polygon, position
     polygon : (n,) int64
     position : (n, 2) float64, m
     radius : (n,) float64, m
-    crowd, place
-        See `find_crowds`.
+    crowd : (n,) int32
+        Front of each, as `find_crowds` wrote it.
+    place : (n, 5) float64
+        How each stands to its front, as `find_crowds` wrote it.
     full : float
         How many others turn an agent to its place altogether.
     velocity, corner : (n, 2) float64

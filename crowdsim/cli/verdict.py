@@ -153,10 +153,11 @@ def _flow_warning(result: Mapping[str, Any]) -> str:
     from crowdsim.measures.exit_flow import PEOPLE_PER_M_S
 
     flow, most = _greatest_flow(result), PEOPLE_PER_M_S[1]
-    if flow is None or flow["per_m_s"] <= most:
+    if flow is None or round(flow["per_m_s"], 1) <= most:  # as it is shown
         return ""
     way_out = "; speed_density: weidmann slows crowds down as people do (docs/models.md)" if result.get("speed_law") == "none" else ""
-    times = f"{flow['per_m_s'] / most:.2g} times as many as people at most do"
+    ratio = flow["per_m_s"] / most
+    times = f"{ratio:.{2 if ratio >= 1.05 else 3}g} times as many as people at most do"
     through = f"through {visible(flow['exit'])} {flow['per_m_s']:.2g} persons get a second and metre"
     return f"\n\nwarning: {through}, {times}: this run is too fast to plan with{way_out}"
 

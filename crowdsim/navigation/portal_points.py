@@ -40,7 +40,7 @@ def place_points(mesh: NavMesh) -> PortalPoints:
     is_kerb = np.any(mesh.polygon_pace[mesh.edge_polygon] != mesh.polygon_pace[mesh.edge_polygon[mesh.edge_twin]], axis=1)
     free = np.where(is_kerb, KERB_INSET_M, FREE_INSET_M)
     first, last = (np.where(mesh.is_wall_vertex[vertex] == 1, WALL_INSET_M, free) for vertex in (mesh.edge_vertex, mesh.edge_end))
-    between = length - first - last
+    between = length - (first + last)  # the same to the last bit from both sides
     apart = np.maximum(APART_M, between / (MOST_POINTS - 1))
     count = 1 + np.ceil(np.maximum(0.0, between) / apart).astype(np.int64)
     count = np.where(between <= 0.25 * (first + last), 1, count)  # Short portals have one point, in the middle.

@@ -3,7 +3,7 @@
 Gaps stay exact. A gap is an edge of the triangulation (`crowdsim.geometry.triangulation`); where an edge is cut into parts, each of them keeps the
 width of the whole, and what is cut across a triangle has none, unless it leads from wall to wall. So a body can pass exactly where it could before.
 
-Search costs go over the middles of portals. Where ground differs they would be poor estimates if portals were as long as a hall: so triangles that
+Search costs go over points of portals. Where ground differs they would be poor estimates if portals were as long as a hall: so triangles that
 meet such ground are also cut into cells of a few metres.
 """
 

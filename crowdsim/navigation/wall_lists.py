@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh, height_at
+from crowdsim.navigation.mesh import NavMesh, depth_in_polygon, height_at
 
+ROUNDING = 1e-6  # Share of the reach: what is as far as the reach up to rounding is not beyond it.
 STRAIGHT_M = 1e-7  # How far the vertices of one wall may lie off the line between its ends: feet do by rounding; far below what a body keeps clear.
 
 
@@ -109,13 +110,19 @@ class _StraightLine:
 def _edge_to_polygon(mesh, edge, polygon):
     """Return the distance (m) between an edge and a polygon's outline."""
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    return _segment_to_polygon(mesh, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1], polygon)
+
+
+@lean_kernel
+def _segment_to_polygon(mesh, ax, ay, bx, by, polygon):
+    """Return the distance (m) between a segment and a polygon's outline."""
     best = np.inf
     for other in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         c, d = mesh.edge_vertex[other], mesh.edge_end[other]
         best = min(
             best,
             segments_apart(
-                mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1],
+                ax, ay, bx, by,
                 mesh.vertex[c, 0], mesh.vertex[c, 1], mesh.vertex[d, 0], mesh.vertex[d, 1],
             ),
         )
@@ -148,17 +155,54 @@ def _is_within(mesh, edge, polygon, reach, centre, radius):
 
 
 @lean_kernel
-def _is_on_ground_of(mesh, edge, polygon):
-    """Return whether both ends of an edge lie at the height of a polygon's plane, up to `mesh.step`."""
+def _over_ends(mesh, edge, polygon):
+    """Return how far the ends of an edge lie over a polygon's plane (m)."""
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     over_a = mesh.vertex[a, 2] - height_at(mesh, polygon, mesh.vertex[a, 0], mesh.vertex[a, 1])
-    over_b = mesh.vertex[b, 2] - height_at(mesh, polygon, mesh.vertex[b, 0], mesh.vertex[b, 1])
-    return max(abs(over_a), abs(over_b)) < mesh.step
+    return over_a, mesh.vertex[b, 2] - height_at(mesh, polygon, mesh.vertex[b, 0], mesh.vertex[b, 1])
+
+
+@lean_kernel
+def _parts_beyond(mesh, edge, polygon, reach):
+    """Return whether all of an edge that is `mesh.step` and more over or under a polygon's plane is farther than `reach` from the polygon."""
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+    over_a, over_b = _over_ends(mesh, edge, polygon)
+    for side in (1.0, -1.0):
+        first, last = side * over_a - mesh.step, side * over_b - mesh.step  # from 0 on the edge is too high, or too low
+        if max(first, last) < 0.0:
+            continue
+        begin = 0.0 if first >= 0.0 else first / (first - last)
+        end = 1.0 if last >= 0.0 else first / (first - last)
+        x, y, to_x, to_y = ax + begin * (bx - ax), ay + begin * (by - ay), ax + end * (bx - ax), ay + end * (by - ay)
+        if depth_in_polygon(mesh, polygon, x, y) >= 0.0 or _segment_to_polygon(mesh, x, y, to_x, to_y, polygon) <= reach * (1.0 + ROUNDING):
+            return False
+    return True
+
+
+@lean_kernel
+def _is_on_ground_of(mesh, edge, polygon, reach, wall_first, wall_edge):
+    """Return whether an edge lies at the height of a polygon's plane, up to `mesh.step`; or begins there, and all of its wall that does not is beyond `reach`.
+
+    The wall of a long stair begins at its landing, where it counts, and ends a storey below, where it must not hinder those who walk above it.
+    """
+    over_a, over_b = _over_ends(mesh, edge, polygon)
+    if max(abs(over_a), abs(over_b)) < mesh.step:
+        return True
+    if min(abs(over_a), abs(over_b)) >= mesh.step:
+        return False
+    wall = mesh.edge_wall[edge]
+    for entry in range(wall_first[wall], wall_first[wall + 1]):
+        if not _parts_beyond(mesh, wall_edge[entry], polygon, reach):
+            return False
+    return True
 
 
 def flood_wall_lists(mesh: NavMesh, wall_count: int, reach: float) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return for each polygon the walls within `reach` (m) as `Walls` keeps them: ``zone_start`` and, ascending in each zone, ``zone_wall``."""
-    start, wall = list_zone_walls(mesh, wall_count, reach)
+    wall_edge = np.argsort(mesh.edge_wall, kind="stable")
+    wall_first = np.searchsorted(mesh.edge_wall[wall_edge], np.arange(wall_count + 1))
+    start, wall = list_zone_walls(mesh, wall_count, reach, wall_first, wall_edge)
     key = np.repeat(wall_count * np.arange(len(start) - 1), np.diff(start))
     key += wall
     key.sort()
@@ -167,7 +211,7 @@ def flood_wall_lists(mesh: NavMesh, wall_count: int, reach: float) -> tuple[NDAr
 
 
 @kernel
-def list_zone_walls(mesh, wall_count, reach):
+def list_zone_walls(mesh, wall_count, reach, wall_first, wall_edge):
     """List for each polygon the walls of its ground within `reach` that can be got at without going through a wall.
 
     Parameters
@@ -175,6 +219,8 @@ def list_zone_walls(mesh, wall_count, reach):
     mesh : NavMesh
     wall_count : int
     reach : float, m
+    wall_first, wall_edge : (nw + 1,) int64 and (ne,) int64
+        The edges of wall w are ``wall_edge[wall_first[w]:wall_first[w + 1]]``.
 
     Returns
     -------
@@ -202,7 +248,7 @@ def list_zone_walls(mesh, wall_count, reach):
                 if twin < 0:
                     if wall < 0 or listed[wall] == zone or not (current == zone or _is_within(mesh, edge, zone, reach, centre, radius)):
                         continue
-                    if current == zone or _is_on_ground_of(mesh, edge, zone):
+                    if current == zone or _is_on_ground_of(mesh, edge, zone, reach, wall_first, wall_edge):
                         listed[wall] = zone
                         if walls == out.size:
                             grown = np.empty(2 * out.size, dtype=np.int32)

@@ -196,7 +196,7 @@ class Simulation(Interventions):
             return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
         if kind is Spread:
             heeds = np.array([scenario.model_of(group).name != HEEDS_NOBODY for group in scenario.groups], dtype=np.bool_)
-            return Spread(world, scenario.bodies.parameters(SpreadParameters), heeds)
+            return Spread(world, scenario.bodies.parameters(SpreadParameters), heeds, scenario.bodies.parameters(PlaceParameters).moving_in)
         if kind is SlowDown:
             return SlowDown(world, speed_law(scenario))
         if kind is BreakSymmetry:

@@ -27,7 +27,10 @@ class Arrive(System):
         For those who stay.
     """
 
-    reads = ("entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer", "itinerary", "is_yielding", "is_driven")
+    reads = (
+        "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer", "itinerary", "is_yielding", "is_driven",
+        "is_immovable", "is_stuck", "blocker",
+    )  # fmt: skip
     writes = (
         "activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece", "remaining", "is_yielding", "yield_target",
         "yield_tick",
@@ -40,6 +43,7 @@ class Arrive(System):
 
     def process(self, tick: Tick) -> None:
         """Test everyone who walks; structure changes (leaving the world) wait for Retire."""
+        self._places.move_up(tick)
         world, agents = self.world, self.world.agents
         wants = (agents.activity == AgentState.WALKING) & (agents.goal >= 0)
         piece = np.empty(len(agents), dtype=np.int32)

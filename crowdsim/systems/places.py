@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.nudge import find_blocked_lines
+from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
 from crowdsim.bodies.places import TAKEN, measure_room, rank_places
 from crowdsim.systems.base import Tick
 from crowdsim.tunable import param
@@ -90,8 +90,28 @@ class Places:
             if is_region[region]:
                 self._take_in(tick, rows[regions == region], region)
 
-    def _take_in(self, tick: Tick, rows: NDArray[np.int64], region: int) -> None:
-        """Give agents that have come to one region their places."""
+    def move_up(self, tick: Tick) -> None:
+        """Let agents that stand in a region before somebody who is stuck on the way there go on to other places: they shut its rim.
+
+        Looked at once a second.
+        """
+        agents, goals = self.world.agents, self.world.goals
+        if not self.parameters.moving_in or tick.number % max(1, round(1.0 / tick.length)):
+            return
+        stuck = np.flatnonzero((agents.is_stuck == 1) & (agents.goal >= 0) & (agents.blocker > 0))
+        if not len(stuck):
+            return
+        stands = (agents.activity == AgentState.STANDING) & (agents.goal < 0) & (agents.is_yielding == 0) & (agents.is_driven == 0) & (agents.is_immovable == 0)
+        for region in np.flatnonzero(goals.reach == 0.0).tolist():
+            comes, stays = self._visitors(region)
+            before = rows_of_entities(agents.entity, agents.blocker[stuck[comes[stuck]]])
+            before = np.unique(before[before >= 0])
+            before = before[stands[before] & stays[before]]
+            if len(before):
+                self._take_in(tick, before, region, leaving=True)
+
+    def _take_in(self, tick: Tick, rows: NDArray[np.int64], region: int, *, leaving: bool = False) -> None:
+        """Give agents that have come to one region their places; those that are `leaving` have one, and get none that they could have from there."""
         agents = self.world.agents
         comes, stays = self._visitors(region)
         stays[rows] = True
@@ -105,7 +125,7 @@ class Places:
             for apart in dict.fromkeys((spacing, tight)):  # walls may leave too few within reach, or some stand beside their places
                 lattice = self._lattice(region, apart, widest)
                 if apart not in room:
-                    room[apart] = self._room(tick, lattice, rows[i:], widest, coming)
+                    room[apart] = self._room(tick, lattice, rows[:0] if leaving else rows[i:], widest, coming)
                 place = self._choose(tick, row, lattice, room[apart], waited_for - i)
                 if place >= 0:
                     self._send(tick, row, lattice.point[place])

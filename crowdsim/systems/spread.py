@@ -24,16 +24,19 @@ class Spread(System):
     parameters : SpreadParameters
     heeds : (groups,) bool
         Whose agents heed others: those that walk through others need no place beside them.
+    moves_in : bool
+        Whether agents that stay at a region go on to places of their own in it (`Places`): those take its ground, not the width of its rim.
     """
 
     reads = (
         "group", "activity", "path_status", "goal_piece", "position", "surface", "radius", "is_driven", "preferred_velocity", "next_corner", "corner_post",
+        "goal", "itinerary",
     )  # fmt: skip
     writes = ("preferred_velocity", "next_corner")
 
-    def __init__(self, world: World, parameters: SpreadParameters, heeds: NDArray[np.bool_]) -> None:
+    def __init__(self, world: World, parameters: SpreadParameters, heeds: NDArray[np.bool_], moves_in: bool) -> None:
         super().__init__(world)
-        self.parameters, self.heeds = parameters, heeds
+        self.parameters, self.heeds, self.moves_in = parameters, heeds, moves_in
         self._on: tuple[object, object] = (None, None)  # the mesh and the goals that the fronts are of
         self._fronts: Fronts
 
@@ -49,6 +52,8 @@ class Spread(System):
             return
         straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_way(agents.path_status)
         straight &= self.of_groups(self.heeds)
+        if self.moves_in:
+            straight &= ~self._stays()
         if np.count_nonzero(straight) < 2:
             return
         fronts, rows = self._fronts_now(), len(agents)
@@ -73,6 +78,11 @@ class Spread(System):
         )  # fmt: skip
         if pace is not None:  # in another direction the slope is another
             agents.preferred_velocity[member] *= (self.shares_in_plan(tick, agents.preferred_velocity)[member] / pace[member])[:, None]
+
+    def _stays(self) -> NDArray[np.bool_]:
+        """Return who is on its way to where it stays, (n,) bool."""
+        agents, last = self.world.agents, np.array([-1 if each.leaves or not each.goals else each.goals[-1] for each in self.world.itineraries], dtype=np.int64)
+        return (agents.itinerary >= 0) & (agents.goal >= 0) & (last[agents.itinerary] == agents.goal)
 
     def _fronts_now(self) -> Fronts:
         """Return the fronts of the regions on the ground as it is now."""

@@ -28,7 +28,7 @@ def adjust(breaker, entity, position, velocity, preferred, blocker, active=None,
 @pytest.mark.parametrize("seed", range(3))
 def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
     rng = np.random.default_rng(seed)
-    breaker = SymmetryBreaker(SymmetryBreaker.Parameters(side=side, patience=0.1, detour_time=0.15, retreat_patience=0.1))
+    breaker = SymmetryBreaker(SymmetryBreaker.Parameters(side=side, patience=0.1, detour_time=0.15, retreat_patience=0.1, retreat_after=0.15))
     own = breaker.parameters
     sign = {"right": (1.0, 1.0), "left": (-1.0, -1.0), "random": None}[side]
     exact = (own.least_turn * sign[0], own.greatest_turn * sign[1]) if sign else (-own.greatest_turn, own.greatest_turn)
@@ -40,11 +40,11 @@ def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
         n = len(entity)
         position = rng.integers(0, 4, (n, 2)).astype(float)
         wish = rng.integers(-1, 2, (n, 2)).astype(float)
-        velocity, draws = wish * rng.choice([0.0, 0.05, 1.0], (n, 1), p=[0.6, 0.3, 0.1]), rng.uniform(size=n)
+        velocity, draws = wish * rng.choice([-0.3, 0.0, 0.05, 1.0], (n, 1), p=[0.4, 0.2, 0.3, 0.1]), rng.uniform(size=n)
         blocker = rng.choice([-1, 0, *entity, *entity, *entity, 99], n)
         blocker = np.where(blocker == entity, 0, blocker)
         active = (rng.uniform(size=n) > 0.1).astype(np.uint8)
-        memory = {int(e): memory.get(int(e), [0, 0, 0, 0]) for e in entity}
+        memory = {int(e): memory.get(int(e), [0, 0, 0, 0, 0, 0]) for e in entity}
         agents = {
             int(e): {
                 "position": tuple(position[i]), "velocity": tuple(velocity[i]), "preferred": tuple(wish[i]),
@@ -52,11 +52,13 @@ def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
             }
             for i, e in enumerate(entity)
         }
-        expected = twin.tick(agents, memory, own.slow, 2, 3, exact, ring, 4)
+        expected = twin.tick(agents, memory, own.slow, 2, 3, exact, ring, 4, 6)
         out, touched = adjust(breaker, entity, position, velocity, wish, blocker, active, draws)
         assert touched.tolist() == [expected[int(e)][1] for e in entity]
         assert np.allclose(out, [expected[int(e)][0] for e in entity], atol=1e-12)
         assert breaker.state()["stalled"].tolist() == [memory[int(e)][3] for e in entity]
+        assert breaker.state()["retreating"].tolist() == [memory[int(e)][4] for e in entity]
+        assert breaker.state()["holder"].tolist() == [memory[int(e)][5] for e in entity]
         seen |= set(touched.tolist())
     assert seen == {UNTOUCHED, EXACT, MUTUAL}
 
@@ -140,14 +142,15 @@ def test_memory_follows_agents_that_come_and_go_and_can_be_saved():
 TICK = 0.05
 
 
-def stand(velocity, preferred, blocker, *, entity=None, active=None, stalled=None, team=ONE, **parameters):
+def stand(velocity, preferred, blocker, *, entity=None, active=None, stalled=None, retreating=None, holder=None, team=ONE, **parameters):
     n = len(velocity)
     entity = np.arange(1, n + 1) if entity is None else np.array(entity, dtype=np.int64)
     velocity, preferred = np.array(velocity, dtype=np.float64), np.array(preferred, dtype=np.float64)
     active, out = np.ones(n, np.uint8) if active is None else active, np.full((n, 2), np.nan)
     breaker = SymmetryBreaker(SymmetryBreaker.Parameters(**parameters))
     known = dict.fromkeys(("blocked", "stalled", "turning", "events"), np.zeros(n, np.int32))
-    breaker.restore({**known, "entity": entity, **({} if stalled is None else {"stalled": stalled})})
+    known |= {"entity": entity, "retreating": np.full(n, 1000, np.int32), "holder": np.zeros(n, np.int64)}
+    breaker.restore(known | {name: each for name, each in (("stalled", stalled), ("retreating", retreating), ("holder", holder)) if each is not None})
     return out, breaker.stand(entity, velocity, preferred, active, np.array(blocker, dtype=np.int64), TICK, team, out)
 
 
@@ -162,8 +165,14 @@ def test_who_holds_its_ground_agrees_with_reference(seed, lasts):
         int(e): {"velocity": tuple(velocity[i]), "preferred": tuple(wish[i]), "blocker": int(blocker[i]), "active": active[i]} for i, e in enumerate(entity)
     }
     stalled = rng.integers(0, 15, 40, dtype=np.int32)
-    expected = twin.shown(agents, lasts / (lasts + TICK), dict(zip(entity.tolist(), stalled.tolist(), strict=True)), 10)
-    out, holds = stand(velocity, wish, blocker, entity=entity, active=active, stalled=stalled, retreat_time=lasts)
+    retreating = rng.integers(10, 30, 40, dtype=np.int32)
+    holder = rng.choice([0, *entity, 99], 40)
+    by_entity = [dict(zip(entity.tolist(), each.tolist(), strict=True)) for each in (stalled, retreating, holder)]
+    expected = twin.shown(agents, lasts / (lasts + TICK), by_entity[0], 10, by_entity[1], 12, by_entity[2])
+    out, holds = stand(
+        velocity, wish, blocker, entity=entity, active=active, stalled=stalled, retreating=retreating, holder=holder, retreat_time=lasts,
+        retreat_after=12 * TICK,
+    )  # fmt: skip
     assert holds.tolist() == [expected[int(e)][1] for e in entity] and 0 < holds.sum() < 20
     assert np.allclose(out, [expected[int(e)][0] for e in entity], atol=1e-12)
     assert (out[~holds] == velocity[~holds]).all()
@@ -178,13 +187,35 @@ def test_one_who_is_pushed_back_shows_less_of_its_retreat_and_all_of_its_step_as
 
 def test_nobody_holds_its_ground_before_one_who_does_not_get_on_until_it_does_again():
     entity, wish, back = [1, 2], [[1.0, 0.0], [-1.0, 0.0]], [-0.8, 0.3]
-    breaker, out = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_patience=0.5)), np.empty((2, 2))
+    breaker, out = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_patience=0.5, retreat_after=0.0)), np.empty((2, 2))
     holds = []
     for other in [-0.4] * 40 + [-0.6] * 40:
         velocity = np.array([back, [other, 0.0]])
         adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [2, 1])
         holds.append(breaker.stand(np.array(entity), velocity, np.array(wish), np.ones(2, np.uint8), np.array([2, 1]), TICK, ONE, out)[0])
     assert holds == [True] * 9 + [False] * 41 + [True] * 30  # 0.5 s are 10 ticks, either way
+
+
+def test_a_step_back_is_left_alone_and_a_long_retreat_is_not():
+    entity, wish = [1, 2], [[1.0, 0.0], [-1.0, 0.0]]
+    breaker, out = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_after=0.5)), np.empty((2, 2))
+    holds = []
+    for own in [-0.8] * 20 + [0.2] * 11 + [-0.8] * 12:
+        velocity = np.array([[own, 0.3], [-1.0, 0.0]])
+        adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [2, 1])
+        holds.append(breaker.stand(np.array(entity), velocity, np.array(wish), np.ones(2, np.uint8), np.array([2, 1]), TICK, ONE, out)[0])
+    # 0.5 s are 10 ticks; twice that is remembered, and fades as it grew.
+    assert holds == [False] * 9 + [True] * 11 + [False] * 11 + [True] * 12
+
+
+def test_one_who_is_pushed_back_along_a_wall_holds_its_ground_before_who_held_it_up_last():
+    breaker, out = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_after=0.0)), np.empty((2, 2))
+    entity, wish, velocity = [1, 2], [[1.0, 0.0], [-1.0, 0.0]], np.array([[-0.8, 0.0], [-1.0, 0.0]])
+    holds = []
+    for blocker in (-1, 2, -1, -1, 0, -1):
+        adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [blocker, 1])
+        holds.append(breaker.stand(np.array(entity), velocity, np.array(wish), np.ones(2, np.uint8), np.array([blocker, 1]), TICK, ONE, out)[0])
+    assert holds == [False, True, True, True, False, False]
 
 
 def test_one_who_goes_back_before_nobody_or_somebody_who_walks_the_same_way_or_across_or_along_a_wall_is_left_alone():

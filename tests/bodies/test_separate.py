@@ -128,8 +128,8 @@ def test_separate_among_walls_agrees_with_reference(seed):
     position, radius = rng.uniform((0.1, 0.1), (4.9, 2.9), (40, 2)), rng.uniform(0.15, 0.3, 40)
     movable = (rng.uniform(size=40) > 0.1).astype(np.uint8)
     walls = [(tuple(a), tuple(b)) for a, b in zip(PLAN.start.tolist(), PLAN.end.tolist(), strict=True)]
-    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * 40, walls, 2, further=20)  # rounding grows over sixty
-    moved, _ = separate(position, radius, passes=2, movable=movable, walls=PLAN, further=20)
+    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * 40, walls, 2)
+    moved, _ = separate(position, radius, passes=2, movable=movable, walls=PLAN)
     assert np.allclose(moved, expected, atol=1e-9)
 
 

@@ -56,6 +56,12 @@ warning: a path request was open for 2.5 s; a larger budget (budget: {work: ...}
 warning: through east 3.8 persons get a second and metre, 1.7 times as many as people at most do: this run is too fast to plan with; speed_density: weidmann slows crowds down as people do (docs/models.md)"""
 
 
+@pytest.mark.parametrize(("flow", "times"), [(2.34, None), (2.36, "1.03 times"), (2.6, "1.1 times"), (9.2, "4 times")])
+def test_a_run_that_is_too_fast_is_warned_of_as_often_as_the_shown_figure_is_above_what_people_do(flow, times):
+    text = verdict_text(RESULT | {"flows": [{"exit": "east", "people": 20, "width_m": 1.2, "per_m_s": flow}]}, 0.05, None)
+    assert (f", {times} as many as people at most do" in text) if times else ("too fast" not in text)
+
+
 def test_lines_with_nothing_to_say_are_left_out():
     quiet = RESULT | {
         "arrived": 0, "not_arrived": 0, "standing": 40, "left": [], "arrivals": {}, "last_arrival_s": None, "symmetries_broken": 0, "strays": 0, "steered": 0, "nudges": 0, "replans": {}, "deadlocked": {}, "flows": [],

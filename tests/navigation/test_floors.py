@@ -108,6 +108,21 @@ def test_walls_below_a_stair_are_in_no_list_of_the_stair_and_its_own_are():
     assert set(walls.layer[near].tolist()) == {0}
 
 
+def test_a_landing_lists_the_side_walls_of_a_stair_that_ends_a_storey_below():
+    """Who steps from a landing onto a long stair within a tick is to be held by its walls; where the stair has gone a head's height down is out of reach."""
+    floors = [
+        FloorPlan("ground", shapely.box(0, 0, 10, 10), Plane((0, 0, 0))), FloorPlan("upper", shapely.box(30, 0, 40, 10), Plane((0, 0, 4))),
+        FloorPlan("stair", shapely.box(10, 4, 30, 6), Plane((10, 4, 0), (0.2, 0.0))),
+    ]  # fmt: skip
+    joins = [Join((0, 2), ((10, 4), (10, 6)), 0.0), Join((1, 2), ((30, 4), (30, 6)), 4.0)]
+    for reach, listed in ((4.0, 2), (12.0, 0)):  # 1.8 m down are 9 m on
+        built = build_floors(floors, joins, wall_reach=reach)
+        for x in (9.5, 30.5):
+            zone = locate(built.mesh, x, 5.0, -1)
+            near = built.walls.zone_wall[built.walls.zone_start[zone] : built.walls.zone_start[zone + 1]]
+            assert np.count_nonzero(built.walls.layer[near] == 2) == listed
+
+
 def test_the_nearest_wall_is_that_of_the_own_floor():
     _, _, built = two_storeys()
     flood = make_flood(built.mesh.polygon_count)

@@ -160,7 +160,7 @@ def way_of(mesh, start, goal, radius=0.0, costs="time", layers=(-1, -1)):
     return float(length[0]), float(effort[0]), float(plan[0])
 
 
-@pytest.mark.parametrize(("speed", "pays"), [(0.9, False), (0.5, True)])
+@pytest.mark.parametrize(("speed", "pays"), [(0.9, False), (0.6, True), (0.5, True)])
 def test_a_way_round_by_the_road_is_taken_exactly_if_it_pays(speed, pays):
     """A park of 20 x 10 m between two squares, with a road of 2 m round it on one side: 20 m over the grass or some 29 m over the road."""
     park = shapely.box(2, 2, 22, 12)

@@ -9,7 +9,7 @@ from tests.reference.clearance import bent_along_walls, may_be_pushed
 
 TOUCH = 1e-6
 MOVABLE, DRIVEN = 1, 2
-SWING = 0.9
+SWING = 0.97
 STILL = 1e-4
 
 

@@ -65,7 +65,7 @@ def meet(model, seed):
 def test_streams_that_meet_head_on_form_lanes(model):
     found = [meet(model, seed) for seed in range(1, 6)]
     assert sum(order >= 0.7 for order, _ in found) >= 4, found
-    assert sum(last <= 45.0 for _, last in found) >= 4 and all(last <= 60.0 for _, last in found), found
+    assert all(last <= 45.0 for _, last in found), found
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -90,7 +90,7 @@ def test_two_who_swing_in_a_doorway_are_deadlocked():
         "groups": [
             {"name": "east", "positions": [[2, 1.8]], "radius": 0.25, "speed": 1.3, "goals": [{"point": [9, 2]}]},
             {"name": "west", "positions": [[8.4, 1.7]], "radius": 0.25, "speed": 1.1, "goals": [{"point": [1, 2]}]},
-        ], "navigation": "mesh", "avoidance": "hrvo", "symmetry": {"retreat_patience": 60},
+        ], "navigation": "mesh", "avoidance": "hrvo", "symmetry": {"retreat_patience": 60, "retreat_after": 0.2},
     }  # fmt: skip
     with scene(pair) as run:
         places = []

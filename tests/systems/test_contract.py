@@ -23,7 +23,8 @@ def test_a_system_writes_only_what_it_declares():
     meeting = {"name": "pair", "agents": [{"position": [x, 7.5], "goals": [{"point": [20 - x, 7.5], "arrive_within": 0.2}]} for x in (9, 11)]}
     idle = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of those who go east
     guests = {"name": "guests", "positions": [[5.5, 7.5], [5.5, 6.5]], "goals": "table", "leave_on_arrival": False}
-    with simulation({**BUSY, "groups": [*BUSY["groups"], idle, meeting, guests]}, sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true"]) as run:
+    callers = {"name": "callers", "positions": [[4.5, 6.0], [4.5, 6.8]], "goals": "table"}
+    with simulation({**BUSY, "groups": [*BUSY["groups"], idle, meeting, guests, callers]}, sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true"]) as run:
         agents = run.world.agents
         written: dict[str, set[str]] = {type(system).__name__: set() for system in run.systems}
         for number in range(1, 121):

@@ -34,7 +34,7 @@ def inside(position, box=SQUARE, margin=0.0):
 @pytest.mark.parametrize("sets", [[], ["avoidance.model=clearpath"], ["navigation.kind=visibility"], ["navigation.kind=grid"]], ids=str)
 def test_all_arrive_for_whom_there_is_room(sets):
     position, _, arrived, took = run_out(square(40), sets)
-    assert np.all(arrived) and np.all(inside(position, margin=0.1)) and took < 25.0
+    assert np.all(arrived) and np.all(inside(position, margin=0.1)) and took < 20.0
     middle = (SQUARE[0] + 1.5, SQUARE[1] + 1.0, SQUARE[2] - 1.5, SQUARE[3] - 1.0)
     assert np.count_nonzero(inside(position, middle)) >= 5  # a quarter of the ground
 
@@ -68,9 +68,10 @@ def test_the_seed_decides_the_places():
     assert not np.any(np.hypot(*(first[:, None] - other[None]).T) < 1e-3)
 
 
-def test_nobody_is_sent_to_a_place_behind_a_wall():
+@pytest.mark.parametrize("seed", [1, 6])  # two at the rim shut one out, and move up when it is stuck
+def test_nobody_is_sent_to_a_place_behind_a_wall_and_nobody_shuts_the_rim(seed):
     wall = [[14, 0.5], [14.2, 0.5], [14.2, 7.5], [14, 7.5]]
-    position, _, arrived, took = run_out(square(25, obstacles=[wall]))
+    position, _, arrived, took = run_out(square(25, obstacles=[wall], seed=seed))
     assert np.all(arrived) and np.all(position[:, 0] < 14.0) and took < 40.0
 
 
