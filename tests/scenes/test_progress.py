@@ -51,18 +51,19 @@ JAMS = [(walkers, immovable, model) for walkers in (1, 8, 15, 30) for immovable 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("walkers", "immovable", "model"), JAMS)
 def test_a_jam_is_seen_as_from_outside_however_people_jostle(walkers, immovable, model, tmp_path):
-    """From outside: the shortest distance to the goal over the ground has not become less than ever by 0.2 m in ten seconds."""
+    """From outside: the shortest path to the goal over the ground, for the middle of a disc of 0.2 m, has not become less than ever by 0.2 m in ten seconds."""
     out = tmp_path / "run.h5"
+    ground = shapely.buffer(shapely.union_all([shapely.box(*each["box"]) for each in TWO_ROOMS["walkable"]]), -0.2, quad_segs=32)
     with scene(door_taken(walkers, immovable=immovable, model=model), out=out) as run:
         verdict = run.run()
     with open_run(out) as recording:
-        table = deadlock.stuck_by_place(recording, goal=shapely.box(11, 0, 12, 6))
+        table = deadlock.stuck_by_place(recording, goal=shapely.box(11, 0, 12, 6), ground=ground)
         spells, last = deadlock.stuck_spells(recording), recording.commit.last_tick * recording.header.tick_s
         groups = deadlock.deadlocks(recording)
     own = table[table["id"] > 1]  # the first stands in the door
     outside = own.groupby("id")["is_stuck"].sum()
     seen = (spells["end_s"].fillna(last) - spells["stuck_s"]).groupby(spells["entity"]).sum().reindex(outside.index, fill_value=0.0)
-    assert abs(outside.sum() - seen.sum()) <= 0.07 * outside.sum() + walkers  # a second at the begin, and there are whole seconds
+    assert abs(outside.sum() - seen.sum()) <= 0.05 * outside.sum() + walkers  # a second at the begin, and there are whole seconds
     long = {int(one) for one in spells.loc[spells["is_long"], "entity"]}
     held = {int(one) for one, times in own[own["is_stuck"]].groupby("id")["time_s"] if longest(times.tolist()) >= 31}
     assert len(long ^ held) <= 1 + walkers // 10
