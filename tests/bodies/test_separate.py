@@ -190,6 +190,16 @@ def test_two_in_a_corner_part_along_its_walls():
     assert result.after.deepest <= 0.02
 
 
+def test_one_that_has_room_for_half_of_a_push_takes_that_where_the_other_stands_at_a_wall():
+    """The other may not be pushed, the whole push would lead into the next wall: the half is free."""
+    room = walls_from_rings([np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 8.0], [0.0, 8.0]])])
+    start = [[9.757, 0.26], [9.8, 0.582]]
+    assert overlaps(np.array(start), 0.2)[1] > 0.07
+    moved, _ = separate(start, 0.2, passes=3, walls=room)
+    assert overlaps(moved, 0.2)[1] < 0.02
+    assert np.all(moved[:, 1] >= 0.2 - 1e-4) and np.all(moved[:, 0] <= 9.8 + 1e-4)
+
+
 def pressed_knot(count=80, seed=0):
     """People on a disc who are pressed into 85 % of the room that they need."""
     rng = np.random.default_rng(seed)

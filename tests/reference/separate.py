@@ -84,7 +84,7 @@ def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=No
                 length *= scale
             dx += ux * length / len(touching[i])
             dy += uy * length / len(touching[i])
-        choices = [(x + dx, y + dy)]
+        choices = [(x + dx, y + dy), (x + 0.5 * dx, y + 0.5 * dy)]
         if swing and touching[i]:
             choices.insert(0, (x + dx + swing * (x - old[i][0]), y + dy + swing * (y - old[i][1])))
         result.append(next((there for there in choices if may_be_pushed(walls, (x, y), there, radius[i])), (x, y)))
