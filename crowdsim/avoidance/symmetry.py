@@ -452,7 +452,7 @@ class SymmetryBreaker:
         saved = Saved.of(state)
         entity = saved.take("entity", "i8", low=1, high=MOST)
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
-        self._memory = _Memory(*(saved.take(name, kind, (len(entity),), low=0) for name, kind in _KINDS.items()))
+        self._memory = _Memory(*(saved.take(name, kind, (len(entity),), low=0, high=MOST if kind == "i8" else None) for name, kind in _KINDS.items()))
         self._entity, self._next = entity, _fresh(len(entity))
 
 

@@ -53,7 +53,7 @@ class Spread(System):
         straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_way(agents.path_status)
         straight &= self.of_groups(self.heeds)
         if self.moves_in:
-            straight &= ~self._stays()
+            straight[straight] = ~self._stays(np.flatnonzero(straight))
         if np.count_nonzero(straight) < 2:
             return
         fronts, rows = self._fronts_now(), len(agents)
@@ -79,10 +79,12 @@ class Spread(System):
         if pace is not None:  # in another direction the slope is another
             agents.preferred_velocity[member] *= (self.shares_in_plan(tick, agents.preferred_velocity)[member] / pace[member])[:, None]
 
-    def _stays(self) -> NDArray[np.bool_]:
-        """Return who is on its way to where it stays, (n,) bool."""
-        agents, last = self.world.agents, np.array([-1 if each.leaves or not each.goals else each.goals[-1] for each in self.world.itineraries], dtype=np.int64)
-        return (agents.itinerary >= 0) & (agents.goal >= 0) & (last[agents.itinerary] == agents.goal)
+    def _stays(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which agents of `rows` are on their way to where they stay, (k,) bool."""
+        agents, lists = self.world.agents, self.world.itineraries
+        known, of_rows = np.unique(agents.itinerary[rows], return_inverse=True)
+        ends = [-1 if i < 0 or lists[i].leaves or not lists[i].goals else lists[i].goals[-1] for i in known.tolist()]
+        return np.array(ends, dtype=np.int64)[of_rows] == agents.goal[rows]
 
     def _fronts_now(self) -> Fronts:
         """Return the fronts of the regions on the ground as it is now."""

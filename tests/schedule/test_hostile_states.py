@@ -85,7 +85,7 @@ WITHOUT_RANGE = (
     "world/corridors/cells",  # of blocks that are free; those in use are looked at as ways
     "world/tiles/flags", "world/tiles/areas",  # bits that mean what users want
     "systems/BreakSymmetry/breaker/blocked", "systems/BreakSymmetry/breaker/stalled", "systems/BreakSymmetry/breaker/turning",
-    "systems/BreakSymmetry/breaker/events",  # counts of ticks
+    "systems/BreakSymmetry/breaker/retreating", "systems/BreakSymmetry/breaker/events",  # counts of ticks
 )  # fmt: skip
 COUNTS = (  # that can be as large as their type holds
     "stage", "neighbour_count", "samples", "strays", "held_ticks", "waited_ticks", "nudges", "replans", "setbacks", "regaining",
