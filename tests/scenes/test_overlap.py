@@ -7,6 +7,7 @@ import pytest
 import yaml
 from scipy.spatial import cKDTree
 
+from crowdsim.bodies.contacts import TOUCH_M
 from crowdsim.scenario.load import load_scenario
 from crowdsim.schedule.simulation import Simulation
 from tests.crowds import SCENARIOS, on_circle, room, simulation
@@ -37,12 +38,17 @@ def run_to_the_end(document: dict[str, Any], *sets: str) -> tuple[float, Any]:
         return deepest, run.verdict()
 
 
+def assert_said(verdict: Any, deepest: float) -> None:
+    """The verdict says what is to be seen; up to a micrometre bodies touch, and that is no overlap."""
+    assert verdict.deepest_overlap_m == pytest.approx(deepest if deepest > TOUCH_M else 0.0, abs=1e-9)
+
+
 def check_circle(model: str, count: int, seed: int) -> None:
     """Seed 0 is the exact circle, the others have 5 cm of noise."""
     agents = on_circle(count, radius=CIRCLES[count], noise=0.05 if seed else 0.0, seed=seed)
     deepest, verdict = run_to_the_end(room(agents, size=2.0 * CIRCLES[count] + 10.0, after=120.0), f"avoidance={model}")
     assert deepest <= MOST_M, seed
-    assert verdict.deepest_overlap_m == pytest.approx(deepest, abs=1e-6), seed  # the verdict says what is to be seen
+    assert_said(verdict, deepest)
     assert verdict.arrived == count, verdict.left
 
 
@@ -65,7 +71,7 @@ def check_door(model: str, scene: str, seed: int, *sets: str) -> None:
     document = {**yaml.safe_load((SCENARIOS / scene).read_text(encoding="utf-8")), "seed": seed}
     deepest, verdict = run_to_the_end(document, f"avoidance={model}", *sets)
     assert deepest <= MOST_M, seed
-    assert verdict.deepest_overlap_m == pytest.approx(deepest, abs=1e-6), seed
+    assert_said(verdict, deepest)
     assert verdict.not_arrived == 0, verdict.left
 
 

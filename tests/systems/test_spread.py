@@ -69,6 +69,22 @@ def test_without_it_most_leave_at_the_ends():
     assert (bins[0] + bins[-1]) > 0.6 * bins.sum() and beside > 0.5
 
 
+@pytest.mark.parametrize("kind", ["optimal", "visibility", "grid", "s2-grid"])
+def test_crowds_are_led_to_places_over_the_width_whatever_finds_their_paths(kind):
+    """Of 20 who come to an exit of 2 m fewer than half leave near its ends; grids, whose paths end at cells in the middle here, lead them apart."""
+    near_ends, places = [], []
+    for sets in ([], [OFF]):
+        with simulation(hall(20), sets=[f"navigation={kind}", *sets]) as run:
+            last = {}
+            while not run.why_over():
+                last.update(zip(run.world.agents.entity.tolist(), run.world.agents.position[:, 0].tolist(), strict=True))
+                run.step()
+        places.append(last)
+        near_ends.append(np.mean(np.abs(np.array([*last.values()]) - 10.0) > 0.5))
+    assert near_ends[0] < 0.5 and places[0] != places[1]
+    assert near_ends[1] > 0.7 or "grid" in kind
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     "sets",
