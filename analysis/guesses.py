@@ -1,20 +1,22 @@
-"""Does it pay to walk on a guess? Mean arrival times with guesses and without, on an open plan and in a maze, while searches are starved.
+"""Does it pay to walk on a guess, and to join it? Mean arrival times with guesses and without, on an open plan and in a maze, while searches are starved.
 
     python analysis/guesses.py [--agents 40] [--work 20] [--kind mesh]
 
-Everybody has a goal of its own. The open plan is a hall with pillars; the maze has one way only between any two places.
+Everybody has a goal of its own. The open plan is a hall with pillars; the maze has one way only between any two places. What joining gains by itself is told
+in metres: what is left to walk when the path is there, and what would be if one had to go back first, as far as one has walked, to where the path begins.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.schedule.simulation import Simulation
+from crowdsim.world.events import EventKind
 
 SIZE = 30  # m
 CELL = 3  # m; of the maze
@@ -50,8 +52,17 @@ def maze(seed: int) -> list[list[float]]:
     return [[max(0.0, a), max(0.0, b), min(SIZE, c), min(SIZE, d)] for a, b, c, d in walls]
 
 
-def mean_arrival(boxes: list[list[float]], how: str, agents: int, work: int, kind: str = "mesh", seed: int = 1) -> tuple[float, float]:
-    """Return the mean arrival time and the longest wait for a path (s); everybody has to arrive."""
+class Means(NamedTuple):
+    """Mean arrival time and longest wait for a path (s); means of what was walked until the path was there, and of what was left to walk then (m)."""
+
+    arrival: float
+    wait: float
+    walked: float
+    left: float
+
+
+def mean_arrival(boxes: list[list[float]], how: str, agents: int, work: int, kind: str = "mesh", seed: int = 1) -> Means:
+    """Return what a run comes to; everybody has to arrive."""
     rng, cells = np.random.default_rng(seed), SIZE // CELL
     middles = CELL * (np.stack(np.meshgrid(np.arange(cells), np.arange(cells)), axis=-1).reshape(-1, 2) + 0.5)
     starts, ends = rng.permutation(middles)[:agents], rng.permutation(middles)[:agents]
@@ -59,20 +70,34 @@ def mean_arrival(boxes: list[list[float]], how: str, agents: int, work: int, kin
         {"id": i, "position": a.tolist(), "radius": 0.2, "speed": 1.3, "goals": [{"point": b.tolist(), "arrive_within": 0.4}]}
         for i, (a, b) in enumerate(zip(starts, ends, strict=True))
     ]
+    alone = {"share_searches": False} if kind in ("mesh", "optimal", "grid") else {}
     document: dict[str, Any] = {
         "version": 1, "name": "guesses", "seed": seed, "tick": 0.1, "stop": {"after": 600, "when": "all_arrived"}, "record": {"rate": 1},
         "geometry": {"walkable": [[0, 0], [SIZE, 0], [SIZE, SIZE], [0, SIZE]], "obstacles": [{"box": box} for box in boxes]},
         "groups": [{"name": "all", "agents": people}],
-        "navigation": {"kind": kind, "while_waiting": how, **({} if kind == "visibility" else {"share_searches": False})}, "budget": {"work": work},
+        "navigation": {"kind": kind, "while_waiting": how, **alone}, "budget": {"work": work},
     }  # fmt: skip
     with Simulation(parse_scenario(json.dumps(document))) as run:
         arrivals: list[float] = []
+        walked: dict[int, float] = {}
+        left: dict[int, float] = {}
+        before = dict(zip(run.agents.entity.tolist(), run.agents.position.copy(), strict=True))
         while len(run.agents) and run.time < 600.0:
             here = len(run.agents)
-            run.step()
+            found = {int(event.entity): float(event.x) for event in run.step() if event.kind == EventKind.PATH_FOUND}
             arrivals += [run.time] * (here - len(run.agents))
+            left |= {each: length for each, length in found.items() if each not in left}  # from where it was before this step
+            places = dict(zip(run.agents.entity.tolist(), run.agents.position.copy(), strict=True))
+            for each, place in places.items():
+                if each not in left:
+                    walked[each] = walked.get(each, 0.0) + float(np.hypot(*(place - before[each])))
+            before = places
         assert len(arrivals) == agents, f"{agents - len(arrivals)} did not arrive"
-        return float(np.mean(arrivals)), run.verdict().longest_wait_s
+        answered = [each for each in sorted(left) if left[each] > 0.0]
+        return Means(
+            float(np.mean(arrivals)), run.verdict().longest_wait_s, float(np.mean([walked.get(each, 0.0) for each in answered])),
+            float(np.mean([left[each] for each in answered])),
+        )  # fmt: skip
 
 
 def main() -> None:
@@ -80,13 +105,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--agents", type=int, default=40)
     parser.add_argument("--work", type=int, default=20)
-    parser.add_argument("--kind", default="mesh", choices=("mesh", "optimal", "visibility"))
+    parser.add_argument("--kind", default="mesh", choices=("mesh", "optimal", "visibility", "grid", "s2-grid"))
     asked = parser.parse_args()
     print(f"{asked.agents} people with a goal each, {asked.work} expansions a tick of 0.1 s, navigation {asked.kind}")
-    print("plan         stay s  guess s  guess/stay  longest wait s (stay, guess)")
+    print("plan         stay s  guess s  guess/stay  walked m  left m: joined, back first  longest wait s (stay, guess)")
     for name, boxes in (("open", open_plan()), *((f"maze {seed}", maze(seed)) for seed in (1, 2, 3))):
         stay, guess = (mean_arrival(boxes, how, asked.agents, asked.work, asked.kind) for how in ("stay", "guess"))
-        print(f"{name:<10} {stay[0]:>8.1f} {guess[0]:>8.1f} {guess[0] / stay[0]:>11.3f}  {stay[1]:g}, {guess[1]:g}")
+        times = f"{stay.arrival:>8.1f} {guess.arrival:>8.1f} {guess.arrival / stay.arrival:>11.3f}"
+        print(f"{name:<10} {times} {guess.walked:>9.1f} {guess.left:>15.1f} {guess.walked + stay.left:>11.1f}  {stay.wait:g}, {guess.wait:g}")
 
 
 if __name__ == "__main__":

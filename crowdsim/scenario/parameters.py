@@ -138,7 +138,8 @@ def _navigation() -> Mapping[str, Owner]:
     in_slots = (mesh, _imported("crowdsim.navigation.sharing", "ShareParameters"), waiting, standers, targets)
 
     def grid(ways: str) -> Owner:
-        return (mesh, *(_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk")))
+        own = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk"))
+        return (mesh, *own, _imported("crowdsim.navigation.grid.waiting", "CellWaitParameters"))
 
     return {
         **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
@@ -177,13 +178,8 @@ _ALL_SHORTEST = (
     "ground for ways that cost up to that many times as much."
 )
 _IN_TIME = "On one level floor its ways, the shortest, are the quickest too. Take kind: mesh where there are stairs, slopes or terrain with speeds of its own."
-_NO_GUESSES = (
-    "A path over cells begins where it was asked for, and is not joined with steps made since: who has no path stands until it is there, who has one keeps "
-    "to it till then. Leave while_waiting out, or take kind: optimal, mesh or visibility, where agents walk on guesses."
-)
 _WHY_NOT = {  # by owner and parameter: why it has none, and the way out
     ("optimal", "weight"): _ALL_SHORTEST, ("optimal", "heuristic"): _ALL_SHORTEST, ("optimal", "costs"): _IN_TIME,
-    ("grid", "while_waiting"): _NO_GUESSES, ("s2-grid", "while_waiting"): _NO_GUESSES,
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.local_grids import EVERY_LINE, LocalGridParameters
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
+from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.guess import WaitParameters
 from crowdsim.navigation.protocol import Planner
 from crowdsim.navigation.targets import TargetParameters, points_of
@@ -17,6 +18,7 @@ from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
+from crowdsim.systems.cell_guesses import CellGuesses
 from crowdsim.systems.corner_guesses import CornerGuesses
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.ground import Closed
@@ -68,7 +70,7 @@ def shares_round_standers(scenario: Scenario) -> NDArray[np.float64]:
 def guessing_groups(scenario: Scenario) -> NDArray[np.bool_]:
     """Return (groups,) bool: whose agents walk on guesses while they wait for their paths."""
     chosen = [scenario.navigation_of(group) for group in scenario.groups]
-    return np.array([not each.is_grid and each.parameters(WaitParameters).while_waiting == "guess" for each in chosen], dtype=np.bool_)
+    return np.array([each.values["while_waiting"] == "guess" for each in chosen], dtype=np.bool_)
 
 
 def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> tuple[Plan | PlanWays, Follow | FollowWays]:
@@ -91,4 +93,7 @@ def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_]
     planner = GridPlanner(grid_of(built, chosen), points_of(world.goals).point, chosen.parameters(WayParameters))
     on_cells = PlanWays(world, planner, ways, budget, groups, name)
     on_cells.show([Closed(each.name, each.polygon, is_ground=True) for each in closed_at_the_begin(scenario.geometry.areas)])
-    return on_cells, FollowWays(world, ways, groups)
+    waiting = chosen.parameters(CellWaitParameters).while_waiting
+    if waiting in ("guess", "previous"):
+        on_cells.guesses = CellGuesses(world, planner, waiting == "previous", on_cells.past_walls)
+    return on_cells, FollowWays(world, ways, groups, on_cells.guesses, waiting == "stay")

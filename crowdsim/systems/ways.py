@@ -20,6 +20,7 @@ from crowdsim.navigation.hold import GOAL_HELD, NOTHING_HELD
 from crowdsim.navigation.targets import points_of
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.systems.base import System, Tick
+from crowdsim.systems.cell_guesses import CellGuesses
 from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
 from crowdsim.systems.progress import NOTED, TAKEN, forget_path, take_length, take_path
 from crowdsim.systems.replan import wish_to_replan
@@ -55,6 +56,10 @@ class Ways:
             self.walkers.select(np.where(known, place, -1), agents.position)
             self.entity = agents.entity.copy()
         self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), agents.position)
+
+    def halt(self, entity: NDArray[np.int64], place: NDArray[np.float64]) -> None:
+        """Stop agents where they are, (k, 2), m."""
+        self.walkers.halt(np.searchsorted(self.entity, entity), place)
 
     def forget_targets(self, entity: NDArray[np.int64]) -> None:
         """Forget what agents asked for, so that they look for a way even to the same target."""
@@ -101,6 +106,7 @@ class PlanWays(System):
         super().__init__(world)
         self.planner, self.ways, self.budget, self.groups = planner, ways, budget, groups
         self.searches = SearchTask(name, planner, self._apply, budget.tasks, budget.counts_answers)
+        self.guesses: CellGuesses | None = None  # of agents that do not just stand, or keep to their paths, while they wait
         self._closed: list[Any] = []
         self._chooser: Chooser | None = None
 
@@ -122,6 +128,10 @@ class PlanWays(System):
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
         self.planner.drop(entity)
+        if self.guesses is not None:
+            led, agents = entity[self.guesses.led(entity)], self.world.agents
+            self.ways.halt(led, agents.position[np.searchsorted(agents.entity, led)])
+            self.guesses.forget(entity)
 
     def keep_ways(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
         """Return that nobody keeps a way: targets are compared when they are asked for."""
@@ -182,15 +192,26 @@ class PlanWays(System):
         agents.goal_piece[rows] = np.where(has_one, chooser.piece[only], -1)
         is_new = np.ones(len(rows), dtype=np.bool_)
         is_new[has_one] = walkers.ask(rows[has_one], planner.target[only[has_one]]) | (agents.asks_again[rows[has_one]] == 1)
+        if self.guesses is not None:
+            is_new |= self.guesses.knows(agents.entity[rows])  # an agent that was put elsewhere while it waited has no path yet
         walkers.forget(rows[~has_one])
         walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]  # a step at most, for which no way has to be found
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
         rows, which = rows[is_new], which[is_new]
-        # Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.
-        stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
-        stands = np.flatnonzero(walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
+        stands = self._standers(tick)
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
         planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], which, agents.radius[rows], choices)
+        if self.guesses is not None:
+            self.guesses.ask(rows, walkers)
+
+    def _standers(self, tick: Tick) -> NDArray[np.int64]:
+        """Return who stands about: others go round them.
+
+        Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.
+        """
+        agents = self.world.agents
+        stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
+        return np.flatnonzero(self.ways.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
 
     def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return who is inside something that is closed: cells know of no way there, walls are all around."""
@@ -211,6 +232,9 @@ class PlanWays(System):
         agents, events = self.world.agents, self.world.events
         rows = np.searchsorted(agents.entity, answers.entity)
         assert np.array_equal(agents.entity[rows], answers.entity)  # who leaves is forgotten by the planner before
+        if self.guesses is not None:
+            stands = self._standers(tick)
+            answers = self.guesses.join(answers, rows, np.column_stack([agents.position[stands], agents.radius[stands]]))
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)
@@ -218,7 +242,7 @@ class PlanWays(System):
         walkers = self.ways.walkers
         walkers.walks.requested[rows] = answers.target
         agents.goal_piece[rows] = self._choices().piece_at(agents.goal[rows], answers.target)
-        waypoint, start = self._past_walls(rows, answers)
+        waypoint, start = self.past_walls(rows, answers.waypoint, answers.start)
         walkers.take(rows, start, waypoint, agents.position, beyond)
         has_way = np.diff(answers.start) > 0
         take_path(agents, rows[has_way], walkers.ahead(rows[has_way], agents.position, tick.team))
@@ -226,13 +250,14 @@ class PlanWays(System):
         events.note(tick.number, EventKind.PATH_FOUND, answers.entity[has_way], length[has_way], answers.status[has_way])
         self._give_up(tick, rows[~has_way], answers.status[~has_way])
 
-    def _past_walls(self, rows: NDArray[np.int64], answers: WayAnswers) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the ways of answers as bodies can walk them where cells keep less than their radius from walls: waypoints, and where each way begins."""
+    def past_walls(
+        self, rows: NDArray[np.int64], waypoint: NDArray[np.float64], start: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return ways as bodies can walk them where cells keep less than their radius from walls: waypoints, and where the way of each row begins."""
         parameters, agents = self.planner.parameters, self.world.agents
-        if (parameters.keep_off_edges and parameters.agent_radius == 0.0) or not len(answers.waypoint):
-            return answers.waypoint, answers.start
-        under = self.world.polygons()[rows]
-        return walked(self.world.mesh, self.planner.grid.ground, answers.waypoint, answers.start, agents.position[rows], under, agents.radius[rows])
+        if (parameters.keep_off_edges and parameters.agent_radius == 0.0) or not len(waypoint):
+            return waypoint, start
+        return walked(self.world.mesh, self.planner.grid.ground, waypoint, start, agents.position[rows], self.world.polygons()[rows], agents.radius[rows])
 
     def _give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
         agents = self.world.agents
@@ -241,8 +266,10 @@ class PlanWays(System):
         self.world.events.note(tick.number, EventKind.UNREACHABLE, agents.entity[rows], agents.position[rows], status)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the searches, the queue, and the walks."""
-        return {**{f"planner/{name}": array for name, array in self.planner.state().items()}, **{f"ways/{n}": a for n, a in self.ways.state().items()}}
+        """Return the searches, the queue, the walks, and the guesses."""
+        parts: list[tuple[str, GridPlanner | Ways | CellGuesses]] = [("planner", self.planner), ("ways", self.ways)]
+        parts += [("guesses", self.guesses)] if self.guesses is not None else []
+        return {f"{part}/{name}": array for part, each in parts for name, array in each.state().items()}
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
@@ -252,6 +279,8 @@ class PlanWays(System):
         require_open(saved, self.world, self.planner.entities, self.of_groups(self.groups))
         right, top = ground.x + ground.width * ground.cell, ground.y + ground.depth * ground.cell
         self.ways.restore(saved.below("ways/"), (ground.x - BEYOND_M, ground.y - BEYOND_M, right + BEYOND_M, top + BEYOND_M))
+        if self.guesses is not None:
+            self.guesses.restore(saved.below("guesses/"))
         self.searches.restored(self.world.tick)
 
 
@@ -263,25 +292,34 @@ class FollowWays(System):
     world : World
     ways : Ways
     groups : (groups,) bool, optional
-        Whom it leads; everybody by default.
+        Whose agents it leads; all by default.
+    guesses : CellGuesses, optional
+        Leads those whose path is not there yet; without it they keep to the path that they had, or stand.
+    stays : bool
+        Whether they stand instead, even with a path that they had.
     """
 
-    reads = ("entity", "group", "activity", "path_status", "position", "desired_speed", "is_driven", *NOTED)
+    reads = ("entity", "group", "activity", "goal", "path_status", "position", "surface", "radius", "desired_speed", "is_driven", *NOTED)
     writes = ("activity", "preferred_velocity", "next_corner", "corner_post", *NOTED)
     counts = ("guessing",)
 
-    def __init__(self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None) -> None:
+    def __init__(
+        self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None, guesses: CellGuesses | None = None, stays: bool = False
+    ) -> None:
         super().__init__(world)
-        self.ways, self.groups = ways, groups
+        self.ways, self.groups, self.guesses, self.stays = ways, groups, guesses, stays
 
     def process(self, tick: Tick) -> None:
         """Lead those who walk; who is as near to its goal as can be stands there."""
         agents, walkers = self.world.agents, self.ways.walkers
+        mine = self.of_groups(self.groups)
+        waits = mine & (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.PENDING)
+        tick.counts["guessing"] = float(len(self.guesses.lead(tick, np.flatnonzero(waits), walkers))) if self.guesses is not None else 0.0
         before = walkers.walks.current.copy()
         velocity, arrived = walkers.follow(agents.position, agents.desired_speed, tick.length, tick.team)
         passed = arrived | (walkers.walks.current != before)
-        free = (agents.is_driven == 0) & self.of_groups(self.groups)
-        walking = free & (agents.activity == AgentState.WALKING)
+        free = mine & (agents.is_driven == 0)
+        walking = free & (agents.activity == AgentState.WALKING) & ~(waits & self.stays)
         agents.preferred_velocity[walking] = velocity[walking]
         agents.preferred_velocity[free & ~walking] = 0.0
         aim = walkers.aim()
@@ -299,4 +337,3 @@ class FollowWays(System):
         agents.corner_post[free] = np.where(straight[free], np.int32(GOAL_HELD), np.int32(NOTHING_HELD))
         agents.next_corner[free & ~walking] = agents.position[free & ~walking]
         agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = AgentState.STANDING
-        tick.counts["guessing"] = 0.0

@@ -128,11 +128,28 @@ def test_while_its_first_way_is_looked_for_an_agent_stands_and_while_another_is_
         assert got[0] > 0.9 * 1.3 * 20 * run.scenario.tick and abs(got[1]) < 0.1
 
 
-def test_guesses_are_refused_on_grids_with_the_reason():
+def test_only_scenes_that_ask_for_guesses_need_what_leads_them():
     for kind in ("grid", "s2-grid"):
-        for how in ("guess", "previous", "stay"):
-            with pytest.raises(ScenarioError, match=r"has no parameter \"while_waiting\"[\s\S]*begins where it was asked for[\s\S]*kind: optimal, mesh or visibility"):
-                simulation(room([]), sets=[f"navigation={{kind: {kind}, while_waiting: {how}}}"])
+        for how, needs in (("keep", False), ("stay", False), ("guess", True), ("previous", True)):
+            with simulation(room([]), sets=[f"navigation={{kind: {kind}, while_waiting: {how}}}"]) as run:
+                plan = next(system for system in run.systems if isinstance(system, PlanWays))
+                assert (plan.guesses is not None) == needs == any("guesses/" in name for name in plan.state())
+
+
+def test_an_agent_that_stays_stands_even_with_a_path_that_it_had():
+    agents = [{"id": 0, "position": [-8.0, 0.0], "radius": 0.2, "speed": 1.3, "goals": [{"point": [8.0, 0.0], "arrive_within": 0.1}]}]
+    side = {"side": {"point": [0.0, 8.0], "arrive_within": 0.1}}
+    with simulation(room(agents, goals=side), sets=["navigation={kind: grid, while_waiting: stay}", "budget.work=1"]) as run:
+        rows = run.world.agents
+        while rows.position[0, 0] < -7.0:
+            run.step()
+        run.set_goal(int(rows.entity[0]), "side")
+        run.step()
+        before = rows.position[0].copy()
+        for _ in range(10):
+            run.step()
+            assert rows.path_status[0] == PathStatus.PENDING and np.array_equal(rows.position[0], before)
+        assert run.run().arrived == 1
 
 
 def test_a_starved_budget_gives_the_same_ways_later():

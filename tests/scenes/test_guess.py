@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from crowdsim.systems import Plan
+from crowdsim.systems.by_group import PlanByGroup
+from crowdsim.systems.ways import PlanWays
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, simulation
@@ -21,15 +23,17 @@ POCKET = {
 }  # fmt: skip
 
 
-STARVED = {"mesh": 1, "optimal": 1, "visibility": 10}  # expansions a tick
+STARVED = {"mesh": 1, "optimal": 1, "visibility": 10, "grid": 60, "s2-grid": 60}  # expansions a tick
+GUESSING_GRIDS = [pytest.param({"kind": kind, "while_waiting": "guess"}, id=kind) for kind in ("grid", "s2-grid")]
 
 
-def test_an_agent_moves_in_the_first_tick_and_is_guessing():
-    with simulation(POCKET, sets=["budget.work=1"]) as run:
+@pytest.mark.parametrize("navigation", [POCKET["navigation"], *GUESSING_GRIDS])
+def test_an_agent_moves_in_the_first_tick_and_is_guessing(navigation):
+    with simulation({**POCKET, "navigation": navigation}, sets=["budget.work=1"]) as run:
         start = run.agents.position[0].copy()
         run.step()
         assert np.hypot(*(run.agents.position[0] - start)) > 0.1
-        assert run.agents.path_status[0] == 1  # pending
+        assert run.agents.path_status[0] == 1 and run.counts["guessing"] == 1.0  # pending
         assert (run.agents.position[0] - start) @ (np.array([25, 1]) - start) > 0.0
 
 
@@ -43,7 +47,7 @@ def test_a_starved_search_still_leads_to_the_goal():
     assert starved.last_arrival_s < served.last_arrival_s + 2.0 * starved.longest_wait_s + 1.0
 
 
-@pytest.mark.parametrize("navigation", [{"kind": "mesh", "share_searches": False}, {"kind": "mesh"}, {"kind": "optimal"}], ids=str)
+@pytest.mark.parametrize("navigation", [{"kind": "mesh", "share_searches": False}, {"kind": "mesh"}, {"kind": "optimal"}, *GUESSING_GRIDS], ids=str)
 def test_who_arrives_on_a_guess_waits_for_no_answer_and_nobody_else_gets_it(navigation):
     """Six have two metres to go, which they do on guesses: twelve before them in the queue have far to go, and an expansion a tick is all there is."""
     far = [
@@ -66,10 +70,10 @@ def test_who_arrives_on_a_guess_waits_for_no_answer_and_nobody_else_gets_it(navi
             assert run.counts["requests_open"] == np.count_nonzero(run.agents.path_status == PathStatus.PENDING)
 
 
-@pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal"])
+@pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal", "grid", "s2-grid"])
 def test_a_wrong_guess_is_walked_back_and_the_goal_is_reached(kind):
     """The guess leads straight on, into the pocket that the wall makes; the way leads round its far end."""
-    scene = {**POCKET, "navigation": {"kind": kind}, "stop": {"after": 120, "when": "all_arrived"}}
+    scene = {**POCKET, "navigation": {"kind": kind, "while_waiting": "guess"}, "stop": {"after": 120, "when": "all_arrived"}}
     with simulation(scene, sets=[f"budget.work={STARVED[kind]}"]) as run:
         while run.agents.path_status[0] != PathStatus.FOUND:
             run.step()
@@ -113,7 +117,7 @@ def walk_to_a_goal_that_moves(how, kind="mesh"):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal"])
+@pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal", "grid"])
 def test_the_previous_path_is_kept_while_the_goal_moves(kind):
     kept, waited, slowest = walk_to_a_goal_that_moves("previous", kind)
     assert waited >= 15 and slowest > 1.0  # it walks on all the while
@@ -123,8 +127,9 @@ def test_the_previous_path_is_kept_while_the_goal_moves(kind):
     assert kept <= walk_to_a_goal_that_moves("guess", kind)[0]
 
 
-def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing():
-    document = {**SHELVES, "navigation": {"kind": "mesh", "while_waiting": "previous"}, "budget": {"work": 1}}
+@pytest.mark.parametrize("kind, work, kept", [("mesh", 1, "previous_entity"), ("grid", 60, "guesses/entity")])
+def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing(kind, work, kept):
+    document = {**SHELVES, "navigation": {"kind": kind, "while_waiting": "previous"}, "budget": {"work": work}}
 
     def sent(run):
         while run.agents.path_status[0] != PathStatus.FOUND:
@@ -138,7 +143,7 @@ def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing():
         sent(run)
         state = run.state()
         other.restore(state)
-        assert other.state().keys() == state.keys() and any(name.endswith("previous_entity") and len(state[name]) == 1 for name in state)
+        assert other.state().keys() == state.keys() and any(name.endswith(kept) and len(state[name]) == 1 for name in state)
         assert digests(other, 60) == digests(run, 60)
         assert run.agents.path_status[0] == PathStatus.FOUND
 
@@ -174,28 +179,144 @@ BLOCK = {
 }
 
 
-@pytest.mark.parametrize("scene, turns", [(COMB, 3), (BLOCK, 0)], ids=["comb", "block"])
-def test_an_agent_that_is_never_answered_does_not_swing_to_and_fro(scene, turns):
-    """It keeps to a portal and goes to no polygon twice. Choosing anew in each tick it turned back 337 times in the comb, 1,370 times at the block."""
-    with simulation({**POCKET, **scene, "tick": 0.05, "navigation": {"kind": "mesh"}}) as run:
-        plan = next(system for system in run.systems if isinstance(system, Plan))
+def unanswered(scene, navigation, seconds=40.0):
+    """Positions at each tick of one agent whose searches never come to an end."""
+    with simulation({**POCKET, **scene, "tick": 0.05, "navigation": navigation}) as run:
+        plan = next(system for system in run.systems if isinstance(system, (Plan, PlanWays)))
 
         def only_ask(tick):
             plan.ask(tick)
             tick.counts.update(dict.fromkeys(plan.counts, 0.0))
 
         plan.process = only_ask
-        steps, before = [], run.agents.position[0].copy()
-        while len(run.agents) and run.time < 40.0:
+        places = [run.agents.position[0].copy()]
+        while len(run.agents) and run.time < seconds:
             run.step()
             if len(run.agents):
                 assert run.agents.path_status[0] == PathStatus.PENDING
-                steps.append(run.agents.position[0] - before)
-                before = run.agents.position[0].copy()
-    steps = np.array(steps)
-    assert np.count_nonzero(np.sum(steps[1:] * steps[:-1], axis=1) < 0.0) <= turns
-    assert np.hypot(*steps.sum(axis=0)) > 10.0
+                places.append(run.agents.position[0].copy())
+    return np.array(places)
 
 
-def test_guesses_are_the_same_with_any_threads_and_from_saved_states():
-    assert_same_on_threads_and_from_saved_states({**POCKET, "budget": {"work": 1}}, 60, (7, 30))
+def reversals(places):
+    """How often somebody turned back, by more than a right angle, from one tick to the next."""
+    steps = np.diff(places, axis=0)
+    return np.count_nonzero(np.sum(steps[1:] * steps[:-1], axis=1) < 0.0)
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("navigation", [pytest.param({"kind": "mesh"}, id="mesh"), *GUESSING_GRIDS])
+@pytest.mark.parametrize("scene, turns", [(COMB, 3), (BLOCK, 0)], ids=["comb", "block"])
+def test_an_agent_that_is_never_answered_does_not_swing_to_and_fro(scene, turns, navigation):
+    """It keeps to what it chose and goes nowhere twice. Choosing anew in each tick it turned back 337 times in the comb, 1,370 times at the block, on the mesh."""
+    places = unanswered(scene, navigation)
+    assert reversals(places) <= turns
+    assert np.hypot(*(places[-1] - places[0])) > 10.0
+
+
+# A comb whose teeth are joined behind, and a hall that is open on one side only.
+DEAD_ENDS = {
+    **COMB,
+    "geometry": {"walkable": [[0, 0], [30, 0], [30, 16], [0, 16]], "obstacles": [*COMB["geometry"]["obstacles"][:-1], {"box": [2, 12, 26.3, 12.3]}]},
+    "goals": {"far": {"point": [23, 14], "arrive_within": 0.2}},
+}
+HALL = {
+    "geometry": {
+        "walkable": [[0, 0], [30, 0], [30, 16], [0, 16]],
+        "obstacles": [{"box": [8, 2, 20, 2.3]}, {"box": [8, 13.7, 20, 14]}, {"box": [19.7, 2, 20, 14]}],
+    },
+    "goals": {"far": {"point": [26, 8], "arrive_within": 0.3}},
+    "groups": [{"name": "one", "positions": [[2, 8]], "goals": ["far"], "radius": 0.2, "speed": 1.3}],
+}  # fmt: skip
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("navigation", GUESSING_GRIDS)
+@pytest.mark.parametrize("scene", [DEAD_ENDS, HALL], ids=["dead ends", "hall"])
+def test_on_a_grid_dead_ends_are_left_and_the_goal_is_come_to_on_guesses_alone(scene, navigation):
+    places = unanswered(scene, navigation, 100.0)
+    (goal,) = scene["goals"].values()
+    assert np.hypot(*(places[-1] - goal["point"])) < 0.5 and reversals(places) <= 6
+    for left, low, right, high in (each["box"] for each in scene["geometry"]["obstacles"]):
+        inside = (places > np.array([left, low]) - 0.19) & (places < np.array([right, high]) + 0.19)
+        assert not np.any(inside.all(axis=1))
+
+
+@pytest.mark.parametrize("document", [
+    {**POCKET, "budget": {"work": 1}},
+    *({**DEAD_ENDS, "navigation": {"kind": kind, "while_waiting": "guess"}, "budget": {"work": 40}} for kind in ("grid", "s2-grid")),
+], ids=["mesh", "grid", "s2-grid"])  # fmt: skip
+def test_guesses_are_the_same_with_any_threads_and_from_saved_states(document):
+    assert_same_on_threads_and_from_saved_states({**POCKET, **document}, 60, (7, 30))
+
+
+def crowd(scene, seed, navigation, count=10):
+    """A scene with many who start round its place of start, and go round its goal."""
+    rng, (goal,), (start,) = np.random.default_rng(seed), scene["goals"].values(), scene["groups"][0]["positions"]
+    agents = [
+        {"id": i, "position": (start + rng.uniform(-1.0, 1.0, 2)).tolist(), "radius": 0.2, "speed": 1.3,
+         "goals": [{"point": (goal["point"] + rng.uniform(-0.5, 0.5, 2)).tolist(), "arrive_within": 0.4}]}
+        for i in range(count)
+    ]  # fmt: skip
+    return {**POCKET, **scene, "goals": {}, "groups": [{"name": "all", "agents": agents}], "seed": seed, "navigation": navigation, "budget": {"work": 50}}
+
+
+def first_steps_and_arrivals(document):
+    """Mean times (s) until everybody has moved by 10 cm, and has arrived, from positions alone."""
+    moved, arrived = {}, {}
+    with simulation(document) as run:
+        begin = dict(zip(run.agents.entity.tolist(), run.agents.position.copy(), strict=True))
+        while len(run.agents) and run.time < 90.0:
+            run.step()
+            here = dict(zip(run.agents.entity.tolist(), run.agents.position.copy(), strict=True))
+            for each, place in here.items():
+                if np.hypot(*(place - begin[each])) > 0.1:
+                    moved.setdefault(each, run.time)
+            arrived |= {each: run.time for each in begin if each not in here and each not in arrived}
+    assert len(arrived) == len(begin)
+    return np.mean(list(moved.values())), np.mean(list(arrived.values()))
+
+
+SMALL_COMB = {**COMB, "goals": {"far": {"point": [13, 11], "arrive_within": 0.2}}}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", ["grid", "s2-grid"])
+@pytest.mark.parametrize("scene", [SMALL_COMB, BLOCK], ids=["comb", "block"])
+def test_on_a_grid_agents_that_guess_set_off_and_arrive_sooner_than_agents_that_stay(scene, kind, seed):
+    stay, guess = (first_steps_and_arrivals(crowd(scene, seed, {"kind": kind, "while_waiting": how})) for how in ("stay", "guess"))
+    assert guess[0] < 0.5 < 2.0 < stay[0] and guess[1] < stay[1]
+
+
+# Two rooms with two doors, of which one closes and opens again while people of two widths look for their ways; some of them do so on the mesh.
+TWO_DOORS = {
+    **POCKET,
+    "geometry": {
+        "walkable": [{"box": [0, 0, 12, 10]}, {"box": [12, 1, 12.4, 3]}, {"box": [12, 7, 12.4, 9]}, {"box": [12.4, 0, 24, 10]}],
+        "obstacles": [{"box": [4, 3, 5, 8]}, {"box": [16, 2, 17, 8]}], "areas": [{"name": "door", "area": {"box": [12, 1, 12.4, 3]}}],
+    },
+    "goals": {"far": {"point": [22, 2], "arrive_within": 0.4}, "back": {"point": [2, 8], "arrive_within": 0.4}},
+    "groups": [
+        {"name": name, "positions": [[1 + 0.9 * i, y] for i in range(3)], "goals": ["far"], "radius": radius, "speed": 1.2, **more}
+        for name, y, radius, more in (("thin", 1.5, 0.2, {}), ("wide", 4.5, 0.35, {}), ("others", 9.0, 0.2, {"navigation": "optimal"}))
+    ],
+    "events": [{"at": 2, "close": "door"}, {"at": 8, "open": "door"}],
+    "obstacles": [{"name": "cart", "shape": {"disc": 0.4}, "path": [[9, 5], {"point": [9, 2], "wait": 3}, [9, 5]], "speed": 0.6, "stands_after": 0.5}],
+    "navigation": {"kind": "grid", "while_waiting": "guess"}, "budget": {"work": 40},
+}  # fmt: skip
+
+
+def test_guesses_on_a_grid_live_with_doors_widths_carts_other_planners_and_goals_that_change():
+    assert_same_on_threads_and_from_saved_states(TWO_DOORS, 60, (5, 25, 40))
+    with simulation(TWO_DOORS, sets=["stop.after=120"]) as run:
+        part = next(part for system in run.systems if isinstance(system, PlanByGroup) for part in system.parts if isinstance(part, PlanWays))
+        most = 0
+        while len(run.agents) and run.time < 110.0:
+            if run.tick in (12, 50):
+                run.set_goal(run.agents.entity[-2:], "back" if run.tick == 12 else "far")
+            run.step()
+            waits = run.agents.entity[(run.agents.path_status == PathStatus.PENDING) & part.groups[run.agents.group]]
+            assert set(part.planner.entities) == set(part.guesses.state()["entity"].tolist()) == set(waits.tolist())
+            most = max(most, len(waits))
+        assert most == 6 and run.verdict().arrived == 9

@@ -141,6 +141,8 @@ SCENES = {
     "grid": Scene(lambda: hall("grid", 25), 6),
     "grid alone": Scene(lambda: hall({"kind": "grid", "share_searches": False}, 60), 5),
     "walking on a grid": Scene(lambda: hall("grid", 100), 19),
+    "guesses on a grid": Scene(lambda: hall({"kind": "grid", "while_waiting": "guess"}, 25), 14),
+    "previous ways on a grid": Scene(lambda: hall({"kind": "s2-grid", "while_waiting": "previous"}, 120, groups=[*WALKING, STANDING]), 30, send),
     "s2-grid": Scene(lambda: hall("s2-grid", 25, groups=[*WALKING, STANDING]), 8),
     "standers": Scene(
         lambda: hall({"kind": "mesh", "round_standers": True}, 5, groups=[*WALKING, STANDING], bodies={"nudging": True, "replanning": True}), 6

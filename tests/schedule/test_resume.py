@@ -52,7 +52,8 @@ def check_resume(name, sets, ticks_of, folder):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "sets"), [
     ("head-on-corridor", ["avoidance=orca"]), ("bottleneck", ["avoidance=hrvo", "budget.work=40"]), ("four-way-crossing", ["avoidance=clearpath"]),
-    ("closing-door", []), ("moving-obstacle", ["navigation=grid"]), ("unseen", []), ("idle-crowd", []), ("two-storeys", ["navigation=optimal", "budget.work=20"]),
+    ("closing-door", []), ("moving-obstacle", ["navigation=grid"]), ("closing-door", ["navigation={kind: grid, while_waiting: guess}", "budget.work=60"]),
+    ("concourse", ["navigation={kind: s2-grid, while_waiting: previous}", "budget.work=3000", "stop.after=6"]), ("unseen", []), ("idle-crowd", []), ("two-storeys", ["navigation=optimal", "budget.work=20"]),
 ], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
 def test_a_run_in_two_parts_is_the_whole_run(name, sets, tmp_path):
     check_resume(name, sets, lambda ticks: random.Random(name).randrange(1, ticks), tmp_path)

@@ -187,12 +187,12 @@ class GridPlanner:
         self._most_choices = 1
         self._lists = PointLists()
         self._slots: GridSlots = self._idle_slots()
-        self._trees = CellTrees(grid, self._slots, self._rings, self._lists)
+        self._trees = CellTrees(grid, self._slots, self.rings, self._lists)
         self._out = np.empty((self._count, max(1 << 12, self._nodes), 2))
         self._is_active = np.zeros(self._count, dtype=np.int64)
         self._held = np.zeros(self._count, dtype=_REQUEST)  # what an active slot is in the middle of
         self._queue = np.zeros(0, dtype=_REQUEST)
-        self._asked = 0
+        self._asked = self._owed = 0
         self._version = grid.version
         self._pool = np.zeros((0, 3))  # standing agents of all requests
         self._stander = np.zeros(0, dtype=np.int64)
@@ -206,14 +206,14 @@ class GridPlanner:
 
     def chooser(self, mesh: NavMesh, goals: GoalPieces) -> Chooser:
         """Return what knows which points of goals agents can mean, on the grid as it is now; `target` is to be `points_of` them."""
-        return Chooser(mesh, goals, self.grid, self._rings())
+        return Chooser(mesh, goals, self.grid, self.rings())
 
     def needs(self, radius: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the clearance (m) that cells have to exceed for bodies, (k,); see `Grid.need`."""
         own = np.full(len(radius), self.parameters.agent_radius) if self.parameters.agent_radius > 0.0 else radius
         return own + self.grid.parameters.object_padding
 
-    def _rings(self) -> int:
+    def rings(self) -> int:
         """Return how many rings of cells round a start or a goal are looked at."""
         return int(min(self.parameters.snap_distance / self.grid.parameters.cell_size + 1e-9, 1 << 30))
 
@@ -354,7 +354,8 @@ class GridPlanner:
             Expansions made.
         """
         self._heed_ground()
-        spent = made = 0
+        spent = made = min(self._owed, budget)
+        self._owed -= made
         way_work = WAY_WORK if counts_answers else 0
         finished: list[_Finished] = []
         while self.waiting and spent < budget:
@@ -365,6 +366,10 @@ class GridPlanner:
                 finished.append(ended)
                 spent += way_work * len(ended.requests)
         return _in_order(finished), made
+
+    def owe(self, expansions: int) -> None:
+        """Take expansions that somebody else has made for an answer off the next budgets."""
+        self._owed += expansions
 
     def _heed_ground(self) -> None:
         """Let searches and trees begin anew if cells have changed: what they know is no longer true."""
@@ -403,7 +408,7 @@ class GridPlanner:
         status = np.zeros(len(requests), dtype=np.uint8)
         where, size = np.zeros(len(requests), dtype=np.int64), np.zeros(len(requests), dtype=np.int64)
         length, cost, target = np.zeros(len(requests)), np.zeros(len(requests)), np.zeros((len(requests), 2))
-        way, rings = self.parameters, self._rings()
+        way, rings = self.parameters, self.rings()
         step = float(way.sight_step) if way.sight == "sampled" else 0.0
         team.run(
             serve_ways, self._count, self._slots, self.grid.ground, rings, step, float(way.first_waypoint_trim), float(way.obstacle_radius_share),
@@ -434,6 +439,7 @@ class GridPlanner:
             **fields_of("queue_", self._queue), **fields_of("held_", self._held[active]), "active": active,
             "made": self._slots.header[active, EXPANSIONS], "pool": self._pool.copy(), "stander": self._stander.copy(),
             "stander_disc": self._stander_disc.copy(), "counters": np.array([self._asked, self._version], dtype=np.int64),
+            "owed": np.array([self._owed], dtype=np.int64),
             **{f"lists_{name}": array for name, array in self._lists.state().items()},
             **{f"trees_{name}": array for name, array in self._trees.state().items()},
         }  # fmt: skip
@@ -448,6 +454,7 @@ class GridPlanner:
         """
         saved, far = Saved.of(state), (-FARTHEST_M, FARTHEST_M)
         asked, version = saved.take("counters", "i8", (2,), low=0, high=MOST).tolist()
+        self._owed = saved.whole("owed", 0, MOST)
         low, high = [-FARTHEST_M, -FARTHEST_M, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M]
         pool, stander = saved.take("pool", "f8", (None, 3), low=low, high=high), saved.take("stander", "i8", low=1, high=MOST)
         stander_disc = saved.take("stander_disc", "f8", (len(stander), 3), low=low, high=high)
@@ -486,7 +493,7 @@ class GridPlanner:
         none = np.zeros(count, dtype=np.int64)
         used, job_next, fill, where, size = (none.copy() for _ in range(5))
         Team(1).run(
-            serve_ways, count, self._slots, self.grid.ground, self._rings(), float(way.sight_step) if way.sight == "sampled" else 0.0,
+            serve_ways, count, self._slots, self.grid.ground, self.rings(), float(way.sight_step) if way.sight == "sampled" else 0.0,
             float(way.first_waypoint_trim), float(way.obstacle_radius_share), 0, self._pool, *self._lists.arrays(), np.arange(count).reshape(-1, 1).copy(),
             works, job_next, none, grant, used, self._held, np.zeros(count, dtype=np.uint8), where, size, np.zeros(count), np.zeros(count),
             np.zeros((count, 2)), np.zeros((count, 0, 2)), fill, at_least=count,

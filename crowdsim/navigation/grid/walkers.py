@@ -122,6 +122,12 @@ class Walkers:
         walks.total[rows] = walks.current[rows] = 0
         walks.target[rows] = walks.requested[rows] = position[rows]
 
+    def halt(self, rows: NDArray[np.int64], place: NDArray[np.float64]) -> None:
+        """Stop agents where they are, (k, 2), m: they forget their paths, but not what they asked for."""
+        walks = self.walks
+        walks.total[rows] = walks.current[rows] = 0
+        walks.target[rows] = place
+
     def cut(self, lost: NDArray[np.bool_], ground: Ground, position: NDArray[np.float64], team: Team) -> NDArray[np.bool_]:
         """Return (n,) bool: whose way, as far as it is still ahead, leads over cells that were lost.
 
