@@ -280,7 +280,7 @@ def first_steps_and_arrivals(document):
 SMALL_COMB = {**COMB, "goals": {"far": {"point": [13, 11], "arrive_within": 0.2}}}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", ["grid", "s2-grid"])
 @pytest.mark.parametrize("scene", [SMALL_COMB, BLOCK], ids=["comb", "block"])
