@@ -200,6 +200,17 @@ def test_sampled_hrvo_slows_down_behind_a_slower_one_where_there_is_no_room():
     assert out.blocker[0] == 2
 
 
+def test_in_a_jam_those_of_ones_own_way_are_no_walls():
+    """At rest, one of its own way beside it and one behind it, all about to touch, and one who comes the other way a little to the right: it passes on the left."""
+    position, wish = [[0.0, 0.0], [0.0, 0.42], [-0.42, 0.0], [0.42, -0.15]], [[1.3, 0.0], [1.3, 0.0], [1.3, 0.0], [-1.3, 0.0]]
+    view = view_of(position, np.zeros((4, 2)), wish)
+    held, free = (choose(view, **own).velocity[0] for own in ({"jam_distance": 1.0}, {}))
+    assert np.hypot(*held) < 0.02
+    assert (free > 0.1).all()
+    walking = view_of(position, np.multiply(wish, 1.0), wish)
+    assert (choose(walking, jam_distance=1.0).velocity[0] == choose(walking).velocity[0]).all()
+
+
 def test_a_wall_ahead_is_not_walked_into_and_one_alongside_does_not_hinder():
     room = walls_from_rings([np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]])])
     ahead = choose(view_of([[3.75, 2.0]], [[1.0, 0.0]], [[1.2, 0.3]], walls=room))
