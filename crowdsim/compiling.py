@@ -26,6 +26,7 @@ from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
+from crowdsim.front_end import borrowing, front_end_of, remembering
 from crowdsim.wrapping import add_wrapper
 
 _MADE_AT_RUN_TIME = (".numba.unresolved$", "numba.dynamic.globals")  # Begin the names of addresses that are those of one process.
@@ -155,7 +156,7 @@ def _wide(given: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _without_collections() -> Iterator[None]:
+def without_collections() -> Iterator[None]:
     """Keep the collector of garbage from going through all that the compiler holds, again and again."""
     was = gc.isenabled()
     gc.disable()
@@ -201,7 +202,7 @@ class KernelDispatcher(CPUDispatcher):
     ) -> None:
         super().__init__(function, targetoptions={"nopython": True, "boundscheck": None, **options})
         self._parts: dict[Any, Any] = {}
-        self._compiler: Any = _PartCompiler(function, self.targetdescr, self.targetoptions, {}, compiler.Compiler)
+        self._compiler: Any = _PartCompiler(function, self.targetdescr, self.targetoptions, {}, front_end_of(function))
         self._store_of, self._listeners = store, listeners
         self._store: Store | None = None
 
@@ -214,6 +215,8 @@ class KernelDispatcher(CPUDispatcher):
 
     # What numba asks of a function that another calls.
 
+    _kind: Callable[[Any], Any] = staticmethod(_wide)
+
     @property
     def nopython_signatures(self) -> list[Any]:
         """Signatures for which there is a part."""
@@ -221,7 +224,7 @@ class KernelDispatcher(CPUDispatcher):
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return how a call with arguments of these types is typed, once there is a part for it."""
-        pysig, folded = self._compiler.fold_argument_types(tuple(map(_wide, args)), {name: _wide(given) for name, given in dict(kws).items()})
+        pysig, folded = self._compiler.fold_argument_types(tuple(map(self._kind, args)), {name: self._kind(given) for name, given in dict(kws).items()})
         self._part(tuple(folded))
         name = self.py_func.__name__
         return typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=self.nopython_signatures), pysig, folded, {}
@@ -263,7 +266,7 @@ class KernelDispatcher(CPUDispatcher):
         if not self.load(args):
             for listener in tuple(self._listeners):
                 listener(self.py_func.__name__)
-            with _without_collections():
+            with without_collections(), remembering(), borrowing(_borrow):
                 whole = self._whole(args)
             self.add_overload(whole)
             if not any(name.startswith(_MADE_AT_RUN_TIME) for name in (each.name for each in whole.library._final_module.global_variables)):
@@ -305,3 +308,17 @@ class KernelDispatcher(CPUDispatcher):
         for environment in (kept.environment, *kept.environments):
             target.codegen().set_env(environment.env_name, environment)
         return compiler.compile_result(entry_point=entry, signature=kept.signature, objectmode=False, environment=kept.environment)
+
+
+class _Borrowed(KernelDispatcher):
+    """What numba has for `min`, `numpy.empty` and others, as a part as well: by itself numba makes machine code of it, which nobody calls."""
+
+    _kind = staticmethod(lambda given: given)
+
+
+def _borrow(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    return lambda function: _Borrowed(function, _no_store, [], **options)
+
+
+def _no_store(function: Callable[..., Any]) -> Store:
+    raise AssertionError(f"{function.__name__} is called by kernels only")

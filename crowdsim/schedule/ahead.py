@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from crowdsim import kernels
+from crowdsim.compiling import without_collections
 from crowdsim.schedule.needed import Needed, ready, shared_out
 
 FEWEST = 6  # Kernels for which another process is started: it takes a second of its own to begin.
@@ -30,13 +32,14 @@ def make_ready(wanted: Sequence[Needed]) -> int:
     if not cold:
         return 0
     lists = shared_out(cold, _process_count(len(cold)))
-    with _helpers(lists):
+    with _helpers(lists), without_collections():
         pending = cold
         for kernel in _compiled_in_turn(_own_first(lists, 0)):
             pending = [each for each in pending if each != kernel and not _load(each)]
             kernels.tell_progress(len(cold) - len(pending), len(cold))
         for kernel in pending:  # what the others are at
             _compile(kernel, wait=True)
+        gc.freeze()  # To look for what the compiler left takes two seconds, and gives no memory back: what is freed lies between what is used.
     return len(cold)
 
 
@@ -111,6 +114,7 @@ def main() -> None:
     """Compile the kernels that standard input names, until whoever asked is gone."""
     parent = int(sys.argv[1])
     wanted = [Needed(name, tuple(args), tuple(parts)) for name, args, parts in json.loads(sys.stdin.read())]
-    for _ in _compiled_in_turn(wanted):
-        if os.getppid() != parent:
-            return
+    with without_collections():
+        for _ in _compiled_in_turn(wanted):
+            if os.getppid() != parent:
+                return
