@@ -201,8 +201,8 @@ def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone,
     other : (c,) uint32
         Receives the other slot.
     can : (c,) uint8
-        Receives how the disc can make way by half the overlap, or by all of it for a disc that is never pushed, and keep clear of walls: STAYS, BENT or
-        STRAIGHT.
+        Receives how the disc can make way by half the overlap, or by all of it for a disc that is never pushed, keep clear of walls, and come no deeper into
+        discs that are never pushed: STAYS, BENT or STRAIGHT.
     table : (c, 6) float64
         Receives overlap (m), the unit vector towards the other disc, and where a push goes: the opposite vector, or what of it is along a wall.
 
