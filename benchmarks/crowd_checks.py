@@ -181,7 +181,7 @@ def main() -> None:
     done = {key_of(run) for run in kept_runs(file)}
     if not arguments.table:
         file.parent.mkdir(exist_ok=True)
-        with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn"), max_tasks_per_child=20) as pool, file.open("a") as kept:
+        with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool, file.open("a") as kept:
             for future in as_completed([pool.submit(run_once, *each) for each in wanted if (*each[:4], each[5]) not in done]):
                 kept.write(json.dumps(future.result()) + "\n")
                 kept.flush()

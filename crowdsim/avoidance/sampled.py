@@ -49,6 +49,11 @@ class SampledHrvo(SamplingModel):
             2.5, "s", above=0.0, high=60.0, source="DetourCrowd",
             why="impacts with people later than this do not count; larger avoids sooner and hesitates in crowds, smaller dodges late",
         )
+        jam_distance: float = param(
+            2.25, "", low=1.0, high=10.0, source="ours",
+            why="two who want to go the same way and whom a jam holds count as this many times as far apart as where they touch, at least; with 1 they step "
+            "aside at 2 cm/s, and two crowds that meet in a corridor stand for minutes; larger closes crowds up, and circles of people take longer",
+        )
 
     def sampler(self) -> tuple[int, int, NDArray[np.float32]]:
         """Return the sampler, its size, and the numbers of grid lines."""

@@ -40,7 +40,8 @@ class Sampling(NamedTuple):
 
     Attributes
     ----------
-    neighbour_count, neighbour_distance, time_horizon, time_horizon_walls, weight_preferred, weight_current, weight_side, weight_impact, softening, behind
+    neighbour_count, neighbour_distance, time_horizon, time_horizon_walls, weight_preferred, weight_current, weight_side, weight_impact, softening, behind,
+    jam_distance
         As in `SamplingParameters`.
     tick : float, s
     side : float
@@ -63,6 +64,7 @@ class Sampling(NamedTuple):
     weight_impact: float
     softening: float
     behind: float
+    jam_distance: float
     tick: float
     side: float
     sampler: float
@@ -124,6 +126,7 @@ def _choose_by_sampling(
     """Do what `choose_by_sampling` says, with workspaces; `tally` (1,) receives the number of neighbours of the last agent, `told` what was tried."""
     wanted, farthest, side = np.uint64(numbers.neighbour_count), np.float32(numbers.neighbour_distance), np.float32(numbers.side)
     behind, horizon, wall_horizon = np.float32(numbers.behind), np.float32(numbers.time_horizon), numbers.time_horizon_walls
+    jam = np.float32(numbers.jam_distance * numbers.jam_distance - 1.0)
     soonest_wall, table = np.float32(wall_horizon / numbers.tick), numbers.table
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, shape = cells.origin, cells.shape
@@ -154,7 +157,7 @@ def _choose_by_sampling(
         own = slot * SHOWN_WITH_MEANT
         vx, vy = shown[own + SHOWN_VX], shown[own + SHOWN_VY]
         wx, wy = np.float32(wish_x), np.float32(wish_y)
-        lay_out_neighbours(others, wishes, count, vx, vy, wx, wy, shown[own + SHOWN_RADIUS], fast, horizon, behind, side, obstacles)
+        lay_out_neighbours(others, wishes, count, vx, vy, wx, wy, shown[own + SHOWN_RADIUS], fast, horizon, behind, jam, side, obstacles)
         discs = count
         first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
         if first_wall < end_wall:

@@ -62,6 +62,11 @@ class SamplingParameters(Sides, Horizons):
         why="share of the time horizon that counts towards those behind; larger makes people dodge forward from those who follow, and crowds are "
         "squeezed, smaller lets them back into each other",
     )
+    jam_distance: float = param(
+        1.0, "", low=1.0, high=10.0, source="ours",
+        why="two who want to go the same way and whom a jam holds count as this many times as far apart as where they touch, at least; larger lets them close "
+        "up and make room, smaller keeps each from stepping aside by those around it, and two crowds that meet in a narrow place stand",
+    )
     neighbour_count: int = param(
         8, "", low=0, high=MOST_NEIGHBOURS, source="ours",
         why="the nearest eight surround a walker; more costs time in proportion, fewer lets crowds run into those behind the first rank",

@@ -16,6 +16,7 @@ from crowdsim.lanes import append_set, bit_count, bits, difference, load, number
 FINE = 2.0**40  # Whole numbers per metre in sums; a crowd's overlaps may add up to 8,000 km.
 LOOK_AHEAD_M = 0.05  # Gaps up to this are known after a scan: discs with wider ones are looked at again only when somebody has moved half of it.
 TOUCH_M = 1e-6  # Overlaps up to a micrometre count as touching: they are not pushed apart, so that a crowd comes to rest and costs nothing then.
+_LEAST_ALONG = 1e-6  # Share of a push that is rounding.
 _SLACK_M = 1e-3  # Far above the float32 rounding of the coarse test.
 
 _U0, _U8, _U16, _BYTE = np.uint64(0), np.uint64(8), np.uint64(16), np.uint64(255)
@@ -155,6 +156,31 @@ def _normal(dx, dy, distance, row, other_row):
     return (-1.0 if row < other_row else 1.0), 0.0
 
 
+@inlined_kernel
+def _along_immovables(cells_row, px, py, radius, movable, slot, row, near, found, ux, uy):
+    """Return what is left of a push (ux, uy) of a disc that overlaps others that are never pushed: what does not bring it deeper into any of them."""
+    most, most_x, most_y = 0.0, 0.0, 0.0
+    for place in range(found):
+        other = np.uint64(near[place])
+        overlap, distance, dx, dy = _overlap(px, py, radius, slot, other)
+        if movable[other] != MOVABLE and overlap > TOUCH_M:
+            nx, ny = _normal(dx, dy, distance, row, cells_row[other])
+            into = ux * nx + uy * ny
+            if into > most:
+                most, most_x, most_y = into, nx, ny
+    if most == 0.0:
+        return ux, uy
+    ex, ey = ux - most * most_x, uy - most * most_y
+    for place in range(found):
+        other = np.uint64(near[place])
+        overlap, distance, dx, dy = _overlap(px, py, radius, slot, other)
+        if movable[other] != MOVABLE and overlap > TOUCH_M:
+            nx, ny = _normal(dx, dy, distance, row, cells_row[other])
+            if ex * nx + ey * ny > _LEAST_ALONG:
+                return 0.0, 0.0
+    return (ex, ey) if ex * ex + ey * ey > _LEAST_ALONG * _LEAST_ALONG else (0.0, 0.0)
+
+
 @kernel
 def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can, table):
     """List the contacts of each disc, and whether the walls let it make way for each.
@@ -175,8 +201,8 @@ def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone,
     other : (c,) uint32
         Receives the other slot.
     can : (c,) uint8
-        Receives how the disc can make way by half the overlap, or by all of it for a disc that is never pushed, and keep clear of walls: STAYS, BENT or
-        STRAIGHT.
+        Receives how the disc can make way by half the overlap, or by all of it for a disc that is never pushed, keep clear of walls, and come no deeper into
+        discs that are never pushed: STAYS, BENT or STRAIGHT.
     table : (c, 6) float64
         Receives overlap (m), the unit vector towards the other disc, and where a push goes: the opposite vector, or what of it is along a wall.
 
@@ -204,7 +230,9 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
         found = _near_slots(
             cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, radius[slot] + widest, drift, 0.0, near
         )
-        row = cells_row[slot]
+        row, is_beside_immovable = cells_row[slot], False
+        for place in range(found):
+            is_beside_immovable |= movable[np.uint64(near[place])] != MOVABLE
         for place in range(found):
             neighbour = np.uint64(near[place])
             if movable[slot] == DRIVEN and movable[neighbour] == DRIVEN:
@@ -222,6 +250,12 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
                     if not clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, dx, dy, length, radius[slot]):
                         ex, ey = bent_along_walls(frame, zone[row], reach, x, y, dx, dy, radius[slot], alone)
                         way, push_x, push_y = STAYS if ex == 0.0 and ey == 0.0 else BENT, ex / length, ey / length
+                    if is_beside_immovable and not alone and way != STAYS:
+                        ex, ey = _along_immovables(cells_row, px, py, radius, movable, slot, row, near, found, push_x, push_y)
+                        if ex != push_x or ey != push_y:
+                            dx, dy = ex * length, ey * length
+                            is_clear = clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, dx, dy, length, radius[slot])
+                            way, push_x, push_y = BENT if is_clear and (ex != 0.0 or ey != 0.0) else STAYS, ex, ey
                 can[contact], table[contact, PUSH_X], table[contact, PUSH_Y] = way, push_x, push_y
                 contact += 1
 

@@ -10,7 +10,7 @@ from tests.avoidance.crowds import random_view
 from tests.avoidance.replay import from_samples, velocity_of
 from tests.avoidance.sampling_states import states
 from tests.avoidance.test_explain_cones import explained
-from tests.avoidance.test_sampled import HORIZON, crowded_plan
+from tests.avoidance.test_sampled import OWN, crowded_plan
 from tests.reference import sampled as twin
 
 KINDS = {
@@ -45,7 +45,7 @@ def test_the_choice_follows_from_the_samples(kind, walls):
 @pytest.mark.parametrize("walls", [False, True])
 def test_the_parts_are_those_of_the_twin(kind, walls):
     name, parameters = KINDS[kind]
-    view, numbers = crowd(walls), twin.Numbers(time_horizon=HORIZON[name], side=-1.0 if "side" in parameters else 1.0)
+    view, numbers = crowd(walls), twin.Numbers(**OWN[name], side=-1.0 if "side" in parameters else 1.0)
     _, reasons = explained(view, name, **parameters)
     compared, same_hit = 0, 0
     for row, state in states(view, numbers):

@@ -21,7 +21,7 @@ from tests.avoidance.test_orca import PLAN
 from tests.reference import sampled as twin
 
 MODELS = ("sampled-hrvo", "toi")
-HORIZON = {"sampled-hrvo": 2.5, "toi": 2.0}
+OWN = {"sampled-hrvo": {}, "toi": {"time_horizon": 2.0, "jam_distance": 1.0}}  # what its defaults are beside those of the twin
 
 
 def choose(view, name="sampled-hrvo", tick=0.05, team=None, **parameters):
@@ -46,7 +46,7 @@ def crowded_plan(seed, n=60):
 
 def assert_agrees(view, name, lines=0, exact_samples=True, numbers=None, **parameters):
     """Velocities, penalties, samples, diagnoses and blockers are those of the twin."""
-    numbers = numbers or twin.Numbers(time_horizon=HORIZON[name])
+    numbers = numbers or twin.Numbers(**OWN[name])
     out = choose(view, name, **parameters)
     seen = list(states(view, numbers))
     differences = []
@@ -81,7 +81,7 @@ def test_the_grid_agrees_with_reference():
     assert_agrees(random_view(4, 40, density=1.5), "sampled-hrvo", lines=33, exact_samples=False, sampler="grid", grid=33)
 
 
-@pytest.mark.parametrize("change", [{"side": "left"}, {"samples": 16}, {"samples": 100}, {"weight_side": 2.0, "weight_current": 0.1}, {"behind": 1.0, "softening": 0.5}])
+@pytest.mark.parametrize("change", [{"side": "left"}, {"samples": 16}, {"samples": 100}, {"weight_side": 2.0, "weight_current": 0.1}, {"behind": 1.0, "softening": 0.5}, {"jam_distance": 1.0}, {"jam_distance": 4.0}])
 def test_parameters_agree_with_reference(change):
     numbers = twin.Numbers(**{key: {"left": -1.0}.get(value, value) for key, value in change.items()})
     assert_agrees(random_view(7, 60, density=1.5), "sampled-hrvo", numbers=numbers, **change)
@@ -98,7 +98,7 @@ def obstacles_of(view, row):
             others[int(area) + place] = value
         wishes[int(impacts.WISH_X) + place], wishes[int(impacts.WISH_Y) + place] = view.preferred_velocity[other]
     u, f = np.uint64, np.float32
-    impacts.lay_out_neighbours(others, wishes, u(len(state.neighbours)), *(f(x) for x in (*view.velocity[row], *state.wish, view.radius[row], state.speed, 2.5, 0.4, 1.0)), table)
+    impacts.lay_out_neighbours(others, wishes, u(len(state.neighbours)), *(f(x) for x in (*view.velocity[row], *state.wish, view.radius[row], state.speed, 2.5, 0.4, 2.25**2 - 1.0, 1.0)), table)
     frame, found = wall_frame(view.walls), np.zeros(MOST_WALLS, np.int64)
     x, y, radius = *view.position[row], view.radius[row]
     count = near_walls(frame.shape, frame.zone_wall, frame.zone_start[0], frame.zone_start[1], x, y, state.speed * 0.5 + radius, np.zeros(MOST_WALLS), found)
@@ -198,6 +198,17 @@ def test_sampled_hrvo_slows_down_behind_a_slower_one_where_there_is_no_room():
     out = choose(view_of([[0.0, 0.0], [0.8, 0.0]], [[1.2, 0.0], [0.3, 0.0]], [[1.2, 0.0], [0.3, 0.0]], walls=alley))
     assert 0.3 <= out.velocity[0, 0] < 0.9
     assert out.blocker[0] == 2
+
+
+def test_in_a_jam_those_of_ones_own_way_are_no_walls():
+    """At rest, one of its own way beside it and one behind it, all about to touch, and one who comes the other way a little to the right: it passes on the left."""
+    position, wish = [[0.0, 0.0], [0.0, 0.42], [-0.42, 0.0], [0.42, -0.15]], [[1.3, 0.0], [1.3, 0.0], [1.3, 0.0], [-1.3, 0.0]]
+    view = view_of(position, np.zeros((4, 2)), wish)
+    held, free = (choose(view, **own).velocity[0] for own in ({"jam_distance": 1.0}, {}))
+    assert np.hypot(*held) < 0.02
+    assert (free > 0.1).all()
+    walking = view_of(position, np.multiply(wish, 1.0), wish)
+    assert (choose(walking, jam_distance=1.0).velocity[0] == choose(walking).velocity[0]).all()
 
 
 def test_a_wall_ahead_is_not_walked_into_and_one_alongside_does_not_hinder():

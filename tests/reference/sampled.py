@@ -25,6 +25,7 @@ class Numbers:
     softening: float = 0.1
     side: float = 1.0
     behind: float = 0.4
+    jam_distance: float = 2.25
     time_horizon: float = 2.5
     time_horizon_walls: float = 0.5
 
@@ -152,6 +153,12 @@ def mixed(v, w, share):
     return v[0] + share * (w[0] - v[0]), v[1] + share * (w[1] - v[1])
 
 
+def held(velocity, wish):
+    """The share of the speed wanted, in the direction wanted, that is lacking."""
+    square = wish[0] ** 2 + wish[1] ** 2
+    return min(max(1.0 - (velocity[0] * wish[0] + velocity[1] * wish[1]) / square, 0.0), 1.0) if square > 0.0 else 0.0
+
+
 def disc_of_agent(agent, other, numbers):
     """`agent`, `other`: dicts with entity, position, velocity, preferred (both not faster than allowed), radius, active."""
     centre = (other["position"][0] - agent["position"][0], other["position"][1] - agent["position"][1])
@@ -167,7 +174,10 @@ def disc_of_agent(agent, other, numbers):
     backwards = -(ahead[0] * agent["preferred"][0] + ahead[1] * agent["preferred"][1]) / wish if wish > 0.0 else 0.0  # cosine
     horizon = numbers.time_horizon * (1.0 - (1.0 - numbers.behind) * min(max(backwards / 0.5, 0.0), 1.0))
     apex = mixed(agent["velocity"], velocity, share)
-    return Disc(centre, agent["radius"] + other["radius"], horizon, apex, share, other["entity"], keep_off, NEAR)
+    others_wish = math.hypot(*preferred)
+    alike = max(0.0, (agent["preferred"][0] * preferred[0] + agent["preferred"][1] * preferred[1]) / (wish * others_wish)) if wish * others_wish > 0.0 else 0.0
+    near = NEAR + max(numbers.jam_distance**2 - 1.0 - NEAR, 0.0) * alike * held(agent["velocity"], agent["preferred"]) * held(velocity, preferred)
+    return Disc(centre, agent["radius"] + other["radius"], horizon, apex, share, other["entity"], keep_off, near)
 
 
 def state_of(agent, near, walls, seen, numbers):

@@ -11,6 +11,7 @@ TOUCH = 1e-6
 MOVABLE, DRIVEN = 1, 2
 SWING = 0.97
 STILL = 1e-4
+LEAST_ALONG = 1e-6
 
 
 def normal(a, b, lower):
@@ -34,6 +35,10 @@ def measure(position, radius, layer, movable):
     return sum(s > TOUCH for s in pairs), max(pairs, default=0.0), sum(pairs)
 
 
+def along(push, towards):
+    return push[0] * towards[0] + push[1] * towards[1]
+
+
 def ways(position, radius, movable, walls, signed, touching):
     """{(i, j): (rank, direction)} of how i makes way for j: 2 straight, 1 along a wall, 0 not at all; pushes are direction times length."""
     found = {}
@@ -49,6 +54,18 @@ def ways(position, radius, movable, walls, signed, touching):
             else:
                 bent = bent_along_walls(walls, position[i], (-nx * length, -ny * length), radius[i], alone)
                 found[i, j] = int(bent != (0.0, 0.0)), (bent[0] / length, bent[1] / length)
+            rank, push = found[i, j]
+            ahead = [normal(position[i], position[k], i < k) for k in touching[i] if movable[k] != MOVABLE]
+            into = max((along(push, towards) for towards in ahead), default=0.0)
+            if rank and not alone and into > 0.0:  # what it may not bring nearer holds it up as a wall does
+                nx, ny = max(ahead, key=lambda towards: along(push, towards))
+                push = push[0] - into * nx, push[1] - into * ny
+                there = position[i][0] + push[0] * length, position[i][1] + push[1] * length
+                if math.hypot(*push) <= LEAST_ALONG or any(along(push, towards) > LEAST_ALONG for towards in ahead):
+                    rank, push = 0, (0.0, 0.0)
+                elif not may_be_pushed(walls, position[i], there, radius[i]):
+                    rank = 0
+                found[i, j] = min(rank, 1), push
     return found
 
 

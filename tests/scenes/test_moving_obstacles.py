@@ -82,6 +82,23 @@ def test_people_keep_out_of_the_way_of_a_cart_under_every_model(model):
         assert run.why_over() == "all arrived"
 
 
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("navigation", ["optimal", "mesh", "grid", "s2-grid"])
+@pytest.mark.parametrize("shape", [{"disc": 0.4}, {"polygon": [[-0.4, -0.35], [0.4, -0.35], [0.4, 0.35], [-0.4, 0.35]]}], ids=["disc", "polygon"])
+def test_people_who_heed_nobody_are_not_squeezed_into_a_cart_that_drives_into_their_door(shape, navigation):
+    """Who was between the cart and two in the door, whose way back was along its posts, made all the way for these: into the cart, by up to 9 cm."""
+    walkable = [{"box": [0, 0, 8, 6]}, {"box": [8, 2.4, 8.6, 3.6]}, {"box": [8.6, 0, 16, 6]}]
+    walkers = {"name": "walkers", "count": 30, "region": {"box": [1, 0.5, 7, 5.5]}, "radius": 0.25, "speed": 1.3, "goals": ["beyond"]}
+    cart = {"name": "cart", "shape": shape, "path": [[12, 3], [8.3, 3]], "speed": 1.0}
+    document = {
+        "version": 1, "tick": 0.1, "stop": {"after": 6}, "geometry": {"walkable": walkable}, "goals": {"beyond": {"region": {"box": [14.5, 0, 16, 6]}}},
+        "groups": [walkers], "obstacles": [cart], "avoidance": "none", "navigation": navigation,
+    }  # fmt: skip
+    for seed in (1, 3):
+        with simulation(document | {"seed": seed}) as run:
+            assert deepest(run, 60) <= 0.05
+
+
 def test_people_who_stand_are_pushed_aside_and_the_cart_is_not():
     agents = [{"position": [x, 0.1]} for x in (-2.0, 0.0, 2.0)] + [{"position": [8, 8], "goals": [{"point": [8, -8]}]}]
     cart = {"name": "cart", "shape": {"disc": 0.5}, "path": [[-5, 0], [5, 0]], "speed": 1.0}
