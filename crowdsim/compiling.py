@@ -174,6 +174,7 @@ class _Kept(NamedTuple):
     entry: str
     environment: Any
     environments: tuple[Any, ...]  # of the parts
+    constants: tuple[tuple[Any, ...], ...]  # of all these
     signature: Any
     name: str
 
@@ -293,8 +294,9 @@ class KernelDispatcher(CPUDispatcher):
         return whole
 
     def _reduced(self, whole: Any) -> _Kept:
-        code, fndesc = whole.library._get_compiled_object(), whole.fndesc
-        return _Kept(code, fndesc.llvm_cpython_wrapper_name, whole.environment, _environments(whole), whole.signature, fndesc.qualname.split(".")[-1])
+        code, fndesc, environments = whole.library._get_compiled_object(), whole.fndesc, _environments(whole)
+        constants = tuple(tuple(each.consts) for each in (whole.environment, *environments))
+        return _Kept(code, fndesc.llvm_cpython_wrapper_name, whole.environment, environments, constants, whole.signature, fndesc.qualname.split(".")[-1])
 
     def _loaded(self, kept: _Kept) -> Any:
         target = self.targetctx
@@ -305,7 +307,9 @@ class KernelDispatcher(CPUDispatcher):
         address = engine.get_function_address(kept.entry)
         module = sys.modules.get(self.py_func.__module__, _NO_MODULE)
         entry = _dynfunc.make_function(module, kept.name, f"compiled {kept.name}", address, kept.environment, ())
-        for environment in (kept.environment, *kept.environments):
+        for environment, constants in zip((kept.environment, *kept.environments), kept.constants, strict=True):
+            if len(environment.consts) < len(constants):  # A part was compiled here: numba hands out that one's, which lacks what the way in from Python needs.
+                environment.consts[:] = constants
             target.codegen().set_env(environment.env_name, environment)
         return compiler.compile_result(entry_point=entry, signature=kept.signature, objectmode=False, environment=kept.environment)
 

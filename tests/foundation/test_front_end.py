@@ -48,10 +48,11 @@ def machine_code(front_end: str, wanted: str) -> list[list[str]]:
 
 
 @pytest.mark.skipif(numba.version_info.short < (0, 68), reason="older versions make other machine code each time")
-@pytest.mark.parametrize("wanted", ["hold_ground", pytest.param("", marks=pytest.mark.full)])  # those of one name, and all
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("wanted", ["hold_ground", "list_zone_walls", "planner.serve_ways", "walk_many", "find_crowds"])
 def test_machine_code_is_that_of_all_of_numbas_steps(wanted):
     short = machine_code("short", wanted)
-    assert len(short) >= (1 if wanted else 60)
+    assert short
     assert short == machine_code("numba", wanted)
 
 

@@ -312,6 +312,27 @@ print(theirs(1.0), walkers_outer(1.0), theirs(1), walkers_step(1))
         assert printed(package, program) == ["405.0", "203.0", "405.0", "202.0"]
 
 
+def test_a_kernel_that_returns_arrays_is_loaded_also_after_another_was_compiled_with_it(package):
+    """The part of the other knows nothing of arrays for Python, and numba takes its environment for that of what is loaded, which has the same name."""
+    text = """
+import numpy as np
+from crowdsim.kernels import kernel, on_compile
+@kernel
+def places():
+    return np.ones(3), np.ones(2, np.int32)
+@kernel
+def summed(x):
+    here, there = places()
+    return here.sum() + there.sum() + x
+"""
+    (package / "arrays.py").write_text(text)
+    program = "from arrays import *; names = []; on_compile(names.append); print(summed(1.0), *[each.dtype for each in places()], *names)"
+    assert printed(package, program) == ["6.0", "float64", "int32", "summed", "places"]
+    (kept,) = (package.parent / "cache").rglob("arrays.summed*.nbc")
+    kept.unlink()
+    assert printed(package, program) == ["6.0", "float64", "int32", "summed"]
+
+
 def test_kernels_can_be_made_where_there_is_no_file(package):
     """In a notebook's cell or at the prompt."""
     program = PROGRAM.split("from {module}")[0] + (
