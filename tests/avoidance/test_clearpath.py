@@ -36,7 +36,7 @@ def crowd(seed, walls):
     )
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("walls", [False, True], ids=["open", "walls"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_clearpath_agrees_with_reference(variant, walls):

@@ -256,6 +256,7 @@ def test_folders_that_may_not_be_written(tmp_path, recording):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.h5", "good.yaml"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("arguments", [["new"], ["parameters"], ["schema"]])
 def test_an_output_on_a_full_disk_is_one_line(arguments):
     with Path("/dev/full").open("w") as full:
@@ -288,6 +289,7 @@ def test_a_picture_is_whole_or_not_there(folder):
     assert set(files(folder)) - set(before) == {"good.png"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["list", "scenarios"]])
 def test_a_full_disk_behind_the_output_is_one_sentence(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as full:

@@ -42,6 +42,7 @@ def answers_of(grid, start, goal):
     return answers
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
 @pytest.mark.parametrize("name", WHOLE + EVERY_TENTH_BUCKET)
 def test_every_length_is_the_optimum(name, backwards):
@@ -53,6 +54,7 @@ def test_every_length_is_the_optimum(name, backwards):
     np.testing.assert_array_equal(grid.ground.clearance, before)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", WHOLE + EVERY_TENTH_BUCKET)
 def test_strings_are_no_longer_than_ways_over_cells_and_every_point_of_them_is_walkable(name):
     grid, start, goal, _ = benchmark(name)

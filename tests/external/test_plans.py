@@ -60,6 +60,7 @@ def run_plan(name, shift, seed=0):
     return verdict
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if "office" not in name else pytest.mark.full) for name in QUICK])
 def test_a_crowd_walks_through_a_real_plan(name):
     assert run_plan(name, (0.0, 0.0)).arrived > 0

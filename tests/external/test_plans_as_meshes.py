@@ -23,6 +23,7 @@ def ground_of(name, offset=(0.0, 0.0)):
     return affinity.translate(ground, *offset)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["", "shifted"])
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_is_covered_exactly(name, offset):

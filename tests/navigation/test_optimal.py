@@ -101,6 +101,7 @@ def test_ways_along_walls_bend_at_the_last_corner_in_line(seed):
     assert check_points(random_ground(seed), seed, "polygons", 6) > 3
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ground, seed", [
     (pillar_hall(6), 1), (rooms(3), 2), (simple_polygon(4), 3), (affinity.translate(random_ground(5), *UTM), 4),
 ], ids=["pillars", "rooms", "no holes", "map coordinates"])  # fmt: skip

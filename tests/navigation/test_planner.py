@@ -129,6 +129,7 @@ def crowd(name, agents=120, kind="mesh"):
     return Crowd(make(seed), seed, agents, kind)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["random", "rooms", "pillars", "more"])
 def test_everybody_gets_the_way_of_a_search_of_their_own(name):
     scene = crowd(name)
@@ -155,7 +156,7 @@ def test_some_go_round_those_who_stand_and_some_through_them(name, through):
     assert all(before[entity][0] == FOUND for entity in [*round_them, *through_them])
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["random", "rooms", pytest.param("pillars", marks=pytest.mark.full)])
 @pytest.mark.parametrize("how", [
@@ -216,6 +217,7 @@ def test_thousands_of_ways_are_the_same_however_they_are_searched_for(seed, kind
         assert scene.ways(**how)[0] == expected
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_searches_are_made_for_any_number_of_threads(kind):
     """Not only the ways: also what they cost, and when they come."""
@@ -276,6 +278,7 @@ def test_dropped_requests_are_never_answered(kind):
     assert all(answers[entity] == expected[entity] for entity in answers)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_asks_again_is_answered_once_and_for_the_last_request(kind):
     scene = crowd("random", 40, kind)
@@ -295,6 +298,7 @@ def test_who_asks_again_is_answered_once_and_for_the_last_request(kind):
     assert all(answers[entity] == expected[entity] for entity in scene.entity[open_].tolist())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_come_in_the_order_of_the_requests_and_age_is_known(kind):
     scene = crowd("random", 50, kind)
@@ -318,6 +322,7 @@ def test_no_budget_means_no_answer_and_nobody_is_lost(kind):
     assert used == 0 and len(found.entity) == 0 and planner.waiting == 20
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_oldest_request_is_served_however_many_new_ones_come(kind):
     """With fewer expansions a round than slots, some slots get none; these must not always be the same."""

@@ -103,6 +103,7 @@ def test_cells_that_no_edge_touches_are_classified_by_their_centre(name: str) ->
     assert np.array_equal(kinds[whole] == area_grid.INSIDE, np.array(inside)[whole])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", SHAPES)
 def test_spots_leave_out_no_cell_in_which_a_disc_may_stand(name: str) -> None:
     areas, walls, ground, region = grids(name)

@@ -49,7 +49,7 @@ def of_kind(events, kind):
     return [event for event in events if event.kind == kind]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("count", [1, 50])
 def test_an_exit_closes_and_everyone_leaves_by_the_other(way, count):
@@ -189,6 +189,7 @@ def several(request):
         return request.param, digests(run, TICKS)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_number_of_threads_changes_nothing(threads, several, monkeypatch):
     import crowdsim.threads

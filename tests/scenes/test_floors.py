@@ -54,6 +54,7 @@ def time_between(times: np.ndarray, x: np.ndarray, low: float, high: float) -> f
     return abs(float(np.interp(high, x[order], times[order]) - np.interp(low, x[order], times[order])))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("start", "goal", "factor"), [("storey: low, positions: [[5, 5]]", "up", 0.5), ("storey: high, positions: [[23, 5]]", "down", 0.75)])
 @pytest.mark.parametrize("speed", [1.0, 1.34])
 def test_rimea_2_and_3_a_stair_takes_the_time_that_its_factor_gives(start: str, goal: str, factor: float, speed: float) -> None:

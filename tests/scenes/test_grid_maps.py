@@ -132,7 +132,7 @@ def test_a_door_of_a_metre_and_twenty_between_two_rooms_lets_people_through(tmp_
         assert run.run().arrived == 1
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("model", ["none", "orca", "hrvo"])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_lone_body_walks_every_way_of_the_documents_grid_that_it_fits_through(tmp_path, seed, model):
@@ -182,6 +182,7 @@ def test_files_that_disagree_are_refused_unless_the_scenario_says_which_counts(t
     assert scenario(tmp_path, walkable=both, navigation="mesh")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_an_area_that_is_not_available_opens_by_its_name_and_shuts_again(tmp_path, navigation):
     rooms = {**ROOMS, "areas": [{**each, "available": each["name"] != "door"} for each in ROOMS["areas"]]}
@@ -290,7 +291,7 @@ def test_mistakes_about_files_are_named(tmp_path):
         scenario(tmp_path, "cellSize 1\nminX 0\nminZ 0\ngridWidth 2\ngridDepth 1\n00\n", "cells.txt", walkable="{s2_file: cells.txt}")
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("navigation", "radius"), [("s2-grid", 0.2), ("grid", 0.2), ("grid", 0.08), ("{kind: s2-grid, cell_size: 0.9}", 0.2)])
 @pytest.mark.parametrize("shift", [0.0, 0.1, 0.2, 0.3])
 def test_walls_thinner_than_a_cell_are_walls_wherever_the_centres_of_cells_lie(tmp_path, navigation, radius, shift):

@@ -70,6 +70,7 @@ def test_who_arrives_on_a_guess_waits_for_no_answer_and_nobody_else_gets_it(navi
             assert run.counts["requests_open"] == np.count_nonzero(run.agents.path_status == PathStatus.PENDING)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal", "grid", "s2-grid"])
 def test_a_wrong_guess_is_walked_back_and_the_goal_is_reached(kind):
     """The guess leads straight on, into the pocket that the wall makes; the way leads round its far end."""

@@ -10,7 +10,7 @@ SPEED = 1.34  # m/s, of those on circles
 MODELS = ["clearpath", "hrvo"]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("count, radius, bound", [(2, 5, 1.1), (8, 5, 1.1), (16, 5, 1.1), (24, 5, 1.2), (40, 10, 1.2), (80, 10, 1.4)])
 def test_people_on_a_circle_change_places_almost_as_if_they_were_alone(model, count, radius, bound):

@@ -108,7 +108,7 @@ def test_people_who_stand_are_pushed_aside_and_the_cart_is_not():
         assert np.allclose(obstacle_places(run)[0], [[5.0, 0.0]])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("shape", [{"disc": 1.5}, {"polygon": [[-2, -1], [2, -1], [2, 1], [-2, 1]]}], ids=["disc", "polygon"])
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_who_is_where_something_appears_is_put_beside_it(shape, navigation):
@@ -123,6 +123,7 @@ def test_who_is_where_something_appears_is_put_beside_it(shape, navigation):
         assert deepest(run, 1000) <= 0.02 and run.why_over() == "all arrived"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_ways_are_looked_for_round_what_stands_and_no_longer_when_it_has_gone(navigation):
     agents = [{"id": 1, "position": [1, 1.7], "goals": [{"point": [11, 1.7]}]}, {"id": 2, "position": [1, 1.2], "goals": [{"point": [11, 1.2]}], "premovement": 25}]
@@ -189,6 +190,7 @@ def test_a_canonical_scenario_has_the_same_run():
         assert digests(one, 40) == digests(other, 40)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_a_run_goes_on_from_every_kind_of_moment_as_if_it_had_not_been_saved(navigation):
     cart = {"name": "cart", "shape": {"disc": 0.6}, "path": [[2, 3], {"point": [6.1, 1.7], "wait": 2}, [9, 3]], "speed": 1.5, "appears": 0.5, "vanishes": 8, "stands_after": 0.5}

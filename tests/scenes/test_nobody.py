@@ -26,7 +26,7 @@ def empty(**more):
     }  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("navigation", NAVIGATIONS, ids=str)
 @pytest.mark.parametrize("bodies", [{}, {"nudging": True, "replanning": True, "local_grid": True}], ids=["plain", "everything"])
 def test_obstacles_and_doors_work_without_anybody(navigation, bodies, tmp_path):

@@ -40,6 +40,7 @@ def all_events(run):
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_a_stander_in_a_doorway_lets_others_pass_whatever_finds_the_ways(navigation):
     with run_of("doorway-blocked", navigation) as run:
@@ -274,7 +275,7 @@ def usual():
         return run.digest
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "change",
     ["nudging=false", "nudge_distance=0.7", "nudge_reached=0.5", "nudge_contact=0.2", "nudge_patience=0.4", "held_share=0.9", "held_time=1.5"],
@@ -292,6 +293,7 @@ def usual_on_a_grid():
         return run.verdict()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("change", ["replanning=false", "replan_trigger=0.3", "replan_moved=1.5", "replan_cooldown=2"])
 def test_every_number_of_replanning_takes_effect(change, usual_on_a_grid):
     with simulation(in_the_way(), sets=[GRID, *BOTH, f"bodies.{change}"]) as run:

@@ -52,7 +52,7 @@ def check_circle(model: str, count: int, seed: int) -> None:
     assert verdict.arrived == count, verdict.left
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("count, seed", [(8, 1), (16, 2), (24, 3), (40, 4), *(pytest.param(*rest, marks=pytest.mark.full) for rest in ((60, 5), (80, 1))), (80, 0)])
 def test_people_who_change_places_on_a_circle_do_not_overlap(model, count, seed):

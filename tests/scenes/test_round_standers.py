@@ -57,6 +57,7 @@ def test_a_way_leads_by_the_other_door_where_somebody_fills_the_first(kind):
     assert status_of_walker(kind=kind) == PathStatus.FOUND
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_way_leads_through_who_stands_in_the_only_door(kind):
     closed = {"upper": 5.0, "above": 5.0, "kind": kind}
@@ -179,6 +180,7 @@ def length_of(places):
     return float(np.hypot(*np.diff(places, axis=0).T).sum())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_within_one_polygon_leads_round_who_stands_in_it(kind):
     arrived, places, nearest = cross_a_room([(8.0, 5.0)], kind)
@@ -186,6 +188,7 @@ def test_a_line_within_one_polygon_leads_round_who_stands_in_it(kind):
     assert cross_a_room([(8.0, 5.0)], kind, rounds=False)[2] < 0.2, "without the option it goes through him"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_leads_round_a_row_and_out_of_a_pocket(kind):
     row = [(8.0, 5.0 + 0.45 * place) for place in range(-8, 9)]
@@ -218,6 +221,7 @@ def test_who_stands_on_the_goal_or_round_it_keeps_nobody_from_it():
     assert arrived and nearest > 0.4
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_people_stand_from_wall_to_wall_or_thick_a_line_leads_through_them(kind):
     arrived, _, nearest = cross_a_room([(8.0, 0.25 + 0.45 * place) for place in range(22)], kind)

@@ -19,7 +19,7 @@ def check_circle(model, count, noise, seed):
     return verdict.last_arrival_s / (2.0 * radius / 1.34), verdict.deepest_overlap_m
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("model", ["sampled-hrvo", "toi"])
 @pytest.mark.parametrize("count", LIMITS)
 def test_people_on_a_circle_change_places(model, count):

@@ -31,6 +31,7 @@ def inside(position, box=SQUARE, margin=0.0):
     return np.all((position >= np.array(box[:2]) - margin) & (position <= np.array(box[2:]) + margin), axis=1)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("sets", [[], ["avoidance.model=clearpath"], ["navigation.kind=visibility"], ["navigation.kind=grid"]], ids=str)
 def test_all_arrive_for_whom_there_is_room(sets):
     position, _, arrived, took = run_out(square(40), sets)

@@ -69,6 +69,7 @@ def test_without_it_most_leave_at_the_ends():
     assert (bins[0] + bins[-1]) > 0.6 * bins.sum() and beside > 0.5
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["optimal", "visibility", "grid", "s2-grid"])
 def test_crowds_are_led_to_places_over_the_width_whatever_finds_their_paths(kind):
     """Of 20 who come to an exit of 2 m fewer than half leave near its ends; grids, whose paths end at cells in the middle here, lead them apart."""
@@ -97,6 +98,7 @@ def test_so_it_is_under_other_models_and_planners(sets):
     assert np.all(bins >= 0.5 * bins.mean()) and np.all(bins <= 2.0 * bins.mean())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ["optimal", "mesh", "visibility", "grid", "s2-grid"])
 def test_one_alone_walks_the_shortest_path_bit_for_bit(kind):
     found = []
