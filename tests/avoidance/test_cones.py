@@ -56,6 +56,7 @@ def test_the_order_of_agents_changes_nothing(kind):
     assert (choose(name, shuffled, **parameters).velocity == expected.velocity[order]).all()
 
 
+@pytest.mark.sample(3)
 @each_kind
 def test_the_number_of_threads_changes_nothing(kind):
     name, parameters = KINDS[kind]

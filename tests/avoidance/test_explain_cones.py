@@ -117,6 +117,7 @@ def apart(line, other):
     return max(math.dist(d, e), abs(twin.det(p, d) - twin.det(q, e)))
 
 
+@pytest.mark.sample(2)
 @each_kind
 def test_a_relaxed_velocity_shows_who_gave_way(kind):
     """ClearPath shortens the horizons of agents, HRVO lets the farthest go; walls stay as they are."""

@@ -41,6 +41,7 @@ def test_the_choice_follows_from_the_samples(kind, walls):
         assert (best["x"], best["y"]) == from_samples(told)
 
 
+@pytest.mark.sample(3)
 @each_kind
 @pytest.mark.parametrize("walls", [False, True])
 def test_the_parts_are_those_of_the_twin(kind, walls):

@@ -63,13 +63,14 @@ def assert_agrees(view, name, lines=0, exact_samples=True, numbers=None, **param
     assert np.median(differences) < 1e-6
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("density", [0.3, 1.0, 2.6])
 def test_a_model_agrees_with_reference_in_open_crowds(name, density):
     assert_agrees(random_view(int(density * 10), 100, density=density, active=np.random.default_rng(0).random(100) < 0.9), name)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_model_agrees_with_reference_among_walls(name, seed):
@@ -81,6 +82,7 @@ def test_the_grid_agrees_with_reference():
     assert_agrees(random_view(4, 40, density=1.5), "sampled-hrvo", lines=33, exact_samples=False, sampler="grid", grid=33)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("change", [{"side": "left"}, {"samples": 16}, {"samples": 100}, {"weight_side": 2.0, "weight_current": 0.1}, {"behind": 1.0, "softening": 0.5}, {"jam_distance": 1.0}, {"jam_distance": 4.0}])
 def test_parameters_agree_with_reference(change):
     numbers = twin.Numbers(**{key: {"left": -1.0}.get(value, value) for key, value in change.items()})

@@ -55,7 +55,7 @@ def check_kills(scenario, sets, moments, folder, seed):
 
 
 def test_a_killed_run_keeps_what_was_committed(tmp_path):
-    kept = check_kills(SCENARIOS / "concourse.yaml", ["stop.after=25"], 3, tmp_path, 1)
+    kept = check_kills(SCENARIOS / "concourse.yaml", ["stop.after=12"], 2, tmp_path, 1)
     assert max(kept) > 0
 
 

@@ -65,6 +65,7 @@ def test_a_loaded_run_by_the_clock_is_run_again_from_its_schedule_and_work_is_th
     assert loaded({"milliseconds": 3, "slice": 500}, granted=granted)[0] == expected
 
 
+@pytest.mark.full
 def test_slices_do_not_cost_more_the_more_requests_wait():
     """Slices of 1,000 expansions took 8 times as long as the search at once while handing out looked at every request."""
     with world(1000, 250, {"work": 10**9}) as run:

@@ -19,6 +19,7 @@ KNOWN = {"jupedsim_dxf_ISO-Office.dxf": (205.0, 2), "jupedsim_dxf_ISO-Corner.dxf
 pytestmark = pytest.mark.skipif(not PLANS, reason="the plans of others are not at hand")
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("plan", PLANS[:: max(1, len(PLANS) // 12)], ids=lambda plan: plan.stem)
 def test_a_plan_of_others_becomes_a_scenario_in_which_everybody_finds_room(plan: Path, tmp_path: Path) -> None:
     check(plan, tmp_path)

@@ -16,6 +16,7 @@ def triangulated(points):
     return np.array([[number[tuple(point)] for point in triangle[:3].tolist()] for triangle in corners], dtype=np.int32)
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("offset", [0.0, 5e6])
 @pytest.mark.parametrize("seed", range(20))
 def test_forced_edges_are_there_and_the_ground_is_covered(seed, offset):

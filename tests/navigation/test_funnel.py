@@ -31,7 +31,7 @@ def ways_on(planner, ground, radius, seed, count=8):
             yield tuple(points[k].tolist()), tuple(points[k + 1].tolist()), planner.corridor()[0][::-1].tolist(), way, length
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (random_ground, 1), (rooms, 1), (pillar_hall, 4), (simple_polygon, 2)])
 def test_the_way_of_a_point_is_the_shortest_in_its_corridor(make, seed, cells):
@@ -168,7 +168,7 @@ def test_the_way_does_not_depend_on_polygons_or_triangles_where_there_is_only_on
             assert a[-1] == pytest.approx(b[-1], rel=1e-9)
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("tile", [0.0, 2.0])
 @pytest.mark.parametrize("turned", [0.0, 90.0, 180.0, 270.0, 37.0])
 @pytest.mark.parametrize("is_mirrored", [False, True])

@@ -95,7 +95,7 @@ def test_awkward_ground_is_covered_exactly(name, cells):
     check_cover(ground, build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh, 3 if cells == "triangles" else 6)
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["near the origin", "UTM"])
 @pytest.mark.parametrize("sides", [3, 4, 6, 9])
 @pytest.mark.parametrize("seed", range(6))

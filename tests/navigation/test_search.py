@@ -95,6 +95,7 @@ def test_every_slicing_gives_the_same_corridor(worlds_to_slice, world, start, go
     assert other.slots.measure[0, BEST_TOTAL] == total
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 8), (rooms, 2), (pillar_hall, 4), (pillar_hall, 9)])
 def test_one_tree_for_all_gives_everybody_the_corridor_of_a_search_of_ones_own(make, seed):
     """Pillars in rows are full of equal ways; each start must still get the very same corridor, whoever asked before it."""

@@ -50,7 +50,7 @@ def price_by_time(planner):
     return planner
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("cell", [0.7, 100.0])
 @pytest.mark.parametrize("seed", range(6))
 def test_polygons_cover_the_ground_are_convex_share_whole_edges_and_lie_on_one_terrain(seed, cell):

@@ -69,6 +69,7 @@ def test_tiles_are_exact_at_map_coordinates(seed):
     assert check_reach(affinity.translate(random_ground(seed), *UTM), 4.0, seed) > 4
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ground, size", [(rooms(1), 4.0), (rooms(2), 2.0), (pillar_hall(5), 1.0), (pillar_hall(4), 1.5)])
 def test_walls_and_pillars_along_lines_of_tiles_do_no_harm(ground, size):
     assert check_reach(ground, size, 3, radii=(0.0, 0.2, 0.4, 0.5), pairs=6) > 10
@@ -83,6 +84,7 @@ def test_a_gap_that_a_border_cuts_stops_whoever_is_too_wide_for_the_whole():
     assert planner.path((3, 2), (5, 8), 0.2499)[0] == FOUND
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("size", [1.3, 4.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_tiles_cover_the_ground_and_share_whole_edges(seed, size):

@@ -59,6 +59,7 @@ def test_two_obstacles_that_touch_have_a_corner_on_either_side():
     assert (np.abs(corners.position - 5.0) < 1e-12).all(axis=1).sum() == 0  # less than 180 degrees on either side of the point where they touch
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_corners_see_each_other_exactly_if_the_line_between_them_stays_on_the_ground(ground):
     mesh = build_mesh(ground).mesh
@@ -92,6 +93,7 @@ def test_sight_follows_the_floor_and_goes_back_from_dead_ends_at_vertices_on_its
     assert trace_sight(mesh, corners, a, -1, *corners.position[a], c, -1, *corners.position[c], crossed)[0] == -1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_the_set_of_a_polygon_holds_every_corner_that_is_seen_from_anywhere_in_it(ground):
     mesh = build_mesh(ground).mesh
@@ -138,6 +140,7 @@ def test_figure_11_an_edge_beside_an_obstacle_has_a_greatest_radius():
     assert widths == pytest.approx((0.0, 0.4, 0.4))
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("seed", range(20))
 def test_radii_of_a_tangent_are_those_for_which_a_body_stands_in_no_wall(seed):
     rng = np.random.default_rng(seed)

@@ -104,6 +104,7 @@ def test_a_way_is_found_on_tiles_exactly_if_there_is_one_and_keeps_clear(kind):
     assert sum(check_world(kind, seed, TILES[seed % 3]) for seed in range(12)) > 100
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind, seed", [
     ("mesh", 1608),  # The string to a region runs along the end of a wall, in line with it.
     ("optimal", 1251), ("optimal", 1986),  # A body bends round the thin end of a wall before it is beside a post that it has to pass.
@@ -114,6 +115,7 @@ def test_a_way_is_found_where_it_once_was_not(kind, seed):
     assert check_world(kind, seed) > 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind, seed", [
     ("mesh", 178), ("mesh", 292),  # A region begins along a portal, and the string to its corner there lies along that portal.
     ("mesh", 396),  # The string leaves a line of tiles one free vertex after the other.

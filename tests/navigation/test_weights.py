@@ -47,6 +47,7 @@ def aim(pull):
     return AimParameters(weight=pull) if pull else AimParameters(heuristic="zero")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["random", "rooms", "pillars"])
 def test_on_a_mesh_a_weight_looks_at_less_and_ways_cost_at_most_that_many_times_as_much(name):
     scene = crowd(name, 60)
@@ -82,6 +83,7 @@ def test_trees_that_are_shared_are_the_best_whatever_the_weight():
     assert answers(5.0, False)[0] != best  # alone, some ways are longer
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["mesh", "visibility"])
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=8), pull=st.sampled_from([0.0, 1.2, 3.0]), share=st.booleans(), save=st.booleans())

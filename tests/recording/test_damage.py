@@ -80,6 +80,7 @@ def swap(rows):
     rows[3], rows[4] = rows[4], rows[3]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [

@@ -68,7 +68,7 @@ def test_a_live_writer_loses_nothing(tmp_path):
     writer.discard()
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("what", "stays"), [
     ("the whole run", False), ("a longer part of it", False), ("a shorter part", True), ("another seed", True), ("another scenario", True), ("other columns", True), ("half of its frames", True),
     ("another crowd", True), ("a damaged file", True), ("nothing", True),

@@ -32,6 +32,7 @@ def whole(tmp_path_factory):
 CHOICES = [None, slice(None), slice(10, 20), slice(-5, None), slice(None, None, 7), slice(40, 1000), slice(30, 10), slice(None, None, -10)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("frames", CHOICES, ids=str)
 def test_frames_are_chosen_like_list_items(whole, frames):
     with open_run(whole) as run:

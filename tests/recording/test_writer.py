@@ -229,6 +229,7 @@ def test_leaving_the_block_without_an_end_interrupts_the_recording(tmp_path):
         assert run.commit.ticks == 5
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("place", ["agents/activity", "ticks", "events", "digests"])
 def test_an_exception_in_the_middle_of_a_tick_leaves_whole_ticks(tmp_path, monkeypatch, place):
     """Ctrl-C can strike when some columns have a frame and others do not: the file then holds what the last commit had."""

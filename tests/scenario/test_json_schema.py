@@ -35,13 +35,14 @@ def schema_errors(value: Any) -> list[str]:
     return errors(value, schema, schema)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", [SMALL, with_line("seed", "1"), *(template_text(name) for name in TEMPLATES)], ids=["small", "minimal", *TEMPLATES])
 def test_good_scenarios_fit_the_schema_and_so_do_their_canonical_texts(text: str) -> None:
     assert schema_errors(value_of(text)) == []
     assert schema_errors(value_of(load(text).canonical())) == []
 
 
-@pytest.mark.sample(11)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", SCENARIOS, ids=[path.name for path in SCENARIOS])
 def test_scenarios_of_the_project_have_the_shape_that_the_schema_says(path: Path) -> None:
     value = value_of(path.read_text(encoding="utf-8"))

@@ -64,6 +64,7 @@ def test_off_walls_and_may_stand_agree_with_their_twins(name: str) -> None:
             assert area_grid.off_walls(areas, walls, x, y, 0.3) == pytest.approx(naive_grid.off_walls(ground, x, y, 0.3), abs=1e-9)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_edge_span_covers_what_lies_between_two_heights(seed: int) -> None:
     random = np.random.default_rng(seed)

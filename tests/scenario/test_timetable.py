@@ -29,7 +29,7 @@ def test_places_agree_with_reference(seed):
         assert np.allclose(table.place(time), twin.place(times, points, loops, time), atol=1e-9)
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_stands_agree_with_reference(seed):
     times, points, loops = random_timetable(seed)

@@ -146,6 +146,7 @@ def test_who_is_in_a_room_that_closes_is_shut_in_until_it_opens(way):
         assert run.run().ended == "all arrived"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_who_does_not_go_through_a_door_keeps_its_way_when_it_closes(way):
     agents = [{"id": 1, "position": [1, 4], "goals": [{"point": [5, 1]}]}, {"id": 2, "position": [3, 5.7], "goals": [{"point": [11, 5]}]}]

@@ -124,7 +124,7 @@ def test_areas_that_are_opened_and_closed_while_a_scenario_runs_leave_the_docume
 AREAS = "[{box: [0, 0, 4, 4]}, {box: [4, 1.4, 4.4, 2.6]}, {box: [4.4, 0, 9, 4]}]"
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("walkable", ["{s2_file: map.json}", AREAS], ids=["file", "areas"])
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_a_door_of_a_metre_and_twenty_between_two_rooms_lets_people_through(tmp_path, walkable, navigation):
@@ -247,6 +247,7 @@ def test_more_areas_continue_the_cells_of_a_file(tmp_path):
 MAP = "type octile\nheight 4\nwidth 6\nmap\n......\n.@@@@.\n.@@.@.\n......\n"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_a_map_of_the_benchmark_is_ground_and_its_cells_are_the_grid(tmp_path, navigation):
     found = scenario(tmp_path, MAP, "m.map", walkable="{map_file: m.map}", navigation=navigation, start="[1.5, 3.5]", goal="{point: [4.5, 0.5]}")

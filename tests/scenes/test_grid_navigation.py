@@ -186,7 +186,7 @@ def test_plan_and_follow_write_what_they_declare():
     assert {"path_status", "goal_piece"} <= changed[PlanWays] and {"preferred_velocity", "next_corner"} <= changed[FollowWays]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("number", "value"),
     [("cell_size", 0.5), ("object_padding", 0.3), ("boundary_padding", 0.5), ("first_waypoint_trim", 0.0), ("waypoint_reached", 0.5), ("obstacle_radius_share", 3.0), ("obstacle_reach", 0.0)],

@@ -24,7 +24,7 @@ def test_people_on_a_circle_change_places_almost_as_if_they_were_alone(model, co
         assert verdict.deepest_overlap_m <= 0.01
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("count", [2, 8, 16, 24])
 def test_exact_circles_need_no_symmetry_breaker(model, count):

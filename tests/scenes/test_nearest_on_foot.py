@@ -45,6 +45,7 @@ def run_of(document, kind, sets=()):
     return Simulation(parse_scenario(json.dumps(document), file="t", sets=[f"navigation={kind}", *sets]), threads=1)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("goal", ["either", "parts"])
 def test_who_stands_behind_a_wall_from_the_nearest_goes_to_the_one_that_is_nearest_on_foot(kind, goal):
@@ -60,7 +61,7 @@ def test_a_run_and_the_look_before_it_mean_the_same_way(kind):
     assert np.hypot(*np.diff(line.points, axis=0).T).sum() < 9.0 and line.points[-1, 0] < 6.5
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("closed_at", "where"), [(None, "left"), (0.0, "right"), (1.0, "right")])
 def test_a_door_that_closes_sends_everybody_to_the_next(kind, closed_at, where):

@@ -50,6 +50,7 @@ def goes_by_the_upper_door(**how):
     return bool(places[places[:, 0] < 4.1, 1].max() > 3.0)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_way_leads_by_the_other_door_where_somebody_fills_the_first(kind):
     assert goes_by_the_upper_door(kind=kind)
@@ -205,6 +206,7 @@ def test_a_line_leads_round_a_row_under_avoidance_too(model):
     assert arrived and nearest > 0.4 and length_of(places) < 12.8
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_last_leg_behind_a_door_leads_round_too(kind):
     wall = [{"box": [5, 0, 5.2, 4]}, {"box": [5, 5.2, 5.2, 10]}]

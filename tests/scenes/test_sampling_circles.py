@@ -26,7 +26,7 @@ def test_people_on_a_circle_change_places(model, count):
     check_circle(model, count, 0.05, 1)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("model", ["sampled-hrvo", "toi"])
 @pytest.mark.parametrize("count", [2, 8, 16, 24])
 def test_people_on_an_exact_circle_change_places(model, count):

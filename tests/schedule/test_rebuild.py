@@ -39,6 +39,7 @@ def closing(run, ticks=TICKS):
     return happened, counts
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", ["mesh", "visibility", {"kind": "mesh", "tile_size": 4}], ids=str)
 def test_where_work_decides_ground_is_paid_for_by_the_polygon_and_put_in_when_it_is(navigation):
     with simulation(scene({"work": 100_000}, navigation=navigation)) as run:
@@ -77,6 +78,7 @@ def test_until_the_ground_is_there_the_door_is_open_for_everybody_and_then_shut_
             assert (now[over, 1] < 4.0).all()  # nobody by the north door
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("budget", [{"work": 1}, {"work": 100_000}, {"milliseconds": 0.001, "slice": 300}], ids=str)
 def test_ground_changes_between_two_ticks_and_never_in_the_middle_of_one(budget):
     with simulation(scene(budget)) as run:

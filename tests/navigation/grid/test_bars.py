@@ -30,6 +30,7 @@ def steps_in(bars):
     return {((int(column), int(row)), (STEP_X[d], STEP_Y[d])) for d in range(8) for row, column in np.argwhere(bars >> d & 1)}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_steps_over_walls_are_barred_and_no_others(seed):
     grid, edges = walled(seed)

@@ -30,7 +30,7 @@ def random_plan(seed, offset=(0.0, 0.0)):
     return areas, [*(blob(1.5) for _ in range(4)), hole]
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["", "at map coordinates"])
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("padding", [0.0, 0.3])

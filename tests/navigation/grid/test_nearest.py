@@ -39,6 +39,7 @@ def taken(answers):
     return dict(zip(answers.entity.tolist(), zip(answers.status.tolist(), ways, answers.cost.tolist(), map(tuple, answers.target.tolist()), strict=True), strict=True))
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("parameters", [{}, {"share_searches": False}, {"heuristic": "octile", "share_searches": False}, {"heuristic": "zero"}], ids=str)
 def test_the_way_leads_to_the_point_with_the_shortest_way_of_all(seed, parameters):

@@ -24,6 +24,7 @@ def test_a_line_between_two_cells_that_touch_at_a_corner_needs_both_beside_it():
     assert not looking(grid_of("..\n#."))((0.5, 1.5), (1.5, 0.5))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_centres_see_each_other_like_in_exact_fractions(seed):
     grid = random_grid(seed, 0.08, 14, 12)
