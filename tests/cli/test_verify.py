@@ -3,6 +3,7 @@
 import json
 
 import h5py
+import pytest
 
 from tests.cli.command import crowdsim
 from tests.crowds import SCENARIOS
@@ -56,6 +57,7 @@ def test_a_run_in_milliseconds_verifies_from_its_recorded_budget_only(tmp_path):
         assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
+@pytest.mark.full
 def test_a_recording_whose_granted_work_was_changed_is_found_out(tmp_path):
     path = tmp_path / "clock.h5"
     sets = ["--set", "stop.after=4", "--set", "budget={milliseconds: 5, slice: 20}"]

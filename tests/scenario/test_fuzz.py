@@ -58,7 +58,7 @@ def edited(text: str, edits: list[tuple[float, str, str]]) -> str:
     return text
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(TEXTS), EDITS)
 def test_edited_texts_give_a_scenario_or_messages(text: str, edits: list[tuple[float, str, str]]) -> None:
     check_survives(edited(text, edits))
@@ -138,7 +138,7 @@ def exchanged(data: st.DataObject) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_exchanged_values_give_a_scenario_or_messages(data: st.DataObject) -> None:
     check_survives(exchanged(data))

@@ -149,6 +149,7 @@ def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing(kin
         assert run.agents.path_status[0] == PathStatus.FOUND
 
 
+@pytest.mark.full
 def test_an_agent_that_wanders_far_on_guesses_keeps_its_place_in_the_queue():
     """Trails are noted in blocks of 16 portals; who went through more had to ask again, at the end of the queue."""
     rows = [{"box": [x, y, x + 0.5, y + 0.5]} for x in range(3, 55, 2) for y in (2, 5, 8)]

@@ -73,7 +73,7 @@ def meet_in_a_door(seed: int, width: float, radius: float) -> dict[str, Any]:
     return {"version": 1, "tick": 0.1, "seed": seed, "stop": {"after": 60, "when": "all_arrived"}, "geometry": {"walkable": walkable}, "groups": groups}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["mesh", "optimal"])
 @pytest.mark.parametrize("model", ["hrvo", "orca", "sampled-hrvo"])
 @pytest.mark.parametrize("width, radius", [(0.7, 0.25), (0.9, 0.25), (0.9, 0.3)])
