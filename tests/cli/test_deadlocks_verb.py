@@ -99,6 +99,7 @@ def test_json_has_groups_people_edges_and_spells(folder):
     assert {"agent": "east[1]", "other": "east[0]"}.items() <= facts["waits"][1].items() and len(facts["spells"]) == 4
 
 
+@pytest.mark.full
 def test_a_picture_is_drawn_once_and_replaced_only_by_force(folder):
     pytest.importorskip("matplotlib")
     assert crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg"], cwd=folder).returncode == 3

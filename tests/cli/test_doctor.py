@@ -37,6 +37,7 @@ def test_all_that_is_required_is_named_with_its_version() -> None:
     assert text.endswith("all is well\n") and f"HDF5             {facts['hdf5']['version']}, writes and reads, with compression" in text
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("versions", "problem"), [
     ({"shapely": None}, "shapely is missing. Install it: pip install shapely"),

@@ -85,6 +85,7 @@ def test_a_narrow_terminal_gets_fewer_words():
     assert any(re.match(r"\[#* *\]  \d+\.\d of 40 s", state) for state in states) and screen(shown) == [""]
 
 
+@pytest.mark.full
 def test_mistakes_and_notes_stand_on_lines_of_their_own(tmp_path):
     path = tmp_path / "idle.yaml"
     path.write_text((SCENARIOS / "four-way-crossing.yaml").read_text().replace("goals:\n", "goals:\n  nowhere: {point: [0, 0]}\n", 1))

@@ -52,6 +52,7 @@ def test_everybody_is_answered_in_turn_and_the_longest_wait_is_told():
         assert run.verdict().longest_wait_s == pytest.approx((ticks - 2) * 0.05)  # at the end of the last tick but one
 
 
+@pytest.mark.full
 def test_a_loaded_run_by_the_clock_is_run_again_from_its_schedule_and_work_is_the_same_each_time(tmp_path):
     def loaded(budget, **options):
         with world(200, 40, budget, **options) as run:

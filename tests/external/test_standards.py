@@ -16,6 +16,7 @@ def corridor(speed):
     }  # fmt: skip
 
 
+@pytest.mark.full
 def test_rimea_1_one_person_keeps_its_speed_through_a_corridor():
     with simulation(corridor(1.33)) as run:
         verdict = run.run()

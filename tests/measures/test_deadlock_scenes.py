@@ -103,6 +103,7 @@ def test_a_deadlock_is_named_right_while_it_lasts_and_afterwards(scene, recorded
     assert set(found.loc[found["is_deadlock"], "cause"]) == set(expected)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("scene", STUCK)
 def test_a_diagnosis_of_the_recording_is_that_of_the_world(scene, recorded):

@@ -139,6 +139,7 @@ def test_what_the_reader_refuses_is_said_with_the_name_that_was_given(tmp_path: 
         read_measured("people.h5")
 
 
+@pytest.mark.full
 def test_a_file_that_the_library_never_comes_to_an_end_with_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The text of the ground lies in a heap without a checksum: an object that leads back to itself."""
     path = archive(tmp_path / "people.h5")

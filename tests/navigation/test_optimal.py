@@ -186,6 +186,7 @@ def test_one_tree_serves_everybody_whoever_asked_before():
     assert ways[0] == ways[1]
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seeds", [range(1), *(pytest.param(seeds, marks=pytest.mark.full) for seeds in (range(2), range(2, 16)))], ids=str)
 @pytest.mark.parametrize("is_shared", [0, 1])

@@ -235,6 +235,7 @@ def test_the_same_searches_are_made_for_any_number_of_threads(kind):
     assert logs[0] == logs[1] == logs[2] and len(logs[0]) > 5
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind, agents", [("mesh", 400), ("optimal", 2000)])
 def test_sharing_saves_expansions(kind, agents):

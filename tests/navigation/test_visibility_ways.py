@@ -41,6 +41,7 @@ def check_lengths(seed, radii):
             assert cost == pytest.approx(reference.shortest(ground, start, end, radius), rel=1e-9 if radius == 0.0 else 2e-6)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(12))
 def test_pruned_and_unpruned_graphs_give_the_same_lengths_for_each_radius(seed):

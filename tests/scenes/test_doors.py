@@ -193,6 +193,7 @@ def several(request):
         return request.param, digests(run, TICKS)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_number_of_threads_changes_nothing(threads, several, monkeypatch):
@@ -205,6 +206,7 @@ def test_the_number_of_threads_changes_nothing(threads, several, monkeypatch):
         assert digests(run, TICKS) == expected
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 def test_saving_and_loading_between_changes_goes_on_bit_for_bit(several):
     way, expected = several

@@ -54,6 +54,7 @@ def time_between(times: np.ndarray, x: np.ndarray, low: float, high: float) -> f
     return abs(float(np.interp(high, x[order], times[order]) - np.interp(low, x[order], times[order])))
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("start", "goal", "factor"), [("storey: low, positions: [[5, 5]]", "up", 0.5), ("storey: high, positions: [[23, 5]]", "down", 0.75)])
 @pytest.mark.parametrize("speed", [1.0, 1.34])
@@ -91,6 +92,7 @@ def test_speed_on_a_ramp_of_32_degrees_is_length_along_the_surface(turn: int) ->
     assert steps == pytest.approx(np.full(len(steps), 1.2), rel=0.01)
 
 
+@pytest.mark.full
 def test_avoidance_does_not_make_people_faster_than_their_limit_along_a_stair() -> None:
     text = stair(
         "{name: ups, count: 15, storey: low, region: {box: [0, 0, 9, 10]}, goals: [up], speed: 1.2}, "
@@ -224,6 +226,7 @@ def test_every_floor_is_exported_as_a_file_that_pedpy_reads(recorded, tmp_path) 
     assert read == total
 
 
+@pytest.mark.full
 def test_runs_over_floors_do_not_depend_on_threads_and_go_on_from_a_saved_state() -> None:
     scenario = load_scenario(SCENARIOS / "two-storeys.yaml", sets=["stop.after=20"])
     digests = []

@@ -96,6 +96,7 @@ def test_the_grid_of_a_scenario_is_the_documents(tmp_path, seed):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_areas_that_are_opened_and_closed_while_a_scenario_runs_leave_the_documents_grid(tmp_path, seed):
@@ -196,6 +197,7 @@ def test_an_area_that_is_not_available_opens_by_its_name_and_shuts_again(tmp_pat
         assert run.run().arrived == 0 and len(run.world.agents) == 1
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["mesh", "grid", "s2-grid"])
 def test_what_an_open_area_holds_stays_open_when_another_that_overlaps_it_closes(tmp_path, navigation):

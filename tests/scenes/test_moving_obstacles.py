@@ -73,7 +73,7 @@ def test_a_polygon_moves_as_one():
         assert np.allclose(place - first, place[0] - first[0]) and np.allclose(np.hypot(*velocity.T), 0.5)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_people_keep_out_of_the_way_of_a_cart_under_every_model(model):
     agents = [{"position": [x, y], "goals": [{"point": [-x, y], "arrive_within": 0.3}]} for x in (5.0, 6.0, 7.0) for y in (-0.6, 0.0, 0.6)]
@@ -83,7 +83,7 @@ def test_people_keep_out_of_the_way_of_a_cart_under_every_model(model):
         assert run.why_over() == "all arrived"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["optimal", "mesh", "grid", "s2-grid"])
 @pytest.mark.parametrize("shape", [{"disc": 0.4}, {"polygon": [[-0.4, -0.35], [0.4, -0.35], [0.4, 0.35], [-0.4, 0.35]]}], ids=["disc", "polygon"])
 def test_people_who_heed_nobody_are_not_squeezed_into_a_cart_that_drives_into_their_door(shape, navigation):
@@ -162,6 +162,7 @@ def test_on_a_mesh_and_on_a_grid_at_once():
         assert run.run().ended == "all arrived"
 
 
+@pytest.mark.full
 def test_obstacles_count_in_nothing_of_the_verdict_and_are_no_rows_of_the_trajectory(tmp_path):
     still = {"name": "pole", "shape": {"disc": 0.3}, "path": [[3, 3]]}
     cart = {"name": "cart", "shape": {"polygon": [[-1, -0.5], [1, -0.5], [1, 0.5], [-1, 0.5]]}, "path": [[-6, 0], [6, 0]], "speed": 1, "loop": True}
@@ -212,6 +213,7 @@ def test_a_run_goes_on_from_every_kind_of_moment_as_if_it_had_not_been_saved(nav
             assert other.tick == tick and digests(other, 9)[: len(expected) - tick] == expected[tick : tick + 9]
 
 
+@pytest.mark.full
 def test_the_order_of_obstacles_and_the_number_of_threads_change_nothing():
     scenario = json.loads(json.dumps(room([{"position": [x, y], "goals": [{"point": [-x, -y]}]} for x in (-6, 6) for y in (-1, 0, 1)])))
     carts = [{"name": name, "shape": {"disc": 0.5}, "path": [[x, -8], [x, 8]], "speed": 1.0} for name, x in (("a", -2), ("b", 2))]

@@ -111,6 +111,7 @@ def test_threads_and_the_order_of_groups_change_nothing(expected, monkeypatch):
         assert digests(run, TICKS) == expected
 
 
+@pytest.mark.full
 def test_saving_and_loading_changes_nothing(expected):
     scene = busy("mesh", "grid", "visibility")
     with simulation(scene) as run:

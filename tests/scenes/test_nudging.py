@@ -204,6 +204,7 @@ def test_a_goal_that_moved_is_a_cause():
         assert run.verdict().replans == {"goal moved": 1} and run.verdict().arrivals == {"b": 1}
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID])
 def test_threads_order_and_saving_change_nothing(navigation, monkeypatch):
@@ -280,6 +281,7 @@ def usual():
         return run.digest
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "change",
@@ -298,6 +300,7 @@ def usual_on_a_grid():
         return run.verdict()
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("change", ["replanning=false", "replan_trigger=0.3", "replan_moved=1.5", "replan_cooldown=2"])
 def test_every_number_of_replanning_takes_effect(change, usual_on_a_grid):
@@ -306,6 +309,7 @@ def test_every_number_of_replanning_takes_effect(change, usual_on_a_grid):
         assert run.verdict().replans != usual_on_a_grid.replans
 
 
+@pytest.mark.full
 def test_a_stander_on_a_stair_is_asked_aside():
     document = {
         "version": 1, "name": "stair", "seed": 1, "tick": 0.05, "stop": {"after": 40},

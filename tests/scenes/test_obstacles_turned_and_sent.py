@@ -75,6 +75,7 @@ def test_a_cart_points_along_its_path_and_stands_across_the_door_as_it_came(navi
         assert run.scenario.obstacles[0].direction(400) == pytest.approx((0.0, 1.0))
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [(2.0, 1.0), (1.2, 0.6), (3.0, 0.4)])
 def test_people_pass_a_cart_by_less_than_a_hand(size):

@@ -50,6 +50,7 @@ def test_everybody_gets_through_and_nobody_stands_for_long(seeds):
         assert np.mean(waits["waiting"]) < 0.8 * np.mean(waits["none"]) and max(waits["waiting"]) < 0.5 * max(waits["none"])
 
 
+@pytest.mark.full
 def test_who_is_let_through_has_waited_longer_and_goes_another_way():
     with simulation(shared_door()) as run:
         seen = 0
@@ -73,6 +74,7 @@ def test_giving_way_is_told_when_it_begins():
     assert 0 < told < 0.5 * giving  # it takes several ticks each time
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("change", ["priority_after=4", "priority_margin=3", "priority_reach=0.1", "priority=none"])
 def test_every_number_takes_effect(change):

@@ -24,6 +24,7 @@ def expected():
         return digests(run, TICKS)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 7])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):

@@ -66,6 +66,7 @@ def test_every_scenario_under_every_model_in_two_parts(name, model, tmp_path):
     check_resume(name, [f"avoidance={model}"], lambda ticks: random.Random(f"{name} {model}").randrange(1, ticks), tmp_path)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("when", ["first", "last"])
 def test_also_right_after_the_first_tick_and_after_the_last(when, tmp_path):
