@@ -76,6 +76,7 @@ def test_runs_that_are_not_compiled_are_told_of(cache: Path, monkeypatch: pytest
     assert module.doctor() == 2
 
 
+@pytest.mark.full
 def test_kernels_of_other_versions_are_counted_and_pruned_and_ours_stay(cache: Path) -> None:
     from crowdsim.kernels import kernel_folder
 
@@ -93,6 +94,7 @@ def test_kernels_of_other_versions_are_counted_and_pruned_and_ours_stay(cache: P
     assert examine()["cache"]["unused_kernels"] == 0
 
 
+@pytest.mark.full
 def test_what_killed_commands_left_is_told_with_commands_and_pruned_if_nobody_needs_it(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     work = tmp_path / "a folder"
     (work / "runs").mkdir(parents=True)

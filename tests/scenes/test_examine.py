@@ -94,6 +94,7 @@ def test_validate_prints_the_same_as_text_and_as_json(tmp_path, code):
     assert (f"{path}: nothing is wrong" in text.stdout) is (not code)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("extra", [[], ["--set", "record.trace=true"]], ids=["plain", "trace"])
 def test_the_estimated_size_is_near_that_of_a_real_recording(tmp_path, extra):

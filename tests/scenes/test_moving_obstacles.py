@@ -142,6 +142,7 @@ def test_ways_are_looked_for_round_what_stands_and_no_longer_when_it_has_gone(na
         assert kinds.count(EventKind.WAY_LOST) == 1 and kinds.count(EventKind.OBSTACLE_STANDS) == 1
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_who_had_no_way_gets_one_when_the_obstacle_goes_on(navigation):

@@ -84,6 +84,7 @@ def test_two_who_meet_in_a_door_for_one_get_through(width, radius, model, naviga
         assert verdict.arrived == 2, (seed, verdict.left)
 
 
+@pytest.mark.full
 def test_two_who_would_swing_in_a_door_for_ever_get_through_with_the_breaker_as_it_is():
     scene = Path(__file__).parent / "stuck" / "swinging-in-a-door.yaml"
     for patience, arrive in ((60.0, 0), (SymmetryBreaker.Parameters().retreat_patience, 2)):

@@ -134,6 +134,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
             run.run(checkpoint_every=0.0)
 
 
+@pytest.mark.full
 def test_a_fork_goes_on_with_other_values_and_begins_as_the_run_stood(tmp_path):
     before = load_scenario(SCENARIOS / "bottleneck.yaml")
     with Simulation(before) as run:

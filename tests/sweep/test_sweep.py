@@ -190,6 +190,7 @@ def test_a_sweep_that_is_stopped_goes_on_and_repeats_no_finished_run(number, sma
     assert len(after) == 10 and kept.items() <= after.items() and nothing_half_written(folder)
 
 
+@pytest.mark.full
 def test_a_run_that_cannot_be_built_is_told_without_places_that_the_file_does_not_have(tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text(
