@@ -53,7 +53,7 @@ def check_circle(model: str, count: int, seed: int) -> None:
     assert verdict.arrived == count, verdict.left
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("count, seed", [(8, 1), (16, 2), (24, 3), (40, 4), *(pytest.param(*rest, marks=pytest.mark.full) for rest in ((60, 5), (80, 1))), (80, 0)])
 def test_people_who_change_places_on_a_circle_do_not_overlap(model, count, seed):
@@ -84,7 +84,7 @@ DOORS = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("door", ["bottleneck", "80 at 1 m"])
 def test_people_who_press_to_a_door_do_not_overlap(model, door):
@@ -121,6 +121,7 @@ def test_overlaps_on_floors_are_told_as_they_are_and_small():
     assert deepest <= 0.01
 
 
+@pytest.mark.full
 def test_crowds_that_meet_in_a_corridor_do_not_overlap():
     """With 60 further passes it was 7.7 cm after 9 s."""
     deepest, said = deepest_on_floors("standards/imo-8.yaml", 12.0, "groups.westbound.count=100")
