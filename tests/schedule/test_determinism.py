@@ -98,7 +98,6 @@ def test_code_for_another_processor_gives_the_same_run(expected):
     assert child(TICKS, NUMBA_CPU_NAME="generic") == expected
 
 
-@pytest.mark.full
 def test_a_c_library_without_fma_and_avx2_gives_the_same_run(expected):
     mask = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4,-AVX2_Usable"}
     probe = "import math; print([math.exp(i / 7.3).hex() for i in range(-400, 400)])"

@@ -191,7 +191,6 @@ def same_name(name: str) -> str:
     return name.replace("systems/PlanWays/", "systems/Plan/").replace("/inner_", "/").replace("/planner/", "/")
 
 
-@pytest.mark.full
 def test_whoever_keeps_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is in no scene here is looked at by no test here: whoever adds something that lives adds a scene that has it."""
     seen, most = set(), Counter[str]()

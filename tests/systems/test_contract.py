@@ -55,7 +55,6 @@ def test_a_system_writes_only_what_it_declares():
         assert set(type(system).writes) - written[name] <= rare.get(name, set()), name
 
 
-@pytest.mark.full
 def test_obstacles_make_systems_write_only_what_they_declare():
     cart = {"name": "cart", "shape": {"disc": 0.4}, "path": [[2, 1], {"point": [5, 1], "wait": 2}, [7, 1]], "speed": 1, "vanishes": 11, "stands_after": 0.5}
     box = {"name": "box", "shape": {"polygon": [[-1, -0.5], [1, -0.5], [1, 0.5], [-1, 0.5]]}, "path": [[6, 7]], "appears": 1}
