@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.schedule.budget import ClockBudget
 from crowdsim.schedule.simulation import Simulation

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.sharing import ShareParameters
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.scenario.load import load_scenario
 from crowdsim.schedule.simulation import Simulation
 from crowdsim.threads import Team

@@ -8,7 +8,10 @@ calling `navigation`, `avoidance` and `bodies` (plain functions on arrays) over 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crowdsim.front_doors import names_from
+from crowdsim.old_names import understand_old_names
 
 __version__ = "0.1.0"
 __all__ = ["Simulation", "__version__", "load_plugin", "load_scenario", "open_run"]
@@ -19,18 +22,10 @@ if TYPE_CHECKING:
     from crowdsim.scenario.load import load_scenario
     from crowdsim.schedule.simulation import Simulation
 
-_WHERE = {
-    "Simulation": "crowdsim.schedule.simulation",
-    "load_plugin": "crowdsim.avoidance.plugins",
-    "load_scenario": "crowdsim.scenario.load",
-    "open_run": "crowdsim.recording.reader",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import the public names when they are first used: `crowdsim --help` needs none of them."""
-    if name not in _WHERE:
-        raise AttributeError(f"module 'crowdsim' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(_WHERE[name]), name)
+__getattr__ = names_from(__name__, {
+    "avoidance.plugins": ("load_plugin",),
+    "recording.reader": ("open_run",),
+    "scenario.load": ("load_scenario",),
+    "schedule.simulation": ("Simulation",),
+})  # `crowdsim --help` needs none of them
+understand_old_names()

@@ -7,7 +7,9 @@ nobody are NaN. See docs/measures.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crowdsim.front_doors import names_from
 
 if TYPE_CHECKING:
     from crowdsim.measures.areas import Area, area_states, area_stays, box_area, steady_state
@@ -31,7 +33,7 @@ __all__ = [
     "stuck_spells", "summary", "tracks_of", "trajectories", "who_waits_for_whom", "why_stuck",
 ]  # fmt: skip
 
-_OF_MODULES = {
+__getattr__ = names_from(__name__, {
     "areas": ("Area", "area_states", "area_stays", "box_area", "steady_state"),
     "contacts": ("overlaps",),
     "deadlock": ("deadlocks", "stuck_people", "stuck_spells", "who_waits_for_whom", "why_stuck"),
@@ -45,14 +47,4 @@ _OF_MODULES = {
     "steering": ("collisions", "steering_scores"),
     "tracks": ("Tracks", "tracks_of"),
     "with_pedpy": ("densities", "passages", "pedpy_ground", "pedpy_trajectory"),
-}
-_WHERE = {name: module for module, names in _OF_MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """Import the public names when they are first used: most need neither the navigation nor PedPy."""
-    if name not in _WHERE:
-        raise AttributeError(f"module 'crowdsim.measures' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"crowdsim.measures.{_WHERE[name]}"), name)
+})

@@ -95,10 +95,10 @@ def _as_the_crow_flies(place: NDArray[np.float64], goals: list[Any], wanted: NDA
 
 def _over_ground(ground: Any, place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how long the shortest ways are over the ground, (n,) m; who was seen beside it counts from the ground nearest to him."""
-    from crowdsim.navigation.build import build_mesh
-    from crowdsim.navigation.goals import GoalShape, cut_goals
-    from crowdsim.navigation.mesh import locate_many
-    from crowdsim.navigation.planner import MeshPlanner
+    from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+    from crowdsim.navigation.mesh.build import build_mesh
+    from crowdsim.navigation.mesh.mesh import locate_many
+    from crowdsim.navigation.planning.mesh_planner import MeshPlanner
     from crowdsim.scenario.ways import lengths_of
     from crowdsim.world.world import World
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from crowdsim.measures.motion import path_lengths
 from crowdsim.measures.scenarios import scenario_of
 from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
-from crowdsim.navigation.mesh import locate_many
-from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.scenario.build import Built, build_world
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.ways import lengths_of

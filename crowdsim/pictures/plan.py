@@ -16,7 +16,7 @@ from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
 from crowdsim.pictures.visibility import draw_visibility
 
 if TYPE_CHECKING:
-    from crowdsim.navigation.mesh import NavMesh
+    from crowdsim.navigation.mesh.mesh import NavMesh
     from crowdsim.scenario.build import Built
     from crowdsim.scenario.strings import Line
 

@@ -17,21 +17,21 @@ from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.steps import Steps
 from crowdsim.geometry.walls import Walls
-from crowdsim.navigation.aim import AimParameters
-from crowdsim.navigation.build import MeshBuild, MeshParameters, MeshPart, build_mesh, build_parts, part_steps
-from crowdsim.navigation.floors import build_floors
-from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
 from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, WayParameters
-from crowdsim.navigation.mesh import NavMesh, locate_many
-from crowdsim.navigation.planner import CostParameters, MeshPlanner
-from crowdsim.navigation.protocol import Planner
-from crowdsim.navigation.sharing import ShareParameters
-from crowdsim.navigation.standers.parameters import StanderParameters
-from crowdsim.navigation.standers.planner import StanderPlanner
-from crowdsim.navigation.surface_mesh import build_surface
-from crowdsim.navigation.tile_rebuild import TileRebuilder, differences
-from crowdsim.navigation.tiles import TiledMesh, build_tiles
+from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, MeshPart, build_mesh, build_parts, part_steps
+from crowdsim.navigation.mesh.floors import build_floors
+from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
+from crowdsim.navigation.mesh.surface_mesh import build_surface
+from crowdsim.navigation.planning.mesh_planner import CostParameters, MeshPlanner
+from crowdsim.navigation.planning.protocol import Planner
+from crowdsim.navigation.search.heuristic_weight import AimParameters
+from crowdsim.navigation.search.sharing import ShareParameters
+from crowdsim.navigation.stationary.parameters import StanderParameters
+from crowdsim.navigation.stationary.planner import StanderPlanner
+from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
+from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
 from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
 from crowdsim.scenario.areas import closed_at_the_begin, ground_without
 from crowdsim.scenario.floor import joins_of
@@ -87,7 +87,8 @@ def build_world(scenario: Scenario) -> Built:
     shapes = [goal_shape(goal) for goal in scenario.goals]
     goals = cut_goals(mesh_build.mesh, shapes)
     itineraries, itinerary = _itineraries(agents)
-    world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries, mesh_build.tiles, shapes)
+    tiles = mesh_build.tiles if isinstance(mesh_build, TiledBuild) else None
+    world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries, tiles, shapes)
     polygon = np.empty(len(agents), dtype=np.int64)
     layer = np.array([group.layer for group in scenario.groups], dtype=np.int32)[agents.group] if len(agents) else np.zeros(0, dtype=np.int32)
     locate_many(0, len(agents), mesh_build.mesh, agents.position, layer, polygon)
@@ -201,7 +202,7 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, clo
 
     def make() -> dict[str, NDArray[Any]]:
         fresh.append(_built_mesh(geometry, exits, parameters, reach, closed))
-        if fresh[0].tiles is not None:
+        if isinstance(fresh[0], TiledBuild):
             return fresh[0].tiles.state(whole=True)
         mesh, walls = fresh[0].mesh._asdict(), fresh[0].walls._asdict()
         return {**{f"mesh.{name}": np.asarray(each) for name, each in mesh.items()}, **{f"walls.{name}": np.asarray(each) for name, each in walls.items()}}
@@ -211,7 +212,7 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, clo
         return fresh[0]
     if parameters.tile_size > 0.0:
         tiles = TiledMesh.from_state(kept)
-        return MeshBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
+        return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
 
     def fields(group: str, names: tuple[str, ...]) -> list[Any]:
         arrays = [kept[f"{group}.{name}"] for name in names]
@@ -228,7 +229,7 @@ def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParam
             left, openings = ground_without(geometry.walkable, closed, exits.get(-1))
             remove, add = differences(tiles, TileRebuilder(tiles.size, tiles.first, tiles.shape, parameters).tiles_of(left, openings))
             tiles.change(remove=remove, add=add)
-        return MeshBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
+        return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
     terrain = geometry.terrain[0] if geometry.terrain else ()
     if closed:
         return build_parts(mesh_parts(geometry.walkable, closed, exits.get(-1)), parameters=parameters, wall_reach=reach, terrain=terrain)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
-from crowdsim.navigation.mesh import make_flood, wall_distance
-from crowdsim.navigation.search_fields import FOUND
+from crowdsim.navigation.mesh.mesh import make_flood, wall_distance
+from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE
 from crowdsim.scenario.agents import recorded_rows
 from crowdsim.scenario.build import Built

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
-from crowdsim.navigation.goals import GoalPieces
+from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.grid.parameters import WayParameters
-from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search_fields import FOUND
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.scenario.agents import agent_label
 from crowdsim.scenario.build import Built
 from crowdsim.scenario.ways import WayFinder, lengths_of

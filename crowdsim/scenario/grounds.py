@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import shapely
 
 from crowdsim.geometry.steps import Steps, at_once
-from crowdsim.navigation.build import MeshBuild
-from crowdsim.navigation.goals import GoalPieces, cut_goals
-from crowdsim.navigation.tile_build import TileMesh
-from crowdsim.navigation.tile_rebuild import TileRebuilder
+from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
+from crowdsim.navigation.mesh.build import MeshBuild
+from crowdsim.navigation.tiles.build import TileMesh
+from crowdsim.navigation.tiles.rebuild import TileRebuilder
 from crowdsim.scenario.areas import closed_areas, ground_without
 from crowdsim.scenario.build import Built, goal_shape, mesh_of, mesh_steps
 from crowdsim.scenario.floor import joins_of

@@ -12,10 +12,10 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.mesh import locate_many
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search_fields import FOUND
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.scenario.build import Built, goal_shape
 from crowdsim.scenario.gaps import problem_of
 from crowdsim.scenario.grounds import MOST_LOOKED_AT, BuiltGround, FloorGrounds, Grounds

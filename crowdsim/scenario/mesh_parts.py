@@ -7,7 +7,7 @@ from typing import Any
 
 import shapely
 
-from crowdsim.navigation.build import MeshPart
+from crowdsim.navigation.mesh.build import MeshPart
 from crowdsim.scenario.areas import EXIT_GAP_M, parted_ground
 from crowdsim.scenario.shapes import GRID_M
 

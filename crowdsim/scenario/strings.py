@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.navigation.corridor.trace import make_tracing, trace_way
+from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from crowdsim.navigation.search_fields import FOUND
-from crowdsim.navigation.targets import points_of
-from crowdsim.navigation.trace import make_tracing, trace_way
+from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.threads import Team

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import FOUND as FOUND_ON_GRID
-from crowdsim.navigation.measure import measure_corridors, measure_ways
-from crowdsim.navigation.planner import usual_planner
-from crowdsim.navigation.protocol import Planner
-from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
-from crowdsim.navigation.targets import points_of
+from crowdsim.navigation.planning.mesh_planner import usual_planner
+from crowdsim.navigation.planning.protocol import Planner
+from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.threads import Team

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.navigation.hold import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
 from crowdsim.scenario.build import WALL_REACH_MARGIN_M, Built, model_reach
 from crowdsim.schedule.wayfinding import Planning
 from crowdsim.systems.by_group import PlanByGroup

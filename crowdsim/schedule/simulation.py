@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.local_grids import LocalGridParameters
 from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
 from crowdsim.bodies.priority import PriorityParameters
@@ -22,6 +21,7 @@ from crowdsim.bodies.spread import SpreadParameters
 from crowdsim.bodies.turn import TurnParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.local_grid.detours import LocalGridParameters
 from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording

@@ -17,8 +17,8 @@ import numpy as np
 from crowdsim.avoidance.registry import available_models, origin_of
 from crowdsim.bodies.separate import Separator
 from crowdsim.errors import CrowdsimError
-from crowdsim.navigation.measure import straighten_many
-from crowdsim.navigation.mesh import NavMesh
+from crowdsim.navigation.corridor.measure import straighten_many
+from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import GRIDS, SECTIONS

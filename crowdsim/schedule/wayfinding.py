@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.local_grids import EVERY_LINE, LocalGridParameters
+from crowdsim.navigation.corridor.guess import WaitParameters
+from crowdsim.navigation.goals.targets import TargetParameters, points_of
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.waiting import CellWaitParameters
-from crowdsim.navigation.guess import WaitParameters
-from crowdsim.navigation.protocol import Planner
-from crowdsim.navigation.targets import TargetParameters, points_of
+from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters
+from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.goals import arrived_many
+from crowdsim.navigation.goals.goals import arrived_many
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.places import Places
 from crowdsim.world.columns import AgentState, PathStatus

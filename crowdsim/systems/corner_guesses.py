@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.funnel import find_bends
-from crowdsim.navigation.mesh import make_flood
-from crowdsim.navigation.posts import VERTEX, lay_out_posts
-from crowdsim.navigation.protocol import Answers
+from crowdsim.navigation.corridor.funnel import find_bends
+from crowdsim.navigation.corridor.portal_vertices import VERTEX, lay_out_posts
+from crowdsim.navigation.mesh.mesh import make_flood
+from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.visibility.corridor import corridor_over
 from crowdsim.navigation.visibility.graph import MOST_PORTALS
 from crowdsim.navigation.visibility.guess import TO_GOAL, UNDECIDED, guess_over_corners, join_over_corners

@@ -9,7 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.mesh import locate_many
+from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.obstacle_state import arrays_of, obstacle_from

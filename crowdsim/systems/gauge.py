@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.progress import Measured, note_progress
+from crowdsim.navigation.corridor.progress import Measured, note_progress
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.progress import NOTED
 from crowdsim.world.columns import AgentState, PathStatus

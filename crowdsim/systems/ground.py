@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation import handles
-from crowdsim.navigation.carry import Carried, carry_over, corridors_that_stay, places_in
-from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.navigation.mesh import NavMesh, depth_in_polygon, locate_many
-from crowdsim.navigation.settle import RAYS, settle
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, locate_many
+from crowdsim.navigation.tiles import handles
+from crowdsim.navigation.tiles.relocate import RAYS, settle
+from crowdsim.navigation.tiles.renumber import Carried, carry_over, corridors_that_stay, places_in
 from crowdsim.scenario.grounds import BuiltGround
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.systems.replan import wish_to_replan

@@ -8,7 +8,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.settle import RAYS, STEP_OF_RADIUS
+from crowdsim.navigation.tiles.relocate import RAYS, STEP_OF_RADIUS
 from crowdsim.scenario.shapes import circle_corners
 
 _FARTHEST_M = 4.0  # Beyond the far side of what appears. Who finds no free place so near stays, and contacts push as far as they can.

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.desk import pieces
-from crowdsim.navigation.guess import join_many, trail_along
-from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.navigation.measure import measure_corridors, measure_ways
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.protocol import Answers, Planner
-from crowdsim.navigation.standers.planner import StanderPlanner
-from crowdsim.navigation.targets import TargetParameters, targets_of
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.guess import join_many, trail_along
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.goals.targets import TargetParameters, targets_of
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.planning.protocol import Answers, Planner
+from crowdsim.navigation.planning.request_queue import pieces
+from crowdsim.navigation.stationary.planner import StanderPlanner
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.blocks import make_room

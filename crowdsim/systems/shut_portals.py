@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import distance_to_segment
-from crowdsim.navigation.search_fields import MOST_PRICED
+from crowdsim.navigation.search.slot_fields import MOST_PRICED
 from crowdsim.world.columns import AgentColumns
 from crowdsim.world.world import World
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.hold import GOAL_HELD
-from crowdsim.navigation.measure import straighten_many
-from crowdsim.navigation.posts import VERTEX
+from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
+from crowdsim.navigation.corridor.measure import straighten_many
+from crowdsim.navigation.corridor.portal_vertices import VERTEX
 from crowdsim.systems.blocks import make_room
 from crowdsim.world.world import World
 

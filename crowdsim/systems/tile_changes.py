@@ -10,13 +10,13 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps
-from crowdsim.navigation.carry import places_in
-from crowdsim.navigation.goals import GoalPieces, cut_goals
-from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.navigation.mesh import locate_many
-from crowdsim.navigation.tile_build import TileMesh
-from crowdsim.navigation.tile_rebuild import differences
-from crowdsim.navigation.tiles import NewTiles, Renumbered, TiledMesh
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.tiles.build import TileMesh
+from crowdsim.navigation.tiles.rebuild import differences
+from crowdsim.navigation.tiles.renumber import places_in
+from crowdsim.navigation.tiles.tiled_mesh import NewTiles, Renumbered, TiledMesh
 from crowdsim.systems.ground import put_out
 from crowdsim.systems.make_room import nearest_free
 from crowdsim.systems.replan import wish_to_replan

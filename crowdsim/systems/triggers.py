@@ -9,7 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.sides import crosses_line
+from crowdsim.geometry.line_crossing import crosses_line
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
 from crowdsim.scenario.model import Event
 from crowdsim.world.world import World

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.mesh import locate_many
-from crowdsim.navigation.walk import walk_many
+from crowdsim.navigation.corridor.walk import walk_many
+from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.systems.base import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind

@@ -9,15 +9,15 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.navigation.corridor.corner_cache import GOAL_HELD, NOTHING_HELD
+from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.choices import Chooser
+from crowdsim.navigation.grid.clearance import walked
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
-from crowdsim.navigation.grid.room import walked
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
-from crowdsim.navigation.hold import GOAL_HELD, NOTHING_HELD
-from crowdsim.navigation.targets import points_of
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.cell_guesses import CellGuesses

@@ -7,8 +7,8 @@ import pytest
 import shapely
 
 from benchmarks.budget import ALL, loaded_world, search_seconds, send_all, until_answered
-from crowdsim.navigation.desk import LEAST_GRANT
-from crowdsim.navigation.protocol import ANSWER_WORK
+from crowdsim.navigation.planning.protocol import ANSWER_WORK
+from crowdsim.navigation.planning.request_queue import LEAST_GRANT
 from crowdsim.recording.reader import open_run
 from crowdsim.schedule.budget import recorded_grants
 from crowdsim.threads import Team

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.mesh import make_flood
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.visibility.corridor import corridor_over
 from crowdsim.navigation.visibility.graph import MOST_PORTALS
 from crowdsim.navigation.visibility.guess import STAY, TO_GOAL, join_over_corners, next_corner

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import load_scenario

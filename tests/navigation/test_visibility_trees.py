@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.navigation.build import build_mesh
+from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from crowdsim.navigation.visibility.trees import RADIUS_STEP_M
 from crowdsim.threads import Team

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY
+from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_WAY
 from crowdsim.recording.reader import open_run
 from crowdsim.world.columns import ReplanCause
 from crowdsim.world.events import EventKind

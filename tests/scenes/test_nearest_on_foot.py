@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.targets import points_of
+from crowdsim.navigation.goals.targets import points_of
 from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.strings import lines_of

@@ -8,7 +8,7 @@ import pytest
 import shapely
 
 from crowdsim.measures import deadlock
-from crowdsim.navigation.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
 from crowdsim.recording.reader import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.schedule.simulation import Simulation

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.navigation.tiles import TiledMesh
+from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.recording.reader import open_run
 from crowdsim.schedule.budget import recorded_grants
 from crowdsim.systems import tile_changes

@@ -5,9 +5,9 @@ import pytest
 import shapely
 
 from crowdsim.bodies.spread import find_crowds, lead_aside
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.fronts import find_fronts
-from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.goals.fronts import find_fronts
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.scenario.load import load_scenario
 from crowdsim.schedule.simulation import Simulation
 from crowdsim.threads import Team

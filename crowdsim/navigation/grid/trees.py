@@ -34,7 +34,7 @@ from crowdsim.navigation.grid.search import (
     begin_astar,
     new_generation,
 )
-from crowdsim.navigation.sharing import SharedTrees
+from crowdsim.navigation.search.sharing import SharedTrees
 from crowdsim.saved import WIDEST_M, Saved
 
 CLEARANCE_STEP_M = 0.1  # Bodies whose clearances lie within the same step share a tree; smaller gives closer distances for wide ones, and more trees.

@@ -1,0 +1,37 @@
+"""Packages give names out of their modules when they are asked, and modules are found under the names that they had when they were documented."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from crowdsim.old_names import MOVED
+from tests.cli.command import environment
+from tests.crowds import ROOT
+
+DOORS = ("crowdsim", "crowdsim.measures", "crowdsim.navigation", "crowdsim.navigation.goals", "crowdsim.navigation.mesh")
+
+
+@pytest.mark.parametrize("package", DOORS)
+def test_a_front_door_gives_what_it_names_and_nothing_else(package):
+    door = importlib.import_module(package)
+    assert door.__all__ == sorted(door.__all__) and all(getattr(door, name) is not None for name in door.__all__)
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
+        door.nothing  # noqa: B018
+
+
+def test_to_import_a_front_door_imports_nothing_behind_it():
+    program = f"import sys; import {', '.join(DOORS)}; print(*sorted(name for name in sys.modules if name.startswith('crowdsim')), 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.split() == sorted([*DOORS, "crowdsim.front_doors", "crowdsim.old_names"]) + ["False"]
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_a_module_is_found_under_its_old_name_and_is_the_same_one(old):
+    sys.modules.pop(old, None)
+    with pytest.warns(DeprecationWarning, match=f"^{old} is called {MOVED[old]} now"):
+        found = importlib.import_module(old)
+    assert found is importlib.import_module(MOVED[old]) and found.__name__ == MOVED[old]
