@@ -30,9 +30,9 @@ from crowdsim.navigation.search.portal_points import place_points
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.visibility.graph import build_graph
 from crowdsim.navigation.visibility.search import make_visibility_slots
-from crowdsim.scenario.agents import resolve_agents
-from crowdsim.scenario.build import mesh_of
 from crowdsim.scenario.load import load_scenario
+from crowdsim.setup.agents import resolve_agents
+from crowdsim.setup.build import mesh_of
 from crowdsim.threads import Team
 
 KINDS = ("triangles", "polygons")

@@ -93,8 +93,8 @@ class Golden:
         return path
 
     def _load(self, scenario: Scenario | Mapping[str, Any] | str | Path, sets: Sequence[str]) -> Scenario:
+        from crowdsim.scenario.inputs import as_scenario
         from crowdsim.scenario.load import load_scenario, parse_scenario
-        from crowdsim.schedule.asked import as_scenario
 
         if isinstance(scenario, str) and "\n" in scenario:
             return parse_scenario(scenario, folder=self._config.rootpath, sets=sets)

@@ -39,9 +39,9 @@ def points_in(ground: Any, count: int, seed: int = 2) -> NDArray[np.float64]:
 
 def our_ways(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) -> Callable[[], NDArray[np.float64]]:
     """Return a function that finds the ways of points without width and returns their lengths, (n,) float64, m: search, and the string pulled tight."""
-    from crowdsim.scenario.build import build_world
     from crowdsim.scenario.load import parse_scenario
-    from crowdsim.scenario.ways import lengths_of
+    from crowdsim.setup.build import build_world
+    from crowdsim.setup.paths import lengths_of
 
     agents = [{"position": place, "goals": {"point": goal, "arrive_within": 0.01}} for place, goal in zip(begin.tolist(), end.tolist(), strict=True)]
     groups = [{"name": "all", "agents": agents, "radius": 0.04}]

@@ -61,8 +61,8 @@ def plot(
     form = target.suffix.lower()[1:]
     if is_scenario:
         from crowdsim.pictures.plan import draw_plan
-        from crowdsim.scenario.build import build_world
         from crowdsim.scenario.load import load_scenario
+        from crowdsim.setup.build import build_world
 
         load_plugins(plugin)
         layers = ("mesh",) if show is None else tuple(name for part in show.split(",") if (name := part.strip()))

@@ -55,8 +55,8 @@ def run(
     with Progress(enabled=not (quiet or json)) as progress:
         progress.note("loading")
         from crowdsim.scenario.load import load_scenario
-        from crowdsim.scenario.locked import locked_in
         from crowdsim.schedule.simulation import Simulation
+        from crowdsim.setup.locked import locked_in
 
         sets = with_seed(set_, seed) + (["record.trace=true"] if trace else [])
         load_plugins(plugin)

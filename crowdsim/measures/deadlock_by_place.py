@@ -99,7 +99,7 @@ def _over_ground(ground: Any, place: NDArray[np.float64], goals: list[Any], want
     from crowdsim.navigation.mesh.build import build_mesh
     from crowdsim.navigation.mesh.mesh import locate_many
     from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-    from crowdsim.scenario.ways import lengths_of
+    from crowdsim.setup.paths import lengths_of
     from crowdsim.world.world import World
 
     built = build_mesh(ground)

@@ -13,9 +13,9 @@ from crowdsim.measures.scenarios import scenario_of
 from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-from crowdsim.scenario.build import Built, build_world
 from crowdsim.scenario.model import Scenario
-from crowdsim.scenario.ways import lengths_of
+from crowdsim.setup.build import Built, build_world
+from crowdsim.setup.paths import lengths_of
 
 if TYPE_CHECKING:
     import pandas as pd

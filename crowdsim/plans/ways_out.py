@@ -12,7 +12,7 @@ import shapely
 from crowdsim.errors import CrowdsimError
 from crowdsim.plans.drawn import Drawn, counted
 from crowdsim.plans.ground import BODY_M, LEAST_OPENING_M, MILLIMETRE, Found
-from crowdsim.plans.kinds import Kind
+from crowdsim.scenario.plan_kinds import Kind
 
 DEPTH_M = 0.3  # How far an exit reaches to either side of the line that it is drawn as.
 OPENING_DEPTH_M = 0.15  # And of an opening in a wall: who is counted has gone through it, not past it.

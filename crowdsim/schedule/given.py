@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.scenario.canonical import canonical_data
+from crowdsim.scenario.inputs import as_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.tree import suggestion
-from crowdsim.schedule.asked import as_scenario
 
 
 def rows_of(entity: ArrayLike, present: NDArray[np.int64], labels: Sequence[str]) -> NDArray[np.intp]:

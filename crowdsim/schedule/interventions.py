@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.scenario.build import Built
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.obstacles import Obstacle, obstacle_data
 from crowdsim.scenario.tree import listed, suggestion
@@ -18,6 +17,7 @@ from crowdsim.schedule.given import obstacle_of, rows_of, velocities_of
 from crowdsim.schedule.resize import set_radii
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.wayfinding import Planning
+from crowdsim.setup.build import Built
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.replan import wish_to_replan

@@ -18,12 +18,12 @@ from crowdsim.recording.header import Header, new_run_id
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, TRACED_COLUMNS, RecordedColumn, RecordedCount, fitted
 from crowdsim.recording.writer import RecordingWriter
-from crowdsim.scenario.agents import recorded_rows
-from crowdsim.scenario.build import Built
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import SECTIONS
 from crowdsim.scenario.shapes import wkt_of
 from crowdsim.schedule.budget import milliseconds_of
+from crowdsim.setup.agents import recorded_rows
+from crowdsim.setup.build import Built
 from crowdsim.systems.base import Tick
 from crowdsim.systems.record import DIGEST_COLUMNS
 from crowdsim.world.columns import AgentColumns

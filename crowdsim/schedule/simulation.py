@@ -27,13 +27,10 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
 from crowdsim.saved import Arrays, Saved
-from crowdsim.scenario.agents import chosen_rows
 from crowdsim.scenario.areas import closed_at_the_begin
-from crowdsim.scenario.build import avoidance_models, build_world, model_of_group, speed_law
-from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
+from crowdsim.scenario.inputs import as_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.schedule.agents_view import AgentsView
-from crowdsim.schedule.asked import as_scenario
 from crowdsim.schedule.budget import budget_of
 from crowdsim.schedule.checkpoints import Rotation, Start, checkpoint_of, take_up
 from crowdsim.schedule.interventions import Interventions
@@ -43,6 +40,9 @@ from crowdsim.schedule.recorder import Recorder
 from crowdsim.schedule.verdict import Ledger, Verdict
 from crowdsim.schedule.warm import warm_ground, warm_kernels
 from crowdsim.schedule.wayfinding import goes_round_standers, guessing_groups, plan_and_follow, shares_round_standers
+from crowdsim.setup.agents import chosen_rows
+from crowdsim.setup.build import avoidance_models, build_world, model_of_group, speed_law
+from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid

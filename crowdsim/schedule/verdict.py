@@ -14,7 +14,7 @@ from crowdsim.measures.deadlock_causes import NOBODY, NOT_DIAGNOSED, WALL, Cause
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
 from crowdsim.saved import MOST, Arrays, Saved
-from crowdsim.scenario.build import Built
+from crowdsim.setup.build import Built
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 from crowdsim.world.events import EventKind
 

@@ -15,8 +15,8 @@ from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters
 from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.scenario.areas import closed_at_the_begin
-from crowdsim.scenario.build import Built, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
+from crowdsim.setup.build import Built, grid_of, make_planner
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
 from crowdsim.systems.cell_guesses import CellGuesses
 from crowdsim.systems.corner_guesses import CornerGuesses

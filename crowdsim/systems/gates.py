@@ -13,8 +13,8 @@ from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import ToggledArea
-from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
+from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds
 from crowdsim.systems.base import System, Tick
 from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
 from crowdsim.systems.rebuild import Order, Rebuild, packed, unpacked

@@ -14,8 +14,8 @@ from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, locate_many
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.relocate import RAYS, settle
 from crowdsim.navigation.tiles.renumber import Carried, carry_over, corridors_that_stay, places_in
-from crowdsim.scenario.grounds import BuiltGround
 from crowdsim.scenario.shapes import circle_corners
+from crowdsim.setup.grounds import BuiltGround
 from crowdsim.systems.replan import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind

@@ -22,7 +22,7 @@ from crowdsim.systems.slices import Budget
 
 
 class AnyGrounds(Protocol):
-    """`crowdsim.scenario.grounds.Grounds`, `FloorGrounds` or `TiledGrounds`."""
+    """`crowdsim.setup.grounds.Grounds`, `FloorGrounds` or `TiledGrounds`."""
 
     def is_foreseen(self, closed: Sequence[Any]) -> bool:
         """Return whether a ground was built before the first tick."""

@@ -14,8 +14,8 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.tiles.relocate import FARTHEST_M, settle
 from crowdsim.navigation.tiles.renumber import carry_over
 from crowdsim.scenario.areas import parted_ground
-from crowdsim.scenario.mesh_parts import mesh_parts
 from crowdsim.scenario.shapes import circle_corners
+from crowdsim.setup.mesh_parts import mesh_parts
 from crowdsim.threads import Team
 
 RAYS = circle_corners((0.0, 0.0), 1.0, 32)

@@ -14,8 +14,8 @@ from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
-from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import parse_scenario
+from crowdsim.setup.build import build_world
 from crowdsim.threads import Team
 from tests.navigation.worlds import located
 from tests.reference import funnel as twin

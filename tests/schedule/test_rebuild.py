@@ -7,9 +7,9 @@ import pytest
 
 from crowdsim.geometry.steps import at_once
 from crowdsim.recording.reader import open_run
-from crowdsim.scenario.grounds import Grounds, TiledGrounds
 from crowdsim.schedule.budget import ClockBudget, WorkBudget, recorded_grants
 from crowdsim.schedule.slicer import Slicer
+from crowdsim.setup.grounds import Grounds, TiledGrounds
 from crowdsim.systems.base import Tick
 from crowdsim.systems.building import HEAD_START, TASK
 from crowdsim.systems.gates import Gates

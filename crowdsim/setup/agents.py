@@ -11,14 +11,14 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem, ScenarioError
-from crowdsim.scenario import packing
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.distributions import Distribution
-from crowdsim.scenario.draws import draw_distribution
 from crowdsim.scenario.model import Group, Scenario, Visit
-from crowdsim.scenario.placement import WALL_MARGIN_M, Placed, place
 from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.ticks import ticks_in
+from crowdsim.setup import packing
+from crowdsim.setup.draws import draw_distribution
+from crowdsim.setup.placement import WALL_MARGIN_M, Placed, place
 from crowdsim.world.random import Stream, agent_key
 
 DENSEST = 0.9069  # Share that equal discs can cover at most (Thue); more is refused without a try.

@@ -16,12 +16,12 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
-from crowdsim.scenario.build import Built, goal_shape
-from crowdsim.scenario.gaps import problem_of
-from crowdsim.scenario.grounds import MOST_LOOKED_AT, BuiltGround, FloorGrounds, Grounds
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.obstacles import grounds_of_obstacles
-from crowdsim.scenario.ways import WayFinder, lengths_of
+from crowdsim.setup.build import Built, goal_shape
+from crowdsim.setup.gaps import problem_of
+from crowdsim.setup.grounds import MOST_LOOKED_AT, BuiltGround, FloorGrounds, Grounds
+from crowdsim.setup.paths import WayFinder, lengths_of
 from crowdsim.world.world import World
 
 MOST_GOALS = 16  # Of a group, up to which it is counted who cannot be through in time; agents with places of their own each cost a search.

@@ -15,13 +15,13 @@ from crowdsim.errors import Problem
 from crowdsim.navigation.mesh.mesh import make_flood, wall_distance
 from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE
-from crowdsim.scenario.agents import recorded_rows
-from crowdsim.scenario.build import Built
 from crowdsim.scenario.check import NEAR_WALL, cut_off_message
-from crowdsim.scenario.gaps import problem_of, shut_out, widest_way
-from crowdsim.scenario.locked import Locks
 from crowdsim.scenario.model import Scenario
-from crowdsim.scenario.ways import WayFinder
+from crowdsim.setup.agents import recorded_rows
+from crowdsim.setup.build import Built
+from crowdsim.setup.gaps import problem_of, shut_out, widest_way
+from crowdsim.setup.locked import Locks
+from crowdsim.setup.paths import WayFinder
 
 IN_WALL_M = 0.01  # A body may start this much nearer to a wall than its radius: what rounds off in a plan drawn by hand. More is a mistake.
 # Of the raw bytes of a frame that are left on disk: 0.19 to 0.23 in crowds of a thousand and more, 0.27 in small ones; 0.5 in traced runs.

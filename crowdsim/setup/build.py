@@ -32,15 +32,15 @@ from crowdsim.navigation.stationary.parameters import StanderParameters
 from crowdsim.navigation.stationary.planner import StanderPlanner
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
-from crowdsim.scenario.agents import Agents, agent_label, resolve_agents
 from crowdsim.scenario.areas import closed_at_the_begin, ground_without
 from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon
 from crowdsim.scenario.kept import kept_arrays
-from crowdsim.scenario.mesh_parts import mesh_parts
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import listed
+from crowdsim.setup.agents import Agents, agent_label, resolve_agents
+from crowdsim.setup.mesh_parts import mesh_parts
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
 

@@ -13,9 +13,9 @@ from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
-from crowdsim.scenario.agents import agent_label
-from crowdsim.scenario.build import Built
-from crowdsim.scenario.ways import WayFinder, lengths_of
+from crowdsim.setup.agents import agent_label
+from crowdsim.setup.build import Built
+from crowdsim.setup.paths import WayFinder, lengths_of
 from crowdsim.threads import Team
 
 _ALL = 1 << 40

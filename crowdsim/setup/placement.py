@@ -10,9 +10,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.scenario import area_grid, packing
-from crowdsim.scenario.area_grid import Areas, NearWalls, Spots
-from crowdsim.scenario.packing import Discs, Waiting
+from crowdsim.setup import area_grid, packing
+from crowdsim.setup.area_grid import Areas, NearWalls, Spots
+from crowdsim.setup.packing import Discs, Waiting
 from crowdsim.world.random import Stream
 
 WALL_MARGIN_M = 0.01  # Beyond the radius: a body that touches a wall exactly would start with a contact.

@@ -14,11 +14,11 @@ from crowdsim.navigation.mesh.build import MeshBuild
 from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import TileRebuilder
 from crowdsim.scenario.areas import closed_areas, ground_without
-from crowdsim.scenario.build import Built, goal_shape, mesh_of, mesh_steps
 from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
+from crowdsim.setup.build import Built, goal_shape, mesh_of, mesh_steps
 
 MOST_KEPT = 64  # Grounds that are kept: a door that opens and closes again and again is built twice. Some 0.3 MB each for a plan of a thousand corners.
 

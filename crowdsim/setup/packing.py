@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels import kernel
-from crowdsim.scenario.area_grid import may_stand, off_walls
+from crowdsim.setup.area_grid import may_stand, off_walls
 from crowdsim.world.random import uniform01
 
 PLACED, CROWDED, HOMELESS = 0, 1, 2  # what became of a disc: free of others; overlaps others; no valid spot was found at all

@@ -14,8 +14,8 @@ from crowdsim.navigation.grid.search import FOUND as FOUND_ON_GRID
 from crowdsim.navigation.planning.mesh_planner import usual_planner
 from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
-from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
+from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
 from crowdsim.threads import Team
 from crowdsim.world.world import World
 

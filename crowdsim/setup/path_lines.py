@@ -13,8 +13,8 @@ from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
-from crowdsim.scenario.build import Built, agents_of, grid_of, make_planner
 from crowdsim.scenario.parameters import Chosen
+from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
 from crowdsim.threads import Team
 
 _ALL = 1 << 40
