@@ -21,8 +21,8 @@ import shapely
 
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.budget import ClockBudget
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.budget import ClockBudget
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.threads import Team
 
 ALL = 1 << 40

@@ -101,7 +101,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="crowdsim-compile-") as cache:
         os.environ |= {"CROWDSIM_CACHE_DIR": cache, "CROWDSIM_COMPILE_PROCESSES": "1"}
         import crowdsim
-        from crowdsim.schedule.warm import warm_kernels
+        from crowdsim.simulation.warm import warm_kernels
 
         ledger = Ledger()
         watch(ledger)

@@ -19,7 +19,7 @@ from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.threads import Team
 
 KINDS = ("optimal", "mesh")

@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+PLUGIN = "crowdsim.pytest_plugin"  # What pytest calls the plug-in, in projects that load it by name: nothing is to be said of that.
 MOVED = {
+    PLUGIN: "crowdsim.regression.pytest_plugin",
     "crowdsim.navigation.build": "crowdsim.navigation.mesh.build",
     "crowdsim.navigation.measure": "crowdsim.navigation.corridor.measure",
     "crowdsim.navigation.planner": "crowdsim.navigation.planning.mesh_planner",
+    "crowdsim.schedule": "crowdsim.simulation",
+    "crowdsim.schedule.checkpoints": "crowdsim.simulation.checkpoints",
 }
 
 
@@ -34,7 +38,8 @@ class _Finder:
     def exec_module(self, module: ModuleType) -> None:
         """Put the module of the new name in the place of the old one."""
         old = module.__name__
-        warnings.warn(f"{old} is called {MOVED[old]} now.", DeprecationWarning, stacklevel=2)
+        if old != PLUGIN:
+            warnings.warn(f"{old} is called {MOVED[old]} now.", DeprecationWarning, stacklevel=2)
         sys.modules[old] = importlib.import_module(MOVED[old])
 
 

@@ -114,7 +114,7 @@ def _whole_tick(
     from crowdsim.bench.square import document, rvo2_of
     from crowdsim.recording.scratch import scratch_folder
     from crowdsim.scenario.load import parse_scenario
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
 
     block = 40
     times: dict[str, list[float]] = {"ours": [], "rvo2": []}

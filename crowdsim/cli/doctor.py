@@ -101,7 +101,7 @@ def _left() -> Iterator[dict[str, Any]]:
     """Yield what killed commands have left, and runs that go on: path, what it is in words, bytes, and what can be done with it."""
     from crowdsim.recording.files import out_of, partials_in
     from crowdsim.recording.scratch import left_scratch
-    from crowdsim.schedule.going_on import runs_of
+    from crowdsim.simulation.going_on import runs_of
 
     for place in _places():
         for out in dict.fromkeys(out_of(path) for path in partials_in(place)):

@@ -43,7 +43,7 @@ def describe(recording: Recording) -> dict[str, Any]:
     recording : Recording
     """
     from crowdsim.recording.leftovers import look_at
-    from crowdsim.schedule.going_on import runs_of
+    from crowdsim.simulation.going_on import runs_of
 
     header, commit = recording.header, recording.commit
     sizes = {

@@ -13,7 +13,7 @@ from crowdsim.cli.shell import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
 
 SHOW_SECONDS = 0.2
 SHORTEST_BAR, LONGEST_BAR = 8, 20  # characters

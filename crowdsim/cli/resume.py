@@ -20,7 +20,7 @@ from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
 
 if TYPE_CHECKING:
     from crowdsim.recording.checkpoint import Checkpoint
-    from crowdsim.schedule.going_on import Stopped
+    from crowdsim.simulation.going_on import Stopped
 
 
 def resume(
@@ -48,8 +48,8 @@ def resume(
     from crowdsim.recording.leftovers import clear_left, look_at
     from crowdsim.recording.reader import open_run
     from crowdsim.scenario.load import parse_scenario
-    from crowdsim.schedule.checkpoints import Start
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.checkpoints import Start
+    from crowdsim.simulation.simulation import Simulation
 
     require_name(run)
     every = seconds_between(checkpoint_every)
@@ -93,7 +93,7 @@ def _telling_steps(stopped: Stopped, found: tuple[Path, Checkpoint] | None) -> I
 
 def _chosen(run: Path) -> Stopped:
     """Return the run that is to go on."""
-    from crowdsim.schedule.going_on import runs_of
+    from crowdsim.simulation.going_on import runs_of
 
     runs = runs_of(run)
     found = next((each for each in runs if each.is_meant), runs[0] if runs else None)

@@ -35,7 +35,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.recording.header import software_versions
 from crowdsim.recording.scratch import scratch_folder
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.warm import warm_kernels
+from crowdsim.simulation.warm import warm_kernels
 from crowdsim.sweep.folder import Folder, write_json
 from crowdsim.sweep.one_run import do_run
 

@@ -59,7 +59,7 @@ class Spent(NamedTuple):
 
 
 class Tasks(Protocol):
-    """Where long work is registered; `crowdsim.schedule.slicer.Slicer` is one."""
+    """Where long work is registered; `crowdsim.simulation.slicer.Slicer` is one."""
 
     def add(self, name: str, work: Work, *, due: int, period: int = 0, head_start: int = 0) -> None:
         """Register a task that wants its first slice at tick `due`."""
@@ -71,7 +71,7 @@ class Tasks(Protocol):
 
 
 class Budget(Protocol):
-    """Says how much long work a tick does; see `crowdsim.schedule.budget`."""
+    """Says how much long work a tick does; see `crowdsim.simulation.budget`."""
 
     @property
     def counts_answers(self) -> bool:

@@ -11,7 +11,7 @@ from crowdsim.avoidance.guard import LAWFUL, ModelError, first_unlawful
 from crowdsim.avoidance.plugins import PluginError, load_plugin, require_recorded
 from crowdsim.avoidance.registry import UnknownModelError, available_models, model_named, origin_of
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.reference import guard as twin
 
 SCENE = """

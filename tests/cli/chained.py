@@ -40,7 +40,7 @@ def arm(plan: str) -> None:
         for owner, name in points():
             setattr(owner, name, _deadly(getattr(owner, name), count, int(number), kind))
     elif kind in ("tick", "interrupt"):
-        from crowdsim.schedule.simulation import Simulation
+        from crowdsim.simulation.simulation import Simulation
 
         Simulation._step = _deadly(Simulation._step, itertools.count(1), int(number), kind)
     elif kind == "ms":
@@ -74,8 +74,8 @@ def main() -> None:
     from crowdsim.cli import main as command
     from crowdsim.recording.writer import RecordingWriter
     from crowdsim.scenario.load import load_scenario
-    from crowdsim.schedule import going_on  # noqa: F401
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation import going_on  # noqa: F401
+    from crowdsim.simulation.simulation import Simulation
     from tests.crowds import ROOT
 
     for verb in VERBS.values():

@@ -107,7 +107,7 @@ def main() -> None:
     from crowdsim.cli import VERBS, app  # noqa: F401
     from crowdsim.cli import main as command
     from crowdsim.scenario.load import load_scenario
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
 
     for verb in VERBS.values():
         import_module(f"crowdsim.cli.{verb.module}")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from crowdsim.old_names import MOVED
+from crowdsim.old_names import MOVED, PLUGIN
 from tests.cli.command import environment
 from tests.crowds import ROOT
 
@@ -29,9 +29,15 @@ def test_to_import_a_front_door_imports_nothing_behind_it():
     assert done.stdout.split() == sorted([*DOORS, "crowdsim.front_doors", "crowdsim.old_names"]) + ["False"]
 
 
-@pytest.mark.parametrize("old", MOVED)
+@pytest.mark.parametrize("old", sorted(MOVED.keys() - {PLUGIN}))
 def test_a_module_is_found_under_its_old_name_and_is_the_same_one(old):
     sys.modules.pop(old, None)
     with pytest.warns(DeprecationWarning, match=f"^{old} is called {MOVED[old]} now"):
         found = importlib.import_module(old)
     assert found is importlib.import_module(MOVED[old]) and found.__name__ == MOVED[old]
+
+
+def test_the_plug_in_for_pytest_goes_by_its_name_without_a_word():
+    program = f"import warnings; warnings.simplefilter('error'); import {PLUGIN} as plugin; print(plugin.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == MOVED[PLUGIN] and done.stderr == ""

@@ -26,7 +26,7 @@ PROGRAM = """
 import contextlib, hashlib, json, sys
 from numba.core import compiler
 from crowdsim import compiling
-from crowdsim.schedule.needed import needed_by, ready, the_list
+from crowdsim.simulation.needed import needed_by, ready, the_list
 compiling.borrowing = lambda decorator: contextlib.nullcontext()
 if sys.argv[1] == "numba":
     compiling.front_end_of, compiling.remembering = lambda function: compiler.Compiler, contextlib.nullcontext

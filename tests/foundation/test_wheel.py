@@ -12,7 +12,7 @@ import pytest
 
 from crowdsim.build_kernels import make_wheel
 from crowdsim.errors import CrowdsimError
-from crowdsim.schedule.needed import the_list
+from crowdsim.simulation.needed import the_list
 from tests.crowds import ROOT
 
 FIRST_RUN = """

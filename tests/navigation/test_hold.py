@@ -6,7 +6,7 @@ import pytest
 from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD, REACH, SLACK, Held, held_by_nobody
 from crowdsim.navigation.corridor.steer import steer_many
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import AgentState, PathStatus
 from tests.crowds import SCENARIOS
 

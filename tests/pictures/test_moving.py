@@ -11,8 +11,8 @@ from crowdsim.pictures.plan import draw_plan
 from crowdsim.pictures.run import draw_run
 from crowdsim.recording.reader import open_run
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
 from crowdsim.setup.build import build_world
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import room
 
 mpl.use("Agg")

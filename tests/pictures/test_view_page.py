@@ -11,7 +11,7 @@ import pytest
 from crowdsim.pictures.view.page import assemble, write_page
 from crowdsim.recording.reader import open_run
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import BUSY
 from tests.reference.view_packing import unpack
 

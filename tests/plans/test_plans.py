@@ -20,8 +20,8 @@ from crowdsim.plans.starter import starter_of
 from crowdsim.plans.ways_out import find_ways_out
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.plan_kinds import Kind, kind_of
-from crowdsim.schedule.simulation import Simulation
 from crowdsim.setup.agents import resolve_agents
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import ROOT
 
 GATE = "LINESTRING (5 0, 0 0, 0 8, 10 8, 10 0, 6.2 0)"  # a room of 10 m x 8 m with a gap of 1.2 m in the south

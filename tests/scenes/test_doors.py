@@ -8,7 +8,7 @@ import pytest
 from crowdsim import open_run
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base import Tick
 from crowdsim.systems.gates import Gates
 from crowdsim.world.columns import AgentState, PathStatus

@@ -5,7 +5,7 @@ import pytest
 
 from crowdsim.errors import ScenarioError
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base import Tick
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.plan import Plan

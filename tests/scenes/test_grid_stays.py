@@ -5,7 +5,7 @@ import pytest
 
 from crowdsim.recording.reader import open_run
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.ways import PlanWays
 from tests.crowds import SCENARIOS
 

@@ -66,7 +66,7 @@ def test_replanning_hears_of_a_way_that_is_none_and_the_walker_goes_as_near_as_c
 
 def test_a_stander_in_a_door_is_still_asked_aside():
     from crowdsim.scenario.load import load_scenario
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
     from tests.crowds import SCENARIOS
 
     with Simulation(load_scenario(SCENARIOS / "doorway-blocked.yaml", sets=["bodies.local_grid=true"])) as run:

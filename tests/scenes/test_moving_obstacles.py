@@ -10,7 +10,7 @@ from crowdsim.errors import ScenarioError
 from crowdsim.measures.obstacles import places_of_obstacles
 from crowdsim.recording.reader import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, digests, room, simulation

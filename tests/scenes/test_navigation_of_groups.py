@@ -9,9 +9,9 @@ import pytest
 from crowdsim.errors import ScenarioError
 from crowdsim.recording.reader import open_run
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.budget import WorkBudget
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.schedule.slicer import Slicer
+from crowdsim.simulation.budget import WorkBudget
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.simulation.slicer import Slicer
 from crowdsim.systems.base import Tick
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.slices import SearchTask, search

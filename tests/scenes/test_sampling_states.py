@@ -8,7 +8,7 @@ from crowdsim.avoidance.sampled import SampledHrvo
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.geometry.walls import no_walls
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.threads import Team
 from tests.avoidance.sampling_states import states
 from tests.crowds import SCENARIOS

@@ -7,9 +7,9 @@ import pytest
 
 from crowdsim.geometry.steps import at_once
 from crowdsim.recording.reader import open_run
-from crowdsim.schedule.budget import ClockBudget, WorkBudget, recorded_grants
-from crowdsim.schedule.slicer import Slicer
 from crowdsim.setup.grounds import Grounds, TiledGrounds
+from crowdsim.simulation.budget import ClockBudget, WorkBudget, recorded_grants
+from crowdsim.simulation.slicer import Slicer
 from crowdsim.systems.base import Tick
 from crowdsim.systems.building import HEAD_START, TASK
 from crowdsim.systems.gates import Gates

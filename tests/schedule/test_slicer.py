@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.schedule.slicer import ClockMeter, GrantMeter, Slicer, WorkMeter
+from crowdsim.simulation.slicer import ClockMeter, GrantMeter, Slicer, WorkMeter
 from crowdsim.systems.slices import Progress, Spent, Wish
 from tests.reference.slicer import NaiveSlicer
 

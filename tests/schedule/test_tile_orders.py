@@ -8,7 +8,7 @@ import pytest
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.recording.reader import open_run
-from crowdsim.schedule.budget import recorded_grants
+from crowdsim.simulation.budget import recorded_grants
 from crowdsim.systems import tile_changes
 from crowdsim.systems.base import Tick
 from crowdsim.systems.building import TASK

@@ -12,7 +12,7 @@ PROGRAM = """
 from pathlib import Path
 import crowdsim
 from crowdsim.compiling import KernelDispatcher
-from crowdsim.schedule.warm import warm_kernels
+from crowdsim.simulation.warm import warm_kernels
 
 scenarios = [crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"]) for path in sorted(Path("scenarios").glob("*.yaml"))]
 warm_kernels(scenarios[0])

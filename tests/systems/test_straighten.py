@@ -5,7 +5,7 @@ import pytest
 
 import crowdsim.systems.follow
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base import Tick
 from crowdsim.systems.straighten import led_round_free_vertices, straighten
 from tests.crowds import SCENARIOS

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
-from crowdsim.schedule.wayfinding import Planning
 from crowdsim.setup.build import WALL_REACH_MARGIN_M, Built, model_reach
+from crowdsim.simulation.wayfinding import Planning
 from crowdsim.systems.by_group import PlanByGroup
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.progress import forget_path

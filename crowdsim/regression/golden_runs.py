@@ -12,12 +12,12 @@ import yaml
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.compare import first_difference
 from crowdsim.recording.difference import Difference
-from crowdsim.recording.golden import MOST_BYTES, expected_bytes, later_digests, pack_golden
 from crowdsim.recording.header import software_versions
 from crowdsim.recording.reader import Recording, open_run
 from crowdsim.recording.scratch import scratch_folder
+from crowdsim.regression.golden_recordings import MOST_BYTES, expected_bytes, later_digests, pack_golden
 from crowdsim.scenario.recorded import recordable_columns
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
     from crowdsim.scenario.model import Scenario
@@ -53,7 +53,7 @@ def golden_scenario(scenario: Scenario) -> Scenario:
 
 def require_same_each_time(scenario: Scenario, where: str) -> None:
     """Raise CrowdsimError where milliseconds decide how far searches get: such a run is another one each time."""
-    from crowdsim.schedule.budget import milliseconds_of
+    from crowdsim.simulation.budget import milliseconds_of
 
     if milliseconds_of(scenario):
         raise CrowdsimError(f"{where}: has a budget of milliseconds and is another run each time. Golden runs need a budget of work: --set budget.work=2000.")

@@ -13,11 +13,11 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.obstacles import Obstacle, obstacle_data
 from crowdsim.scenario.tree import listed, suggestion
-from crowdsim.schedule.given import obstacle_of, rows_of, velocities_of
-from crowdsim.schedule.resize import set_radii
-from crowdsim.schedule.verdict import Ledger, Verdict
-from crowdsim.schedule.wayfinding import Planning
 from crowdsim.setup.build import Built
+from crowdsim.simulation.inputs import obstacle_of, rows_of, velocities_of
+from crowdsim.simulation.resize import set_radii
+from crowdsim.simulation.verdict import Ledger, Verdict
+from crowdsim.simulation.wayfinding import Planning
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.replan import wish_to_replan

@@ -21,9 +21,9 @@ from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import SECTIONS
 from crowdsim.scenario.shapes import wkt_of
-from crowdsim.schedule.budget import milliseconds_of
 from crowdsim.setup.agents import recorded_rows
 from crowdsim.setup.build import Built
+from crowdsim.simulation.budget import milliseconds_of
 from crowdsim.systems.base import Tick
 from crowdsim.systems.record import DIGEST_COLUMNS
 from crowdsim.world.columns import AgentColumns

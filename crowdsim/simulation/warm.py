@@ -2,8 +2,8 @@
 
 What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays and arrives is run for a few ticks, and a pile of bodies is taken
 apart in which plain pushes would do harm: together they call every kernel of a tick with the types of a real run. What they call is listed
-(`crowdsim.schedule.needed`), so the scenes are run only where something had to be compiled: in case the list has left something out. A test runs the scenarios
-after it and finds no kernel that was not ready.
+(`crowdsim.simulation.needed`), so the scenes are run only where something had to be compiled: in case the list has left something out. A test runs the
+scenarios after it and finds no kernel that was not ready.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import GRIDS, SECTIONS
-from crowdsim.schedule.ahead import make_ready
-from crowdsim.schedule.needed import needed_by, the_list
+from crowdsim.simulation.ahead import make_ready
+from crowdsim.simulation.needed import needed_by, the_list
 
 _TICKS = 24
 _SCENE = """
@@ -225,7 +225,7 @@ def in_the_way(name: str, kind: str, *sets: str) -> Scene:
 
 def play(scene: Scene) -> None:
     """Run a scene for a few ticks."""
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
     from crowdsim.systems.avoid import Avoid
 
     parsed: Any = parse_scenario(scene.text, file="warm-up", sets=scene.sets)

@@ -83,7 +83,7 @@ class Golden:
             if not path.exists():
                 what = f"{self._shown(path)}: there is no golden recording of this run yet."
                 pytest.fail(f"{what} Keep the run of today: pytest --bless {self._name()}", pytrace=False)
-            from crowdsim.schedule.golden import check_golden
+            from crowdsim.regression.golden_runs import check_golden
 
             found = check_golden(path, loaded, tolerance=tolerance, threads=threads)
         except CrowdsimError as error:
@@ -105,9 +105,9 @@ class Golden:
 
     def _bless(self, path: Path, scenario: Scenario, seconds: float | None, until: float | None, threads: int) -> None:
         from crowdsim.recording.files import new_file
-        from crowdsim.recording.golden import what_changed
         from crowdsim.recording.scratch import scratch_folder
-        from crowdsim.schedule.golden import record_golden
+        from crowdsim.regression.golden_recordings import what_changed
+        from crowdsim.regression.golden_runs import record_golden
 
         path.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder() as scratch:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.model import Scenario
-from crowdsim.schedule.slicer import DEFAULT_SLICE, ClockMeter, GrantMeter, Meter, Slicer, WorkMeter
+from crowdsim.simulation.slicer import DEFAULT_SLICE, ClockMeter, GrantMeter, Meter, Slicer, WorkMeter
 from crowdsim.systems.plan import default_budget
 from crowdsim.systems.slices import Spent
 from crowdsim.systems.ways import default_budget as default_grid_budget

@@ -30,19 +30,19 @@ from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.inputs import as_scenario
 from crowdsim.scenario.model import Scenario
-from crowdsim.schedule.agents_view import AgentsView
-from crowdsim.schedule.budget import budget_of
-from crowdsim.schedule.checkpoints import Rotation, Start, checkpoint_of, take_up
-from crowdsim.schedule.interventions import Interventions
-from crowdsim.schedule.listeners import Listeners
-from crowdsim.schedule.probes import Probes
-from crowdsim.schedule.recorder import Recorder
-from crowdsim.schedule.verdict import Ledger, Verdict
-from crowdsim.schedule.warm import warm_ground, warm_kernels
-from crowdsim.schedule.wayfinding import goes_round_standers, guessing_groups, plan_and_follow, shares_round_standers
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import avoidance_models, build_world, model_of_group, speed_law
 from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
+from crowdsim.simulation.agents_view import AgentsView
+from crowdsim.simulation.budget import budget_of
+from crowdsim.simulation.checkpoints import Rotation, Start, checkpoint_of, take_up
+from crowdsim.simulation.interventions import Interventions
+from crowdsim.simulation.listeners import Listeners
+from crowdsim.simulation.probes import Probes
+from crowdsim.simulation.recorder import Recorder
+from crowdsim.simulation.verdict import Ledger, Verdict
+from crowdsim.simulation.warm import warm_ground, warm_kernels
+from crowdsim.simulation.wayfinding import goes_round_standers, guessing_groups, plan_and_follow, shares_round_standers
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
@@ -95,7 +95,7 @@ class Simulation(Interventions):
     warm : bool
         Have all kernels compiled or loaded before the first tick.
     granted : mapping of int to int, optional
-        For a scenario with a budget in milliseconds: how much work each tick grants, as `crowdsim.schedule.budget.recorded_grants` reads it from a
+        For a scenario with a budget in milliseconds: how much work each tick grants, as `crowdsim.simulation.budget.recorded_grants` reads it from a
         recording. The run then does what that one did, and no clock decides.
     start : Start, optional
         Where the run begins, if not with everybody at the places of the scenario.
@@ -336,7 +336,7 @@ class Simulation(Interventions):
         time_limit : float, s, optional
             Wall-clock time after which the run is stopped; what was recorded stays whole, and a checkpoint lies beside it.
         checkpoint_every : float, s, optional
-            Simulated time between checkpoints, of which the last two are kept beside the recording; see `crowdsim.schedule.checkpoints`.
+            Simulated time between checkpoints, of which the last two are kept beside the recording; see `crowdsim.simulation.checkpoints`.
 
         Returns
         -------

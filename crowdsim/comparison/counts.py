@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crowdsim.measures.contacts import touching
 from crowdsim.measures.shortest_ways import REACHED, open_world, shortest_ways
 from crowdsim.measures.steering import COLLISION_WEIGHT, STEERBENCH_FPS
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 
 COLLISION_DEPTH_M = 0.01  # What counts as a collision: a centimetre. Bodies that are pushed apart touch by less all the time, and each touch would cost 50 s.

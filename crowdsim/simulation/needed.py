@@ -1,6 +1,6 @@
 """Which kernels a run needs, known before it begins: from a list that is kept beside the code, ``needed.json``.
 
-For each scene of the warm-up (`crowdsim.schedule.warm`) the list names the kernels that Python calls in it, with the types of their arguments. So they can be
+For each scene of the warm-up (`crowdsim.simulation.warm`) the list names the kernels that Python calls in it, with the types of their arguments. So they can be
 loaded at once, compiled by several processes, and counted. The list is made by ``python -m crowdsim.build_kernels --list`` and held to the code by a test. What
 it leaves out is compiled when it is called; what it names and is no longer there is passed over.
 """

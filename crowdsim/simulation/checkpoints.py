@@ -18,7 +18,7 @@ from crowdsim.sources import source_key
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
     from crowdsim.scenario.model import Scenario
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
 
 _OF_MODELS = ("systems/Avoid/", "world/wall_reach")  # what of a state belongs to the avoidance models
 _MAY_CHANGE = {"name", "description", "avoidance", "speed_density", "bodies", "symmetry", "budget", "stop", "record"}

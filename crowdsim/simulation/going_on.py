@@ -97,7 +97,7 @@ def _recovering(found: Found) -> str:
 
 
 def _is_of_this_code(checkpoint: Checkpoint) -> bool:
-    from crowdsim.schedule.checkpoints import code_version
+    from crowdsim.simulation.checkpoints import code_version
 
     return checkpoint.code == code_version()
 

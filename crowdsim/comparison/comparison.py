@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from crowdsim.avoidance.guard import ModelError
+from crowdsim.comparison.counts import Tally, Trace
 from crowdsim.scenario.model import Scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.schedule.tally import Tally, Trace
 from crowdsim.setup.paths import ideal_times
+from crowdsim.simulation.simulation import Simulation
 
 SPREAD = (
     "last_arrival_s", "time_over_ideal", "path_over_optimal", "stuck_agent_s", "overlaps", "overlap_pair_s", "steerbench_score", "mean_acceleration_m_s2",
