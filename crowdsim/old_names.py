@@ -17,6 +17,7 @@ MOVED = {
     "crowdsim.navigation.planner": "crowdsim.navigation.planning.mesh_planner",
     "crowdsim.schedule": "crowdsim.simulation",
     "crowdsim.schedule.checkpoints": "crowdsim.simulation.checkpoints",
+    "crowdsim.systems.slices": "crowdsim.systems.base.slices",
 }
 
 

@@ -157,16 +157,15 @@ def _navigation() -> Mapping[str, Owner]:
 def _bodies() -> Mapping[str, Owner]:
     own = (
         ("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("spread", "Spread"), ("replan", "Replan"),
-        ("priority", "Priority"),
+        ("priority", "Priority"), ("places", "Place"),
     )  # fmt: skip
     found = tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)
-    places, local_grids = _imported("crowdsim.systems.places", "PlaceParameters"), _imported("crowdsim.navigation.local_grid.detours", "LocalGridParameters")
-    return {"bodies": (*found, places, local_grids)}
+    return {"bodies": (*found, _imported("crowdsim.navigation.local_grid.detours", "LocalGridParameters"))}
 
 
 def _symmetry() -> Mapping[str, Owner]:
     breaker = _imported("crowdsim.avoidance.symmetry", "SymmetryBreaker")
-    return {"symmetry": (_imported("crowdsim.systems.symmetry", "SymmetrySwitch"), breaker.Parameters)}
+    return {"symmetry": (_imported("crowdsim.avoidance.symmetry_switch", "SymmetrySwitch"), breaker.Parameters)}
 
 
 SECTIONS = (

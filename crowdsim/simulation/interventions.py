@@ -20,8 +20,8 @@ from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.simulation.wayfinding import Planning
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
-from crowdsim.systems.replan import wish_to_replan
-from crowdsim.systems.ways import PlanWays
+from crowdsim.systems.on_grid import PlanWays
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, Stepping
 from crowdsim.world.world import World
 

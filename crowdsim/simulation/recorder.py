@@ -24,7 +24,7 @@ from crowdsim.scenario.shapes import wkt_of
 from crowdsim.setup.agents import recorded_rows
 from crowdsim.setup.build import Built
 from crowdsim.simulation.budget import milliseconds_of
-from crowdsim.systems.base import Tick
+from crowdsim.systems.base.system import Tick
 from crowdsim.systems.record import DIGEST_COLUMNS
 from crowdsim.world.columns import AgentColumns
 

@@ -12,9 +12,9 @@ from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
 from crowdsim.setup.build import WALL_REACH_MARGIN_M, Built, model_reach
 from crowdsim.simulation.wayfinding import Planning
 from crowdsim.systems.by_group import PlanByGroup
+from crowdsim.systems.on_grid import PlanWays
+from crowdsim.systems.paths.progress import forget_path
 from crowdsim.systems.plan import Plan
-from crowdsim.systems.progress import forget_path
-from crowdsim.systems.ways import PlanWays
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.symmetry import SymmetryBreaker
+from crowdsim.avoidance.symmetry_switch import SymmetrySwitch
 from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
+from crowdsim.bodies.places import PlaceParameters
 from crowdsim.bodies.priority import PriorityParameters
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.bodies.separate import SeparationParameters
@@ -52,17 +54,17 @@ from crowdsim.systems.gates import Gates
 from crowdsim.systems.gauge import Gauge
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
+from crowdsim.systems.goals.places import Places
+from crowdsim.systems.ground.triggers import Triggers
 from crowdsim.systems.notice import Notice
 from crowdsim.systems.nudge import Nudge
-from crowdsim.systems.places import PlaceParameters, Places
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.systems.replan import Replan
 from crowdsim.systems.separate import Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.spread import Spread
-from crowdsim.systems.symmetry import BreakSymmetry, SymmetrySwitch
-from crowdsim.systems.triggers import Triggers
+from crowdsim.systems.symmetry import BreakSymmetry
 from crowdsim.systems.turn import Turn
 from crowdsim.systems.watch import Watch
 from crowdsim.threads import Team

@@ -17,14 +17,14 @@ from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, grid_of, make_planner
+from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
-from crowdsim.systems.cell_guesses import CellGuesses
-from crowdsim.systems.corner_guesses import CornerGuesses
 from crowdsim.systems.follow import Follow
-from crowdsim.systems.ground import Closed
+from crowdsim.systems.ground.ground_change import Closed
+from crowdsim.systems.on_grid import FollowWays, PlanWays, Ways
+from crowdsim.systems.paths.cell_guesses import CellGuesses
+from crowdsim.systems.paths.corner_guesses import CornerGuesses
 from crowdsim.systems.plan import Plan
-from crowdsim.systems.slices import Budget
-from crowdsim.systems.ways import FollowWays, PlanWays, Ways
 from crowdsim.world.world import World
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@
 
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.depart import Depart
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD, Held
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
-from crowdsim.systems.base import System, Tick
-from crowdsim.systems.corner_guesses import CornerGuesses
-from crowdsim.systems.straighten import led_round_free_vertices, straighten
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.paths.corner_guesses import CornerGuesses
+from crowdsim.systems.paths.straighten import led_round_free_vertices, straighten
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.world import World
 

@@ -21,7 +21,7 @@ from crowdsim.measures.deadlock_stuck import (
     wants_on,
 )
 from crowdsim.scenario.model import Event, Goal, Stop
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

@@ -5,7 +5,7 @@ Written from S0, section 3.3 (steps 1 to 8), with what the slicer adds: a task i
 
 from __future__ import annotations
 
-from crowdsim.systems.slices import Wish
+from crowdsim.systems.base.slices import Wish
 
 
 class NaiveSlicer:

@@ -9,7 +9,7 @@ from crowdsim import open_run
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.systems.base import Tick
+from crowdsim.systems.base.system import Tick
 from crowdsim.systems.gates import Gates
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind

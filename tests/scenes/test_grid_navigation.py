@@ -6,10 +6,10 @@ import pytest
 from crowdsim.errors import ScenarioError
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.systems.base import Tick
+from crowdsim.systems.base.system import Tick
 from crowdsim.systems.follow import Follow
+from crowdsim.systems.on_grid import FollowWays, PlanWays
 from crowdsim.systems.plan import Plan
-from crowdsim.systems.ways import FollowWays, PlanWays
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, SCENARIOS, digests, room, simulation

@@ -12,10 +12,10 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.budget import WorkBudget
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.simulation.slicer import Slicer
-from crowdsim.systems.base import Tick
+from crowdsim.systems.base.slices import SearchTask, search
+from crowdsim.systems.base.system import Tick
+from crowdsim.systems.on_grid import PlanWays
 from crowdsim.systems.plan import Plan
-from crowdsim.systems.slices import SearchTask, search
-from crowdsim.systems.ways import PlanWays
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, room, simulation

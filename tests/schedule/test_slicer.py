@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.simulation.slicer import ClockMeter, GrantMeter, Slicer, WorkMeter
-from crowdsim.systems.slices import Progress, Spent, Wish
+from crowdsim.systems.base.slices import Progress, Spent, Wish
 from tests.reference.slicer import NaiveSlicer
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdsim.navigation.tiles.tiled_mesh import Renumbered
-from crowdsim.systems.tile_changes import _carry_corridors
+from crowdsim.systems.ground.tile_changes import _carry_corridors
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 

@@ -16,7 +16,7 @@ from crowdsim.navigation.tiles.relocate import RAYS, settle
 from crowdsim.navigation.tiles.renumber import Carried, carry_over, corridors_that_stay, places_in
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.grounds import BuiltGround
-from crowdsim.systems.replan import wish_to_replan
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World

@@ -25,7 +25,7 @@ from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import EXPANSIONS, FOUND_THROUGH_AGENTS, make_slots
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
-from crowdsim.systems.base import Tick
+from crowdsim.systems.base.system import Tick
 from crowdsim.world.world import World
 
 Rows = NDArray[np.int64]

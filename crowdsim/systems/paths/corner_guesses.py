@@ -18,7 +18,7 @@ from crowdsim.navigation.visibility.guess import TO_GOAL, UNDECIDED, guess_over_
 from crowdsim.navigation.visibility.search import Scratch, Terrain
 from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
-from crowdsim.systems.base import Tick
+from crowdsim.systems.base.system import Tick
 from crowdsim.world.columns import has_way
 from crowdsim.world.world import World
 

@@ -17,9 +17,9 @@ from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import differences
 from crowdsim.navigation.tiles.renumber import places_in
 from crowdsim.navigation.tiles.tiled_mesh import NewTiles, Renumbered, TiledMesh
-from crowdsim.systems.ground import put_out
-from crowdsim.systems.make_room import nearest_free
-from crowdsim.systems.replan import wish_to_replan
+from crowdsim.systems.ground.ground_change import put_out
+from crowdsim.systems.ground.make_room import nearest_free
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from crowdsim.geometry.steps import Steps
-from crowdsim.systems.slices import Budget, Progress, Wish
+from crowdsim.systems.base.slices import Budget, Progress, Wish
 
 TASK = "ground"  # One for all kinds of ground: what is in the making is put in before the next is begun.
 HEAD_START = 20  # Ticks, a second or two: so long the ground goes before searches that have waited as long. Larger lets them starve for longer.

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
-from crowdsim.bodies.places import TAKEN, measure_room, rank_places
-from crowdsim.systems.base import Tick
-from crowdsim.tunable import param
+from crowdsim.bodies.places import TAKEN, PlaceParameters, measure_room, rank_places
+from crowdsim.systems.base.system import Tick
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import World
@@ -23,24 +22,6 @@ MORE = 8  # Times as many places are ranked where none of the best can be got to
 AT_ONCE = 4  # Places that are tried together for whether an agent gets there straight.
 LEAST_SPEED = 0.05  # That is the least, in m/s: who is slower does not keep a run from its end.
 SLOWEST = 0.5  # Share of its speed that an agent is expected to make on the way to its place.
-
-
-@dataclass(frozen=True)
-class PlaceParameters:
-    """Whether agents move into the region that they stay in."""
-
-    moving_in: bool = param(
-        True, "", source="ours",
-        why="agents that stay at a region (leave_on_arrival: false) go on to places of their own in it; off, they stand where they came in, and shut the rim",
-    )  # fmt: skip
-    place_gap: float = param(
-        0.1, "m", low=0.0, high=10.0, source="ours",
-        why="least gap between the widest bodies at two places; smaller has room for more, larger for fewer who stand more at ease",
-    )  # fmt: skip
-    place_patience: float = param(
-        5.0, "s", above=0.0, high=1e6, source="ours",
-        why="an agent that takes so much longer than twice the time of its way to its place stands where it is; smaller gives up sooner in a crowd",
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)

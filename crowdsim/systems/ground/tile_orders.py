@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.saved import MOST, Arrays, Saved
-from crowdsim.systems.building import Building
-from crowdsim.systems.slices import Budget
-from crowdsim.systems.tile_changes import NewGround, change_steps
+from crowdsim.systems.base.slices import Budget
+from crowdsim.systems.ground.building import Building
+from crowdsim.systems.ground.tile_changes import NewGround, change_steps
 from crowdsim.world.world import World
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.corridor.portal_vertices import VERTEX
-from crowdsim.systems.blocks import make_room
+from crowdsim.systems.paths.corridor_blocks import make_room
 from crowdsim.world.world import World
 
 

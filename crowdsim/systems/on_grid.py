@@ -19,12 +19,12 @@ from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.saved import MOST, Arrays, Saved, ascends
-from crowdsim.systems.base import System, Tick
-from crowdsim.systems.cell_guesses import CellGuesses
-from crowdsim.systems.ground import WALKS, Closed, GroundChange, ask_again
-from crowdsim.systems.progress import NOTED, TAKEN, forget_path, take_length, take_path
-from crowdsim.systems.replan import wish_to_replan
-from crowdsim.systems.slices import Budget, SearchTask, require_open, search
+from crowdsim.systems.base.slices import Budget, SearchTask, require_open, search
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.ground.ground_change import WALKS, Closed, GroundChange, ask_again
+from crowdsim.systems.paths.cell_guesses import CellGuesses
+from crowdsim.systems.paths.progress import NOTED, TAKEN, forget_path, take_length, take_path
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind
