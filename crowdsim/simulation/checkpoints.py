@@ -28,7 +28,7 @@ _MAY_CHANGE = {"name", "description", "avoidance", "speed_density", "bodies", "s
 def code_version() -> str:
     """Return a hash of the code whose state checkpoints hold: the simulation with everything that it imports, and all avoidance models."""
     here = Path(__file__).resolve()
-    models = sorted(Path(crowdsim.avoidance.__path__[0]).resolve().glob("*.py"))
+    models = sorted(Path(crowdsim.avoidance.__path__[0]).resolve().rglob("*.py"))
     return source_key(here.with_name("simulation.py"), "".join(source_key(path) for path in models))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance.model import CrowdView, empty_choice
-from crowdsim.avoidance.sampled import SampledHrvo
+from crowdsim.avoidance.sampling.sampled import SampledHrvo
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.geometry.walls import no_walls
 from crowdsim.scenario.load import load_scenario

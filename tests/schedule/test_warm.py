@@ -34,7 +34,8 @@ EXPLAINING = """
 import tempfile
 from pathlib import Path
 from numba import types
-from crowdsim.avoidance import outside, sampling
+from crowdsim.avoidance.velocity_obstacles import boundary as outside
+from crowdsim.avoidance.sampling import kernel as sampling
 from crowdsim.compiling import KernelDispatcher
 from tests.crowds import BUSY, simulation
 

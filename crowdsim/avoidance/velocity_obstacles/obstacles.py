@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
-from crowdsim.avoidance.wall_planes import MOST_WALLS, collision, wall_height
+from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, collision, wall_height
 from crowdsim.geometry.wall_frame import ALONG_X, ALONG_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y
 from crowdsim.kernels import lean_kernel
 

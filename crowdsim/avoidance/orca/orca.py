@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import half_plane_reasons
-from crowdsim.avoidance.half_planes import agent_half_planes
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice
 from crowdsim.avoidance.neighbours import CHOSEN, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS
+from crowdsim.avoidance.orca.half_planes import agent_half_planes
+from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET, best_velocity, least_violation
+from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, wall_half_planes
 from crowdsim.avoidance.parameters import Horizons
-from crowdsim.avoidance.programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET, best_velocity, least_violation
 from crowdsim.avoidance.registry import register
 from crowdsim.avoidance.surroundings import (
     OTHER_FLOATS,
@@ -32,7 +33,6 @@ from crowdsim.avoidance.surroundings import (
     look_round,
     meet_others,
 )
-from crowdsim.avoidance.wall_planes import MOST_WALLS, wall_half_planes
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.obstacles import AREA, NORMAL_X, NORMAL_Y, OFFSET, PLANES
+from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, NORMAL_X, NORMAL_Y, OFFSET, PLANES
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.lanes import bits, choose, first_bit, greatest, least, load, numbers, root, spread, store
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from crowdsim.avoidance.cone_model import ConeModel
-from crowdsim.avoidance.cones import Settings
-from crowdsim.avoidance.obstacles import HYBRID
 from crowdsim.avoidance.parameters import Horizons, Sides
 from crowdsim.avoidance.registry import register
+from crowdsim.avoidance.velocity_obstacles.kernel import Settings
+from crowdsim.avoidance.velocity_obstacles.model import ConeModel
+from crowdsim.avoidance.velocity_obstacles.obstacles import HYBRID
 from crowdsim.tunable import param
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.avoidance.programs import NORMAL_X, NORMAL_Y, OFFSET
+from crowdsim.avoidance.orca.linear_programs import NORMAL_X, NORMAL_Y, OFFSET
 from crowdsim.avoidance.surroundings import OTHER_RADIUS, OTHER_SHARE, OTHER_SIDE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.kernels import inlined_kernel
 from crowdsim.lanes import bits, choose, load, root, spread, store

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.impacts import IMPACT, OBSTACLE_FLOATS, WISH_FLOATS, WISH_X, WISH_Y, first_impact, lay_out_neighbours, lay_out_walls
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL
 from crowdsim.avoidance.neighbours import CHOSEN, NEAREST_FLOATS, NEAREST_SLOTS
-from crowdsim.avoidance.samplers import ADAPTIVE, BATCH_FLOATS, GRID, TABLE, Tried, room_for_tried, search_adaptively, search_circle, search_grid
-from crowdsim.avoidance.seeds import SEED_FLOATS, SEED_SLOTS
+from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
+from crowdsim.avoidance.sampling.candidate_velocities import SEED_FLOATS, SEED_SLOTS
+from crowdsim.avoidance.sampling.samplers import ADAPTIVE, BATCH_FLOATS, GRID, TABLE, Tried, room_for_tried, search_adaptively, search_circle, search_grid
+from crowdsim.avoidance.sampling.time_to_collision import IMPACT, OBSTACLE_FLOATS, WISH_FLOATS, WISH_X, WISH_Y, first_impact, lay_out_neighbours, lay_out_walls
 from crowdsim.avoidance.surroundings import (
     OTHER_FLOATS,
     SHOWN_MEANT_X,
@@ -24,7 +25,6 @@ from crowdsim.avoidance.surroundings import (
     look_round,
     meet_others,
 )
-from crowdsim.avoidance.wall_planes import MOST_WALLS, near_walls
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel

@@ -13,7 +13,8 @@ from crowdsim.avoidance.explain import Reason, reasons
 from crowdsim.avoidance.model import NOBODY, WALL, Choice, CrowdView
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
 from crowdsim.avoidance.parameters import Horizons, Sides
-from crowdsim.avoidance.samplers import (
+from crowdsim.avoidance.sampling.kernel import Sampling, choose_by_sampling, choose_telling
+from crowdsim.avoidance.sampling.samplers import (
     GRID,
     TRIED_CURRENT,
     TRIED_IMPACT,
@@ -23,7 +24,6 @@ from crowdsim.avoidance.samplers import (
     TRIED_X,
     TRIED_Y,
 )
-from crowdsim.avoidance.sampling import Sampling, choose_by_sampling, choose_telling
 from crowdsim.avoidance.surroundings import Look, LookingModel
 from crowdsim.tunable import param
 

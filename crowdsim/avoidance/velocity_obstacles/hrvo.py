@@ -13,13 +13,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.cone_model import ConeModel
-from crowdsim.avoidance.cones import Settings
 from crowdsim.avoidance.model import CrowdView
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
-from crowdsim.avoidance.obstacles import HYBRID, LIBRARY
 from crowdsim.avoidance.parameters import Sides, Sight, wall_horizon
 from crowdsim.avoidance.registry import register
+from crowdsim.avoidance.velocity_obstacles.kernel import Settings
+from crowdsim.avoidance.velocity_obstacles.model import ConeModel
+from crowdsim.avoidance.velocity_obstacles.obstacles import HYBRID, LIBRARY
 from crowdsim.tunable import param
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.registry import register
-from crowdsim.avoidance.samplers import CIRCLE
-from crowdsim.avoidance.sampling_model import SamplingModel, SamplingParameters
+from crowdsim.avoidance.sampling.model import SamplingModel, SamplingParameters
+from crowdsim.avoidance.sampling.samplers import CIRCLE
 from crowdsim.tunable import param
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.avoidance.impacts import DISC_APEX_X, DISC_APEX_Y, DISC_CLEARANCE, DISC_X, DISC_Y, SLAB_GAP, SLAB_X, SLAB_Y
+from crowdsim.avoidance.sampling.time_to_collision import DISC_APEX_X, DISC_APEX_Y, DISC_CLEARANCE, DISC_X, DISC_Y, SLAB_GAP, SLAB_X, SLAB_Y
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.lanes import append_set, bit_count, bits, choose, first_bit, least, load, magnitude, numbers, root, spread, store
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.cones import TALLY, Settings, Tally, aim_of, choose_outside, choose_outside_with
 from crowdsim.avoidance.explain import Reason, half_plane_reasons, reasons
 from crowdsim.avoidance.model import NOBODY, WALL, Choice, CrowdView
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS
-from crowdsim.avoidance.obstacles import AREA, PLANE_FLOATS, PLANES
-from crowdsim.avoidance.outside import MOST_CANDIDATES, OUTSIDE_FLOATS, Candidates, best_outside
-from crowdsim.avoidance.programs import LINE_FLOATS
-from crowdsim.avoidance.programs import NORMAL_X as LINE_X
-from crowdsim.avoidance.programs import NORMAL_Y as LINE_Y
-from crowdsim.avoidance.programs import OFFSET as LINE_OFFSET
+from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS
+from crowdsim.avoidance.orca.linear_programs import NORMAL_X as LINE_X
+from crowdsim.avoidance.orca.linear_programs import NORMAL_Y as LINE_Y
+from crowdsim.avoidance.orca.linear_programs import OFFSET as LINE_OFFSET
+from crowdsim.avoidance.orca.wall_planes import MOST_WALLS
 from crowdsim.avoidance.surroundings import Look, LookingModel
-from crowdsim.avoidance.wall_planes import MOST_WALLS
+from crowdsim.avoidance.velocity_obstacles.boundary import MOST_CANDIDATES, OUTSIDE_FLOATS, Candidates, best_outside
+from crowdsim.avoidance.velocity_obstacles.kernel import TALLY, Settings, Tally, aim_of, choose_outside, choose_outside_with
+from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, PLANE_FLOATS, PLANES
 from crowdsim.geometry.speed import limited
 
 _PARALLEL = 1e-9  # Sine of the angle between legs below which they have no crossing: those of a body without size.

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
+from crowdsim.avoidance.orca.wall_planes import MOST_WALLS
 from crowdsim.avoidance.surroundings import OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
-from crowdsim.avoidance.wall_planes import MOST_WALLS
 from crowdsim.geometry.wall_frame import ALONG_X, ALONG_Y, LEFT_CORNER, LEFT_X, LEFT_Y, RIGHT_CORNER, RIGHT_X, RIGHT_Y
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.lanes import bits, choose, first_bit, greatest, load, numbers, root, spread, store

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.impacts import IMPACT, first_impact, urgency_and_side
-from crowdsim.avoidance.seeds import SEED_X, SEED_Y, deviation, lay_out_lines, seed_crossings, seed_feet, strayed, take_cheapest
+from crowdsim.avoidance.sampling.candidate_velocities import SEED_X, SEED_Y, deviation, lay_out_lines, seed_crossings, seed_feet, strayed, take_cheapest
+from crowdsim.avoidance.sampling.time_to_collision import IMPACT, first_impact, urgency_and_side
 from crowdsim.kernels import inlined_kernel, lean_kernel
 from crowdsim.lanes import bit_count, bits, choose, first_bit, least, load, numbers, spread, store
 

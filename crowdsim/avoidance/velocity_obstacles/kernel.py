@@ -8,12 +8,11 @@ import numpy as np
 
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS
-from crowdsim.avoidance.obstacles import AREA, BASE, CUT, NORMAL_X, NORMAL_Y, OFFSET, PLANE_FLOATS, PLANES, agent_obstacle, wall_obstacle
-from crowdsim.avoidance.outside import OUTSIDE_FLOATS, SHALLOW, best_outside
-from crowdsim.avoidance.programs import LINE_FLOATS, best_velocity, least_violation
-from crowdsim.avoidance.programs import NORMAL_X as LINE_X
-from crowdsim.avoidance.programs import NORMAL_Y as LINE_Y
-from crowdsim.avoidance.programs import OFFSET as LINE_OFFSET
+from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, best_velocity, least_violation
+from crowdsim.avoidance.orca.linear_programs import NORMAL_X as LINE_X
+from crowdsim.avoidance.orca.linear_programs import NORMAL_Y as LINE_Y
+from crowdsim.avoidance.orca.linear_programs import OFFSET as LINE_OFFSET
+from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
 from crowdsim.avoidance.surroundings import (
     SHOWN_MEANT_X,
     SHOWN_MEANT_Y,
@@ -24,7 +23,8 @@ from crowdsim.avoidance.surroundings import (
     SHOWN_WITH_MEANT,
     look_round,
 )
-from crowdsim.avoidance.wall_planes import MOST_WALLS, near_walls
+from crowdsim.avoidance.velocity_obstacles.boundary import OUTSIDE_FLOATS, SHALLOW, best_outside
+from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, BASE, CUT, NORMAL_X, NORMAL_Y, OFFSET, PLANE_FLOATS, PLANES, agent_obstacle, wall_obstacle
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.kernels import inlined_kernel, kernel, lean_kernel

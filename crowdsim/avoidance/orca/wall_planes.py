@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.avoidance.programs import NORMAL_X, NORMAL_Y, OFFSET
+from crowdsim.avoidance.orca.linear_programs import NORMAL_X, NORMAL_Y, OFFSET
 from crowdsim.geometry.wall_frame import (
     ALONG_X,
     ALONG_Y,
