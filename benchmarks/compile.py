@@ -73,7 +73,8 @@ def watch(ledger: Ledger) -> None:
     """Have the compiler's work written down."""
     from numba.core import codegen, dispatcher, typed_passes
 
-    from crowdsim import compiling, kernels
+    from crowdsim.kernels import compiling
+    from crowdsim.kernels import decorator as kernels
 
     def charge(owner, name: str, part: str, *, names: bool = False) -> None:
         setattr(owner, name, ledger.charged(getattr(owner, name), part, names=names))

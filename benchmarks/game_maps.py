@@ -17,6 +17,7 @@ import numpy as np
 import shapely
 from paths import best_of_each, search_all, search_all_optimal
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.goals.rims import find_rims
@@ -33,7 +34,6 @@ from crowdsim.navigation.visibility.search import make_visibility_slots
 from crowdsim.scenario.load import load_scenario
 from crowdsim.setup.agents import resolve_agents
 from crowdsim.setup.build import mesh_of
-from crowdsim.threads import Team
 
 KINDS = ("triangles", "polygons")
 HEAD = (

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 from crowdsim.navigation.local_grid.detours import find_local_way
 from crowdsim.navigation.local_grid.grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
 

@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 import shapely
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import held_by_nobody
 from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.corridor.steer import steer_many
@@ -36,7 +37,6 @@ from crowdsim.navigation.search.polyanya_slots import make_interval_slots
 from crowdsim.navigation.search.portal_points import place_points
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS
-from crowdsim.threads import Team
 
 RADIUS_M, SPEED_M_S, TICK_S, REPEATS = 0.2, 1.3, 0.05, 7
 

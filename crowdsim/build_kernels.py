@@ -1,6 +1,6 @@
 """What of the kernels is made ahead: the list of those that runs need, and wheels that carry their machine code.
 
-    python -m crowdsim.build_kernels --list          write crowdsim/simulation/needed.json anew
+    python -m crowdsim.build_kernels --list          write crowdsim/kernels/needed.json anew
     python -m crowdsim.build_kernels --wheel DIR     make a wheel of this source tree for this Python
 
 The list is made anew after kernels, the types of their arguments, or what calls them have changed; a test says when. Everything is compiled once, in some
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.simulation.needed import FILE, type_text
+from crowdsim.kernels.needed import FILE, type_text
 
 Called = dict[str, tuple[str, tuple[Any, ...]]]  # kernels by name and types as text: name, types
 _LEVEL = "x86-64-v3"
@@ -105,8 +105,8 @@ def called_in(scene: Any) -> Called | None:
 
 
 def _in_this_process(scene: Any) -> tuple[Called | None, dict[str, dict[str, int]]]:
-    from crowdsim.compiling import KernelDispatcher, parts_of
     from crowdsim.errors import CrowdsimError
+    from crowdsim.kernels.compiling import KernelDispatcher, parts_of
     from crowdsim.simulation.warm import play
 
     called: Called = {}

@@ -18,12 +18,8 @@ MOVED = {
     "crowdsim.schedule": "crowdsim.simulation",
     "crowdsim.schedule.checkpoints": "crowdsim.simulation.checkpoints",
     "crowdsim.systems.slices": "crowdsim.systems.base.slices",
+    "crowdsim.threads": "crowdsim.kernels.threads",
 }
-
-
-def new_name(module: str) -> str:
-    """Return what a module is called today."""
-    return MOVED.get(module, module)
 
 
 class _Finder:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crowdsim import __version__
-from crowdsim.threads import available_cores
+from crowdsim.kernels.threads import available_cores
 
 WARM_TICKS = 20
 STEPS = 3  # a turn: one step to warm the caches up again, untimed, and these

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import plane_numbers, share_ground, window
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 from crowdsim.navigation.corridor.clear_line import is_clear_way
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.tunable import param

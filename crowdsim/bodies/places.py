@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.tunable import param
 
 TAKEN = -1.0

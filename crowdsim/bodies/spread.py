@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.corridor.clear_line import is_clear_way
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.tunable import param

@@ -64,7 +64,7 @@ def examine() -> dict[str, Any]:
     import h5py
     from llvmlite import binding
 
-    from crowdsim.threads import available_cores
+    from crowdsim.kernels.threads import available_cores
 
     packages = list(_packages())
     cache = _cache()
@@ -199,7 +199,7 @@ def _hdf5_problem() -> str:
 
 def _cache() -> dict[str, Any]:
     """Return where compiled kernels are kept, how many there are, and how many of them this version of the code uses."""
-    from crowdsim.cache_folder import CacheWarning, cache_directory, refused_folders
+    from crowdsim.kernels.cache_folder import CacheWarning, cache_directory, refused_folders
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CacheWarning)  # it is among the problems
@@ -222,8 +222,8 @@ def _cache() -> dict[str, Any]:
 def _kernel_folders() -> tuple[list[Path], list[Path]]:
     """Return the folders of compiled kernels that this version of the code uses, and the others."""
     import crowdsim
-    from crowdsim.cache_folder import cache_directory
-    from crowdsim.kernels import kernel_folder
+    from crowdsim.kernels.cache_folder import cache_directory
+    from crowdsim.kernels.decorator import kernel_folder
 
     package = Path(crowdsim.__file__).parent
     ours = {kernel_folder(file).name for file in package.rglob("*.py")}
@@ -234,7 +234,7 @@ def _kernel_folders() -> tuple[list[Path], list[Path]]:
 def _carried_folders() -> list[Path]:
     """Return the folders of compiled kernels that came with the package and that runs can use."""
     import crowdsim
-    from crowdsim.kernels import carried_folders, key_of
+    from crowdsim.kernels.decorator import carried_folders, key_of
 
     package, carried = Path(crowdsim.__file__).parent, carried_folders()
     return [carried[key] for key in {key_of(file) for file in package.rglob("*.py")} & carried.keys()] if carried else []

@@ -49,7 +49,7 @@ class Progress:
     def watch_compiler(self) -> None:
         """Say which kernels have to be compiled, or how many of how many are: a first run would seem to hang otherwise."""
         if self._enabled:
-            from crowdsim.kernels import on_compile, on_progress
+            from crowdsim.kernels.decorator import on_compile, on_progress
 
             counted = False
 

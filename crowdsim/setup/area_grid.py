@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 
 OUTSIDE, INSIDE, BOUNDARY = 0, 1, 2  # what a cell of an area is
 

@@ -17,6 +17,7 @@ from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.steps import Steps
 from crowdsim.geometry.walls import Walls
+from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
 from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, WayParameters
@@ -35,7 +36,6 @@ from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_ti
 from crowdsim.scenario.areas import closed_at_the_begin, ground_without
 from crowdsim.scenario.floor import joins_of
 from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon
-from crowdsim.scenario.kept import kept_arrays
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import listed

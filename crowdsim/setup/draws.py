@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.world.random import fill_normal, fill_uniform, natural_log
 

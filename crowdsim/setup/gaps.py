@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -16,7 +17,6 @@ from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.setup.agents import agent_label
 from crowdsim.setup.build import Built
 from crowdsim.setup.paths import WayFinder, lengths_of
-from crowdsim.threads import Team
 
 _ALL = 1 << 40
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 from crowdsim.setup.area_grid import may_stand, off_walls
 from crowdsim.world.random import uniform01
 

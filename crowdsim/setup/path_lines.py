@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.trace import make_tracing, trace_way
 from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.parameters import WayParameters
@@ -15,7 +16,6 @@ from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
-from crowdsim.threads import Team
 
 _ALL = 1 << 40
 

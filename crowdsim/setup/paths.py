@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
 from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.grid import Grid
@@ -16,7 +17,6 @@ from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
-from crowdsim.threads import Team
 from crowdsim.world.world import World
 
 _ALL = 1 << 40

@@ -10,10 +10,10 @@ import yaml
 
 import crowdsim.avoidance
 from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.kernels.sources import source_key
 from crowdsim.recording.checkpoint import Checkpoint, checkpoint_names, write_checkpoint
 from crowdsim.recording.header import software_versions
 from crowdsim.saved import SavedError
-from crowdsim.sources import source_key
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording

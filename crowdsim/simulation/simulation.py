@@ -22,6 +22,7 @@ from crowdsim.bodies.separate import SeparationParameters
 from crowdsim.bodies.spread import SpreadParameters
 from crowdsim.bodies.turn import TurnParameters
 from crowdsim.errors import CrowdsimError
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.local_grid.detours import LocalGridParameters
 from crowdsim.recording.checkpoint import write_checkpoint
@@ -67,7 +68,6 @@ from crowdsim.systems.spread import Spread
 from crowdsim.systems.symmetry import BreakSymmetry
 from crowdsim.systems.turn import Turn
 from crowdsim.systems.watch import Watch
-from crowdsim.threads import Team
 from crowdsim.world.checks import check_agents
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind

@@ -2,7 +2,7 @@
 
 What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays and arrives is run for a few ticks, and a pile of bodies is taken
 apart in which plain pushes would do harm: together they call every kernel of a tick with the types of a real run. What they call is listed
-(`crowdsim.simulation.needed`), so the scenes are run only where something had to be compiled: in case the list has left something out. A test runs the
+(`crowdsim.kernels.needed`), so the scenes are run only where something had to be compiled: in case the list has left something out. A test runs the
 scenarios after it and finds no kernel that was not ready.
 """
 
@@ -17,13 +17,13 @@ import numpy as np
 from crowdsim.avoidance.registry import available_models, origin_of
 from crowdsim.bodies.separate import Separator
 from crowdsim.errors import CrowdsimError
+from crowdsim.kernels.ahead import make_ready
+from crowdsim.kernels.needed import needed_by, the_list
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import GRIDS, SECTIONS
-from crowdsim.simulation.ahead import make_ready
-from crowdsim.simulation.needed import needed_by, the_list
 
 _TICKS = 24
 _SCENE = """

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import crowdsim
-from crowdsim.cache_folder import cache_directory
 from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.kernels.cache_folder import cache_directory
 from crowdsim.sweep.folder import FINISHED, Folder, write_json, write_whole
 
 ATTEMPTS = 3  # Servers that may be lost during one run. The first may have gone for reasons of its own; a run that ends three is not to be tried for ever.

@@ -10,6 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps, at_once
+from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import ToggledArea
@@ -22,7 +23,6 @@ from crowdsim.systems.ground.rebuild import Order, Rebuild, packed, unpacked
 from crowdsim.systems.ground.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps
 from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
-from crowdsim.threads import Team
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 

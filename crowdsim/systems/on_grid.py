@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import GOAL_HELD, NOTHING_HELD
 from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.choices import Chooser
@@ -25,7 +26,6 @@ from crowdsim.systems.ground.ground_change import WALKS, Closed, GroundChange, a
 from crowdsim.systems.paths.cell_guesses import CellGuesses
 from crowdsim.systems.paths.progress import NOTED, TAKEN, forget_path, take_length, take_path
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
-from crowdsim.threads import Team
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

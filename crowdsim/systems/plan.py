@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
 from crowdsim.navigation.corridor.guess import join_many, trail_along
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
@@ -25,7 +26,6 @@ from crowdsim.systems.paths.corner_guesses import CornerGuesses
 from crowdsim.systems.paths.corridor_blocks import make_room
 from crowdsim.systems.paths.progress import TAKEN, forget_path, take_path
 from crowdsim.systems.paths.straighten import straighten
-from crowdsim.threads import Team
 from crowdsim.world.checks import is_inside
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind

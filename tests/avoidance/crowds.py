@@ -11,7 +11,7 @@ from crowdsim.bodies.integrate import integrate
 from crowdsim.bodies.separate import Separator
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.geometry.walls import no_walls
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 
 ONE = Team(1)
 

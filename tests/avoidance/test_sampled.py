@@ -14,7 +14,7 @@ from crowdsim.avoidance.sampling.toi import directions
 from crowdsim.avoidance.surroundings import OTHER_FLOATS, OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.geometry.wall_frame import wall_frame
 from crowdsim.geometry.walls import walls_from_rings
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from crowdsim.tunable import tunables
 from tests.avoidance.crowds import random_view, view_of
 from tests.avoidance.sampling_states import states

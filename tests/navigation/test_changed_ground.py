@@ -5,6 +5,7 @@ import pytest
 import shapely
 
 from crowdsim.geometry.line_crossing import crosses_line
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters
@@ -16,7 +17,6 @@ from crowdsim.navigation.tiles.renumber import carry_over
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.mesh_parts import mesh_parts
-from crowdsim.threads import Team
 
 RAYS = circle_corners((0.0, 0.0), 1.0, 32)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import shapely
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
@@ -12,7 +13,6 @@ from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.scenario.load import load_scenario
 from crowdsim.setup.build import build_world
 from crowdsim.setup.paths import WayFinder
-from crowdsim.threads import Team
 from tests.crowds import SCENARIOS
 from tests.navigation.worlds import free_points, located, random_ground, rooms, simple_polygon
 

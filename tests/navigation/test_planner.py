@@ -12,6 +12,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
@@ -21,7 +22,6 @@ from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
 from crowdsim.navigation.stationary.planner import StanderPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
-from crowdsim.threads import Team
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 
 ALL = 1 << 40

@@ -9,6 +9,7 @@ import pytest
 import shapely
 from shapely import affinity
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, build_grid, edges_of
 from crowdsim.navigation.grid.parameters import GridParameters
@@ -20,7 +21,6 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.tiles.tiled_mesh import build_tiles
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
-from crowdsim.threads import Team
 from tests.navigation.worlds import free_points, located, pull_through, random_ground, rooms, simple_polygon, with_arcs
 
 ALL = 1 << 40

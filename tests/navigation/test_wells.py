@@ -7,6 +7,7 @@ import shapely
 from shapely import affinity
 
 from crowdsim.errors import ScenarioError
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
 from crowdsim.navigation.corridor.trace import make_tracing, trace_way
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
@@ -16,7 +17,6 @@ from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.setup.build import build_world
-from crowdsim.threads import Team
 from tests.navigation.worlds import located
 from tests.reference import funnel as twin
 from tests.reference import heights

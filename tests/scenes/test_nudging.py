@@ -202,9 +202,9 @@ def test_a_goal_that_moved_is_a_cause():
 
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID])
 def test_threads_order_and_saving_change_nothing(navigation, monkeypatch):
-    import crowdsim.threads
+    import crowdsim.kernels.threads
 
-    monkeypatch.setattr(crowdsim.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
     sets, ticks = [navigation, *BOTH], 80
     document = in_the_way()
     with simulation(document, sets=sets) as run:

@@ -5,9 +5,9 @@ import pytest
 import shapely
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.recording.reader import open_run
-from crowdsim.threads import Team
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation

@@ -11,7 +11,7 @@ from tests.crowds import ROOT
 PROGRAM = """
 from pathlib import Path
 import crowdsim
-from crowdsim.compiling import KernelDispatcher
+from crowdsim.kernels.compiling import KernelDispatcher
 from crowdsim.simulation.warm import warm_kernels
 
 scenarios = [crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"]) for path in sorted(Path("scenarios").glob("*.yaml"))]
@@ -36,7 +36,7 @@ from pathlib import Path
 from numba import types
 from crowdsim.avoidance.velocity_obstacles import boundary as outside
 from crowdsim.avoidance.sampling import kernel as sampling
-from crowdsim.compiling import KernelDispatcher
+from crowdsim.kernels.compiling import KernelDispatcher
 from tests.crowds import BUSY, simulation
 
 compile_it, late = KernelDispatcher.compile, []

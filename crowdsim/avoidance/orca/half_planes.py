@@ -6,8 +6,8 @@ import numpy as np
 
 from crowdsim.avoidance.orca.linear_programs import NORMAL_X, NORMAL_Y, OFFSET
 from crowdsim.avoidance.surroundings import OTHER_RADIUS, OTHER_SHARE, OTHER_SIDE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
-from crowdsim.kernels import inlined_kernel
-from crowdsim.lanes import bits, choose, load, root, spread, store
+from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.simd import bits, choose, load, root, spread, store
 
 _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U16 = np.uint64(0), np.uint64(16)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.lanes import LANES, bits, choose, first_bit, greatest, least, load, magnitude, numbers, root, spread, store
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.simd import LANES, bits, choose, first_bit, greatest, least, load, magnitude, numbers, root, spread, store
 
 MOST_LINES = 128  # Half-planes of one agent.
 PARALLEL = np.float32(1e-5)  # Sine of the angle below which two boundaries count as parallel; RVO2's RVO_EPSILON.

@@ -35,8 +35,8 @@ from crowdsim.avoidance.surroundings import (
 )
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.lanes import prefetch
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.simd import prefetch
 
 _F0 = np.float32(0.0)
 _WHOLE = np.float32(1.0)

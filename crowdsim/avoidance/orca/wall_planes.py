@@ -17,7 +17,7 @@ from crowdsim.geometry.wall_frame import (
     RIGHT_X,
     RIGHT_Y,
 )
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 
 MOST_WALLS = 48  # Nearest walls that one agent heeds. Those behind are hidden by the nearer ones in any plan that people can walk.
 BEHIND_M = 1e-3  # A centre up to a millimetre behind a wall counts as on it: a body that was clipped to the wall is to leave it, not to lose it.

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.avoidance.sampling.time_to_collision import DISC_APEX_X, DISC_APEX_Y, DISC_CLEARANCE, DISC_X, DISC_Y, SLAB_GAP, SLAB_X, SLAB_Y
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.lanes import append_set, bit_count, bits, choose, first_bit, least, load, magnitude, numbers, root, spread, store
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.simd import append_set, bit_count, bits, choose, first_bit, least, load, magnitude, numbers, root, spread, store
 
 MOST_DISCS, MOST_SLABS = 16, 8  # Obstacles whose legs and lines seed, nearest first. Crossings grow with the square of their number.
 WIDER = np.float32(1e-3)  # Cones are widened by this share before they seed: a seed lies outside by more than float32 rounding, and costs 0.1 % at most.

@@ -27,7 +27,7 @@ from crowdsim.avoidance.surroundings import (
 )
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 
 _FASTER = np.float32(1.0 + 1e-6)  # Squares of speeds are compared with this much room for the rounding of the preferred velocity.
 

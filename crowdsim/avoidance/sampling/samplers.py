@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.sampling.candidate_velocities import SEED_X, SEED_Y, deviation, lay_out_lines, seed_crossings, seed_feet, strayed, take_cheapest
 from crowdsim.avoidance.sampling.time_to_collision import IMPACT, first_impact, urgency_and_side
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.lanes import bit_count, bits, choose, first_bit, least, load, numbers, spread, store
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.simd import bit_count, bits, choose, first_bit, least, load, numbers, spread, store
 
 ADAPTIVE, GRID, CIRCLE = 0, 1, 2
 MOST_GRID = 129

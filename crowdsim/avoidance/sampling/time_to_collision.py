@@ -14,8 +14,8 @@ from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS
 from crowdsim.avoidance.surroundings import OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.geometry.wall_frame import ALONG_X, ALONG_Y, LEFT_CORNER, LEFT_X, LEFT_Y, RIGHT_CORNER, RIGHT_X, RIGHT_Y
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.lanes import bits, choose, first_bit, greatest, load, numbers, root, spread, store
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.simd import bits, choose, first_bit, greatest, load, numbers, root, spread, store
 
 GAP = np.float32(0.02)  # Touching and overlapping discs are treated as if the squared distance to the edge was this share of the squared reach: 4 mm
                         # between two bodies of 0.2 m. Larger keeps people apart in crowds where there is no room; much smaller meets rounding.

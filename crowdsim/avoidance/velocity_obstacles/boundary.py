@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, NORMAL_X, NORMAL_Y, OFFSET, PLANES
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.lanes import bits, choose, first_bit, greatest, least, load, numbers, root, spread, store
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.simd import bits, choose, first_bit, greatest, least, load, numbers, root, spread, store
 
 # How deep in an obstacle a velocity may be and still counts as outside, m/s: float32 resolves 2e-7 m/s at walking speed, people much less.
 SHALLOW = np.float32(1e-6)

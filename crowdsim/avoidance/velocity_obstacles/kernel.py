@@ -27,8 +27,8 @@ from crowdsim.avoidance.velocity_obstacles.boundary import OUTSIDE_FLOATS, SHALL
 from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, BASE, CUT, NORMAL_X, NORMAL_Y, OFFSET, PLANE_FLOATS, PLANES, agent_obstacle, wall_obstacle
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.lanes import load, spread, store
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.simd import load, spread, store
 
 _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U1, _U16 = np.uint64(0), np.uint64(1), np.uint64(16)

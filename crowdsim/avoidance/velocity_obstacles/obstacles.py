@@ -13,7 +13,7 @@ import numpy as np
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, collision, wall_height
 from crowdsim.geometry.wall_frame import ALONG_X, ALONG_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 
 PLANES = 4  # Of one obstacle.
 AREA = np.uint64(MOST_NEIGHBOURS + MOST_WALLS + 16)  # Obstacles of one agent, and room for a whole set of lanes.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.walk import walk_point
 from crowdsim.navigation.mesh.mesh import wall_distance
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.corridor.portal_vertices import EITHER, FLAGS, post_disc, posts_beside
 
 NOTHING_HELD = -(1 << 31)  # The corner has to be looked for.

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.growing import GrowingArray
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.growing import GrowingArray
 from crowdsim.saved import Arrays, Saved
 
 LEAST_CELLS = 1024  # A page of memory; doubled when more are in use.

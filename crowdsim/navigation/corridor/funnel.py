@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import angle_between, orientation
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.portal_vertices import (
     BESIDE_M,
     BRUSH,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh, is_cut_off
 from crowdsim.tunable import param
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 from crowdsim.navigation.corridor.funnel import find_bends, lay_string, pull_straight
 from crowdsim.navigation.corridor.portal_vertices import lay_out_posts
 from crowdsim.navigation.corridor.trace import make_tracing, trace_way

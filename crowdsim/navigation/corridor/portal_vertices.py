@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment, orientation, segments_apart
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh.floor_seams import IN_LINE_M, NO_JOIN, are_apart, is_before, join_over
 
 BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a post, see `lay_out_posts`.

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 
 AT_CORNER_M = 1e-6  # Nearer to its corner than this, as on the arc round it, an agent's direction is the one that it prefers: that to the corner is rounding.
 

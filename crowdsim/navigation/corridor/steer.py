@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corner_cache import BACK_M, GOAL_HELD, NOTHING_HELD, REACH, SLACK, UX, UY, VX, VY, distance_aside, hold, slack_of
 from crowdsim.navigation.corridor.funnel import NO_POST, pull_string, swell, tangent
 from crowdsim.navigation.corridor.portal_vertices import BESIDE_M, FLAGS, lay_out_posts, post_disc, settle_first_sides, settle_last_sides

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import arc_tangent, orientation
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.corridor.funnel import find_bends, lay_string, pull_straight
 from crowdsim.navigation.corridor.portal_vertices import BRUSH, VERTEX, bits_of, lay_out_posts, post_disc
 from crowdsim.navigation.mesh.floor_seams import IN_LINE_M

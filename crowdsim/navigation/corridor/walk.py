@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import nearest_on_segment
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import cross
 from crowdsim.navigation.mesh.mesh import MOST_CROSSINGS, are_parted, find_exit, is_cut_off, make_flood, wall_distance
 

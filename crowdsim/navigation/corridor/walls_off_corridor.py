@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment, orientation, segments_apart
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.portal_vertices import BRUSH, FIRST, KERB_M, VERTEX, bits_of, group_end, group_start, holds
 from crowdsim.navigation.mesh.floor_seams import NO_JOIN, are_apart, is_before, join_over
 from crowdsim.navigation.mesh.mesh import KERB

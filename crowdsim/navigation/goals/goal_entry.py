@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import segments_apart
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 
 TOUCH_M = 1e-7  # How much nearer than its radius a body may come to a wall: it touches corners exactly, and a gap of its own width lets it through.
 

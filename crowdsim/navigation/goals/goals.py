@@ -14,7 +14,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment, orientation
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.goals.pole_of_inaccessibility import find_pole
 from crowdsim.navigation.mesh.mesh import NavMesh, are_parted, is_in_sight, locate, wall_distance

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.mesh.mesh import NavMesh, make_flood, wall_distance
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation, segments_apart
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.goals.goals import RIM_M
 from crowdsim.navigation.mesh.mesh import make_flood
 

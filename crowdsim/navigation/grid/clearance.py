@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.corridor.clear_line import is_clear_way
 from crowdsim.navigation.corridor.walk import walk_point
 from crowdsim.navigation.grid.ground import Ground, cell_at

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.grid.cascade import advance_way, begin_way_to_nearest, last_node
 from crowdsim.navigation.grid.choices import Chooser
@@ -30,7 +31,6 @@ from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.sharing import NO_TREE
 from crowdsim.navigation.stationary.near import list_standers
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends, fields_of
-from crowdsim.threads import Team
 from crowdsim.tunable import tunables
 
 MOST_SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.

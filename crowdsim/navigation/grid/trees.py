@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.ground import cell_of

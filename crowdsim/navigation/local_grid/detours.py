@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdsim.geometry.cells import plane_numbers, window
 from crowdsim.geometry.plane import distance_to_segment
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.local_grid.grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
 from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_WAY, end_in, list_portals, off_point, pull_string, search_spans, span_at
 from crowdsim.tunable import param

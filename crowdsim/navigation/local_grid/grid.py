@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.lanes import first_bit
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.simd import first_bit
 
 LEAST_CELLS, MOST_CELLS = 20, 64  # a side: S1's
 MOST_SPANS = MOST_CELLS * MOST_CELLS // 2  # A row of 64 has 32 spans at most.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.local_grid.grid import FIRST, LAST, ROW
 
 # What a local grid says of the straight line to where the agent is going.

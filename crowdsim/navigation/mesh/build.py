@@ -16,7 +16,7 @@ from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.triangulation import is_open, triangulation_steps
 from crowdsim.geometry.walls import Walls
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 from crowdsim.navigation.mesh.mesh import KERB, NavMesh
 from crowdsim.navigation.mesh.point_location import Bins, make_bins
 from crowdsim.navigation.mesh.terrain import convex_pieces, speeds_on

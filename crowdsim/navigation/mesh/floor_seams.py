@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 
 IN_LINE_M = 1e-7  # How near a vertex is to a line to be in line with it: rounding at map coordinates.
 NO_JOIN = -1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import distance_to_segment, is_beyond, orientation
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 
 LOCATE_TOLERANCE_M = 1e-6  # A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well below a millimetre.
 MOST_CROSSINGS = 4096  # Polygons that one straight way may cross; a path of that many is a loop by rounding at a vertex, which then ends there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel
 from crowdsim.navigation.mesh.mesh import LOCATE_TOLERANCE_M
 
 Bins = tuple[NDArray[np.float64], float, NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]  # origin, size, shape, start, polygon as in `NavMesh`

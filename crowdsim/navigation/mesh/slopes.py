@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel
 from crowdsim.navigation.mesh.mesh import height_at
 
 # What a metre of a way costs: its length in plan; its length along the surface; the time that it takes, over that on the fastest ground.

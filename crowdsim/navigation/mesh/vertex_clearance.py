@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.mesh.mesh import MOST_ROOM_M, NavMesh, make_flood, wall_distance
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.geometry.walls import Walls
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, height_at
 
 ROUNDING = 1e-6  # Share of the reach: what is as far as the reach up to rounding is not beyond it.

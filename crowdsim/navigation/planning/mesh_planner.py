@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, starts_of, work_of
@@ -24,7 +25,6 @@ from crowdsim.navigation.search.heuristic_weight import AimParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import MOST_PRICED
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends, fields_of
-from crowdsim.threads import Team
 from crowdsim.tunable import param
 
 OWN_SLOTS = 8  # Searches of their own that go on side by side: enough for the threads of a desktop; more costs memory.

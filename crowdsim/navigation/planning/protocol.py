@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
-from crowdsim.threads import Team
 
 ANSWER_WORK = 10  # What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes some 2 us, and measuring the way
 # through its corridor 0.2 us a portal, while one out of a tree takes nothing else.

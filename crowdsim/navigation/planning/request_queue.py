@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.saved import MOST, Arrays, Saved, ascends, fields_of
 
 LEAST_ROWS = 256  # Requests that there is room for at first; doubled when more are open at once.

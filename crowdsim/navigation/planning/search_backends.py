@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.rims import Rims, find_rims
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -47,7 +48,6 @@ from crowdsim.navigation.search.slot_fields import (
     WIDTH,
 )
 from crowdsim.saved import MOST, WIDEST_M, Arrays, Saved
-from crowdsim.threads import Team
 
 RADIUS_STEP_M = 1.0 / 128.0  # Bodies whose radii are nearer than this may share an optimal tree: the way of one is longer than its shortest by less than
 # 5 mm in 60 crowds (by 14 mm with steps of 1/32 m). Smaller makes more trees where radii are drawn from a distribution.

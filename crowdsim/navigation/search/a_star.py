@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goals import nearest_in_piece, target_in_piece
 from crowdsim.navigation.mesh.mesh import are_parted, find_exit, is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH, step_cost

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.mesh.mesh import Flood, are_parted

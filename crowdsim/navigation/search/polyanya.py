@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.search.goal_entries import choose_piece, flood_of
 from crowdsim.navigation.search.polyanya_goal import can_arrive, is_in_front, next_stretch, stands_on, straight_to_goal, ways_from_stretch

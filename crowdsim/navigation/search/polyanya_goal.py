@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.goals.goals import RIM_M, target_in_piece
 from crowdsim.navigation.mesh.mesh import LOCATE_TOLERANCE_M, are_parted, is_cut_off

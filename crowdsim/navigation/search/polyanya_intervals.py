@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import angle_between, distance_to_segment, orientation
-from crowdsim.kernels import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.search.polyanya_slots import STRAIGHT, WAVE_ROOT
 
 LEAST_SLACK_M = 1e-9  # What rounding may add to a lower bound at map coordinates.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import angle_between
-from crowdsim.kernels import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.bottleneck_forest import Passages, find_passages
 from crowdsim.navigation.search.slot_fields import BEST_NODE, HEAP_SIZE, MOST_PRICED, NOBODY, PULL, REAL_FIELDS, WHOLE_FIELDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.search.slot_fields import MOST_PRICED, PRICE
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.stationary.slots import BARRIERS, GAPS, IS_FULL, POLYGONS, PORTALS, REACHES
 
 LEAST_GAP_M = 1e-6  # What is left of a portal between two discs is a gap if it is longer.

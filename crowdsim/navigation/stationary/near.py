@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 
 
 @inlined_kernel

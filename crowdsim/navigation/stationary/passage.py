@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.stationary.barriers import root_of
 from crowdsim.navigation.stationary.slots import POLYGONS, PORTALS

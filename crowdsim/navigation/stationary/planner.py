@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import nearest_pieces, targets_of
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -33,7 +34,6 @@ from crowdsim.navigation.stationary.passage import is_way_open
 from crowdsim.navigation.stationary.search import advance_round, begin_round, copy_round
 from crowdsim.navigation.stationary.slots import ANSWER, IS_FULL, LEAST_ROOM, LOOKS, NOT_BEGUN, STAYS, StanderSlots, make_stander_slots
 from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved, fields_of
-from crowdsim.threads import Team
 
 MOST_ROOM = 1 << 20  # Of saved slots; what they take is far below.
 STANDER_WORK = 4  # What somebody who stands near the line counts as, in expansions, where answers count: drawing what one of them shuts takes some 0.7 us.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.mesh.mesh import are_parted, is_cut_off
 from crowdsim.navigation.mesh.slopes import step_cost

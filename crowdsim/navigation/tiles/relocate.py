@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 from crowdsim.navigation.mesh.mesh import is_in_sight, locate, make_flood, wall_distance
 
 RAYS = 32  # Directions in which a free place is looked for; more finds one that is nearer by some per cent at most.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M
 from crowdsim.navigation.mesh.floor_seams import NO_JOIN, is_before, join_over, part_before
 from crowdsim.navigation.visibility.tangents import CLIP_M

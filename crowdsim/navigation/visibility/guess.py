@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, is_straight_clear

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import Flood, NavMesh
 from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, starts_of, work_of
@@ -38,7 +39,6 @@ from crowdsim.navigation.visibility.search import (
 from crowdsim.navigation.visibility.trees import CornerTrees
 from crowdsim.navigation.visibility.weights import make_weights
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends, fields_of
-from crowdsim.threads import Team
 from crowdsim.tunable import param
 
 SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import MOST_CROSSINGS
 
 NOWHERE = np.int64(-1)  # Where there is no corner or polygon to name. A plain -1 would be a type of its own to numba, and compile every kernel anew.

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.mesh.floor_seams import NO_JOIN, are_apart, join_over
 from crowdsim.navigation.mesh.mesh import make_flood
 

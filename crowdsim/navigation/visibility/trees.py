@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import angle_between
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goals import GoalPieces, nearest_in_piece
 from crowdsim.navigation.mesh.mesh import NavMesh, make_flood

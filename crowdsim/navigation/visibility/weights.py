@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh, height_at, locate, locate_at_height
 from crowdsim.navigation.visibility.sight import narrow_window
 

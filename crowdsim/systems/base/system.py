@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import Cells
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.mesh.slopes import plan_shares
 from crowdsim.saved import Arrays, Saved
-from crowdsim.threads import Team
 from crowdsim.world.world import World
 
 

@@ -1,4 +1,4 @@
-"""The operations of `crowdsim.lanes` as generic LLVM vector code; see the package for what they do.
+"""The operations of `crowdsim.kernels.simd` as generic LLVM vector code; see the package for what they do.
 
 Each is a numba intrinsic that emits a handful of LLVM instructions on ``<16 x float>``, ``<16 x i32>`` or ``<16 x i1>``. Nothing here names an
 instruction set: LLVM turns the vectors into one, two, four registers, or single numbers, as the processor has it.
@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from crowdsim.kernels import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 
 WIDTH = 16
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -204,7 +204,7 @@ def _append_row(typing, array, at, base, table, row):
 
 @inlined_kernel
 def append_set(array, at, base, byte):
-    """Write ``base + k`` for each bit k of `byte` to `array` from `at` on; see `crowdsim.lanes`. Twin: `crowdsim.lanes.plain.append_set`."""
+    """Write ``base + k`` for each bit k of `byte` to `array` from `at` on; see `crowdsim.kernels.simd`. Twin: `crowdsim.kernels.simd.plain.append_set`."""
     _append_row(array, at, base, _SET_BITS, byte)
 
 

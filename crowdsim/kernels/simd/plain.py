@@ -1,4 +1,4 @@
-"""The operations of `crowdsim.lanes` on numpy arrays of sixteen: what runs without compilation, and the twin of the compiled ones."""
+"""The operations of `crowdsim.kernels.simd` on numpy arrays of sixteen: what runs without compilation, and the twin of the compiled ones."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.cache_folder import cache_directory, keep, read_kept
-from crowdsim.sources import source_key
+from crowdsim.kernels.cache_folder import cache_directory, keep, read_kept
+from crowdsim.kernels.sources import source_key
 
 MOST_KEPT = 64  # Files of one kind; the oldest goes. A large mesh has some 20 MB.
 Arrays = dict[str, NDArray[Any]]

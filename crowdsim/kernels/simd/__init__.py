@@ -30,7 +30,7 @@ Indices are uint64. Nothing is checked: arrays must reach 16 entries beyond the 
 import numba
 
 if numba.config.DISABLE_JIT:
-    from crowdsim.lanes.plain import (
+    from crowdsim.kernels.simd.plain import (
         append_set,
         bit_count,
         bits,
@@ -49,7 +49,7 @@ if numba.config.DISABLE_JIT:
         total,
     )
 else:
-    from crowdsim.lanes.compiled import (
+    from crowdsim.kernels.simd.compiled import (
         append_set,
         bit_count,
         bits,

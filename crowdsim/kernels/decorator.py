@@ -1,10 +1,10 @@
 """The one decorator that compiles kernels, and the cache that keeps them.
 
-Every compiled function of the package goes through `kernel`: nogil (so that `crowdsim.threads.Team` can run row ranges side by side),
+Every compiled function of the package goes through `kernel`: nogil (so that `crowdsim.kernels.threads.Team` can run row ranges side by side),
 fastmath off (so that a run is the same bit for bit on every processor), and cached on disk.
 
 numba's own cache looks only at the file of the outermost function: after an edit of a helper or a constant in another file it goes on serving
-the old machine code. The cache here is keyed by all source files below a kernel's module (`crowdsim.sources`): an edit anywhere below a kernel
+the old machine code. The cache here is keyed by all source files below a kernel's module (`crowdsim.kernels.sources`): an edit anywhere below a kernel
 compiles it anew, and an edit elsewhere does not. What numbers a kernel takes from its module must follow from these sources.
 """
 
@@ -26,9 +26,9 @@ import llvmlite
 import numba
 from numba.core import serialize
 
-from crowdsim.cache_folder import cache_directory, keep, read_kept
-from crowdsim.compiling import KernelDispatcher, Store
-from crowdsim.sources import edited_since_start, source_key
+from crowdsim.kernels.cache_folder import cache_directory, keep, read_kept
+from crowdsim.kernels.compiling import KernelDispatcher, Store
+from crowdsim.kernels.sources import edited_since_start, source_key
 
 SETTINGS: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "numpy"}  # of numba, for all kernels
 
@@ -48,7 +48,7 @@ def _processor() -> str:
 
 
 _V3 = ("avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "xsave")  # what processors of the level x86-64-v3 have
-CARRIED = Path(__file__).parent / "carried"  # Machine code that comes with an installed package, for any such processor: see `crowdsim.build_kernels`.
+CARRIED = Path(__file__).parents[1] / "carried"  # Machine code that comes with an installed package, for any such processor: see `crowdsim.build_kernels`.
 
 
 @cache

@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from crowdsim import kernels
-from crowdsim.compiling import without_collections
-from crowdsim.simulation.needed import Needed, ready, shared_out
+from crowdsim.kernels import decorator as kernels
+from crowdsim.kernels.compiling import without_collections
+from crowdsim.kernels.needed import Needed, ready, shared_out
 
 FEWEST = 6  # Kernels for which another process is started: it takes a second of its own to begin.
 MOST_PROCESSES = 4  # More have too much in common to do.
-_START = "import sys; sys.path[:] = {path!r}; from crowdsim.simulation.ahead import main; main()"
+_START = "import sys; sys.path[:] = {path!r}; from crowdsim.kernels.ahead import main; main()"
 
 
 def make_ready(wanted: Sequence[Needed]) -> int:

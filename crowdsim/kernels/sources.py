@@ -1,6 +1,6 @@
 """Which source files a module is made of: its own, and those of everything that it imports, directly or through others.
 
-Compiled kernels are kept under a hash of these (`crowdsim.kernels`). Followed are imports of crowdsim, of the package that the importing file belongs
+Compiled kernels are kept under a hash of these (`crowdsim.kernels.decorator`). Followed are imports of crowdsim, of the package that the importing file belongs
 to, and of whatever else is not part of Python or installed in its site-packages: a user's own model and the helpers beside it. Those that are left
 out change with an installation, not with an edit, and compiled code takes nothing from them but numba's version, which is in the hash.
 
@@ -22,13 +22,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crowdsim.cache_folder import cache_directory, keep, read_kept
+from crowdsim.kernels.cache_folder import cache_directory, keep, read_kept
 
 _Import = tuple[int, str, list[str]]  # dots before the module's name, that name, and the names taken from it (none: ``import module``)
 _Stamp = tuple[int, int, int, int]  # when its content and when anything about it changed (ns), its size, its number: no program can set the second
 
 _PACKAGE = "crowdsim"
-_PACKAGE_ROOT = str(Path(__file__).resolve().parent)
+_PACKAGE_ROOT = str(Path(__file__).resolve().parents[1])
 _INSTALLED = {str(Path(sysconfig.get_path(name)).resolve()) for name in ("purelib", "platlib")}
 _BEGAN_NS = time.time_ns()
 _SETTLED_NS = 2_000_000_000  # A file that changed less than so long before it was read may change again without a sign: file systems count in such steps.
@@ -163,7 +163,13 @@ def _absolute(parts: list[str], names: list[str], importer: str) -> set[str]:
     root = _root(parts[0], own_root)
     if root is None or (root in _INSTALLED and parts[0] not in (_PACKAGE, _own_top(importer, own_root))):
         return set()
-    return _files(root, parts, names)
+    return _files(root, parts, names) | _moved(".".join(parts), names)
+
+
+def _moved(module: str, names: list[str]) -> set[str]:
+    """Return the files of a module, and of names taken from it, that are called otherwise today and have been imported under these names."""
+    asked = ((name, sys.modules.get(name)) for name in (module, *(f"{module}.{each}" for each in names)))
+    return {_resolved(found.__file__) for name, found in asked if found is not None and found.__name__ != name and found.__file__}
 
 
 def _files(folder: str, parts: list[str], names: list[str]) -> set[str]:

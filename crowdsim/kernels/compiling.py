@@ -4,7 +4,8 @@ numba makes of every function a whole of its own: optimised with all that it cal
 Of some 250 functions that a run compiles, 50 are called by Python. The others stay here as they come from numba's front end (a `_Part`) and are linked,
 optimised and turned into machine code once, in each kernel that Python calls. That takes less than half of the time, and makes the same machine code.
 
-Machine code is kept by a `Store` (`crowdsim.kernels` has one for each function) and loaded without the compiler, whose tables alone take a quarter second.
+Machine code is kept by a `Store` (`crowdsim.kernels.decorator` has one for each function) and loaded without the compiler, whose tables alone take a quarter
+second.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
-from crowdsim.front_end import borrowing, front_end_of, remembering
-from crowdsim.wrapping import add_wrapper
+from crowdsim.kernels.front_end import borrowing, front_end_of, remembering
+from crowdsim.kernels.wrapping import add_wrapper
 
 _MADE_AT_RUN_TIME = (".numba.unresolved$", "numba.dynamic.globals")  # Begin the names of addresses that are those of one process.
 
