@@ -15,7 +15,7 @@ import numpy as np
 from crowdsim import load_scenario
 from crowdsim.measures.budget import frame_times
 from crowdsim.pictures.budget import draw_budget
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.simulation.simulation import Simulation
 
 SCENE = Path(__file__).resolve().parent.parent / "scenarios" / "concourse.yaml"

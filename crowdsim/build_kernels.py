@@ -107,6 +107,7 @@ def called_in(scene: Any) -> Called | None:
 def _in_this_process(scene: Any) -> tuple[Called | None, dict[str, dict[str, int]]]:
     from crowdsim.errors import CrowdsimError
     from crowdsim.kernels.compiling import KernelDispatcher, parts_of
+    from crowdsim.simulation.simulation import Simulation
     from crowdsim.simulation.warm import play
 
     called: Called = {}
@@ -126,7 +127,7 @@ def _in_this_process(scene: Any) -> tuple[Called | None, dict[str, dict[str, int
     dispatcher: Any = KernelDispatcher
     dispatcher.compile, dispatcher._whole = noted, made_of
     try:
-        play(scene)
+        play(scene, Simulation)
     except CrowdsimError:
         return None, made
     return called, made

@@ -71,7 +71,7 @@ def measure_ways(
 ) -> tuple[list[dict[str, Any]], float]:
     """Measure ways of points, by turns; see `crowdsim.bench.scenes.Scene.run`. A row's `longer` is the mean length of its ways beside ours."""
     from crowdsim.bench.rounds import busy_seconds, installed
-    from crowdsim.bench.scenes import spread, told_times
+    from crowdsim.bench.rows import spread, told_times
 
     ground = pillar_hall()
     places = points_in(ground, 2 * count)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim import __version__
 from crowdsim.cli.shell import say, say_json, table
 from crowdsim.errors import ExitCode
+from crowdsim.version import __version__
 
 if TYPE_CHECKING:
     from crowdsim.recording.leftovers import Found
@@ -221,11 +221,10 @@ def _cache() -> dict[str, Any]:
 
 def _kernel_folders() -> tuple[list[Path], list[Path]]:
     """Return the folders of compiled kernels that this version of the code uses, and the others."""
-    import crowdsim
     from crowdsim.kernels.cache_folder import cache_directory
     from crowdsim.kernels.decorator import kernel_folder
 
-    package = Path(crowdsim.__file__).parent
+    package = Path(__file__).parents[1]
     ours = {kernel_folder(file).name for file in package.rglob("*.py")}
     there = sorted(path.parent for path in {each.parent / "_" for each in cache_directory().glob("*/*.nb[ci]")})
     return [path for path in there if path.name in ours], [path for path in there if path.name not in ours]
@@ -233,10 +232,9 @@ def _kernel_folders() -> tuple[list[Path], list[Path]]:
 
 def _carried_folders() -> list[Path]:
     """Return the folders of compiled kernels that came with the package and that runs can use."""
-    import crowdsim
     from crowdsim.kernels.decorator import carried_folders, key_of
 
-    package, carried = Path(crowdsim.__file__).parent, carried_folders()
+    package, carried = Path(__file__).parents[1], carried_folders()
     return [carried[key] for key in {key_of(file) for file in package.rglob("*.py")} & carried.keys()] if carried else []
 
 

@@ -74,7 +74,7 @@ def plot(
     from crowdsim.pictures.run import draw_run
     from crowdsim.pictures.sheet import draw_sheet, panels_from
     from crowdsim.pictures.velocities import draw_velocities
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     panels = panels_from(show) if show is not None else ()
     with open_run(run) as recording, new_file(target, force=force) as scratch:

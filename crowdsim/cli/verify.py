@@ -36,7 +36,7 @@ def verify(
 
     Exit code 0: identical; 6: different.
     """
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
     from crowdsim.recording.scratch import scratch_folder
     from crowdsim.regression.golden_recordings import later_digests
     from crowdsim.regression.golden_runs import difference, other_versions, run_for
@@ -108,7 +108,7 @@ def _who_writes(recorded: Recording, found: Difference) -> list[str]:
 
 def _granted(run: Path, recorded: Recording, budget_from: Path | None) -> dict[int, int] | None:
     """Return how much each tick grants, where milliseconds decided; None where work did."""
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
     from crowdsim.simulation.budget import recorded_grants
 
     if budget_from is None:

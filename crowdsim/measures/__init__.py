@@ -1,4 +1,4 @@
-"""What recorded runs and measured people came to, as tables.
+"""What did it result in? Recorded runs and measured people, as tables.
 
 Every function takes a path, an open `Recording`, or `Tracks`, which are read once and can be measured often: ``tracks = tracks_of("run.h5")``. It returns
 a pandas DataFrame with a row for each thing that happened, or a Series; ``attrs["units"]`` of a table has the unit of every column. Numbers that are of
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from crowdsim.measures.motion import path_lengths, speed_over_time, speeds, trajectories
     from crowdsim.measures.report import all_tables, summary
     from crowdsim.measures.shortest_ways import detours
+    from crowdsim.measures.sources import tracks_of
     from crowdsim.measures.steering import collisions, steering_scores
-    from crowdsim.measures.tracks import Tracks, tracks_of
+    from crowdsim.measures.tracks import Tracks
     from crowdsim.measures.with_pedpy import densities, passages, pedpy_ground, pedpy_trajectory
 
 __all__ = [
@@ -45,6 +46,7 @@ __getattr__ = names_from(__name__, {
     "report": ("all_tables", "summary"),
     "shortest_ways": ("detours",),
     "steering": ("collisions", "steering_scores"),
-    "tracks": ("Tracks", "tracks_of"),
+    "sources": ("tracks_of",),
+    "tracks": ("Tracks",),
     "with_pedpy": ("densities", "passages", "pedpy_ground", "pedpy_trajectory"),
 })

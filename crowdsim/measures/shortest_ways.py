@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from crowdsim.measures.motion import path_lengths
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.scenario.model import Scenario

@@ -20,8 +20,9 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording.blank import LIBRARY_VERSIONS
 from crowdsim.recording.compare import first_difference
 from crowdsim.recording.header import plain, to_json
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.plan import PlannedDataset, plan_datasets
-from crowdsim.recording.reader import Recording, open_run
+from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import COMMIT_WORDS, FORMAT, FORMAT_VERSION, RunState, digest_text
 
 MOST_BYTES = 2**20  # of one golden recording. Larger fills a repository with files of which each change keeps a copy for ever.

@@ -13,7 +13,8 @@ from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.compare import first_difference
 from crowdsim.recording.difference import Difference
 from crowdsim.recording.header import software_versions
-from crowdsim.recording.reader import Recording, open_run
+from crowdsim.recording.opening import open_run
+from crowdsim.recording.reader import Recording
 from crowdsim.recording.scratch import scratch_folder
 from crowdsim.regression.golden_recordings import MOST_BYTES, expected_bytes, later_digests, pack_golden
 from crowdsim.scenario.recorded import recordable_columns

@@ -1,4 +1,4 @@
-"""What is asked: a YAML file becomes a frozen, fully resolved `Scenario`.
+"""What is asked? A YAML file becomes a frozen, fully resolved `Scenario`.
 
 Reading order: `load` is the whole way in twenty lines. `files` and `yaml_reader` (with `scalars`) read text into a `tree` in which everything knows where it
 stands; `overrides` changes values; `draft` checks the shape that `schema` declares, in the words of `explain`; `resolve`, `geometry`, `recorded` and

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import yaml
+from numpy.typing import NDArray
 
 import crowdsim.avoidance
 from crowdsim.errors import CrowdsimError, RecordingError
@@ -18,10 +20,27 @@ from crowdsim.saved import SavedError
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
     from crowdsim.scenario.model import Scenario
-    from crowdsim.simulation.simulation import Simulation
+    from crowdsim.simulation.recorder import Recorder
 
 _OF_MODELS = ("systems/Avoid/", "world/wall_reach")  # what of a state belongs to the avoidance models
 _MAY_CHANGE = {"name", "description", "avoidance", "speed_density", "bodies", "symmetry", "budget", "stop", "record"}
+
+
+class Running(Protocol):
+    """A run as checkpoints see it; `crowdsim.simulation.simulation.Simulation` is one."""
+
+    scenario: Scenario
+    recorder: Recorder | None
+
+    @property
+    def tick(self) -> int:
+        """The tick that the run has come to."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that lives, as named arrays."""
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take a state up."""
 
 
 @cache
@@ -32,7 +51,7 @@ def code_version() -> str:
     return source_key(here.with_name("simulation.py"), "".join(source_key(path) for path in models))
 
 
-def checkpoint_of(simulation: Simulation) -> Checkpoint:
+def checkpoint_of(simulation: Running) -> Checkpoint:
     """Return everything that lives in a run, between two ticks."""
     scenario, recorder = simulation.scenario, simulation.recorder
     header = recorder.writer.header if recorder is not None else None
@@ -72,7 +91,7 @@ class Start(NamedTuple):
         return self.recording.header.first_tick if self.recording is not None else self.checkpoint.tick
 
 
-def take_up(simulation: Simulation, start: Start) -> None:
+def take_up(simulation: Running, start: Start) -> None:
     """Put a simulation that was just made where a checkpoint stands.
 
     Raises
@@ -142,7 +161,7 @@ class Rotation:
         """Return whether a checkpoint is to be taken after a tick."""
         return self._every > 0 and tick > 0 and tick % self._every == 0
 
-    def take(self, simulation: Simulation) -> Path:
+    def take(self, simulation: Running) -> Path:
         """Write a checkpoint; the recording is committed first, so that it reaches at least as far."""
         if simulation.recorder is not None:
             simulation.recorder.writer.commit()

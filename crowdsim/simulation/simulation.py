@@ -119,7 +119,7 @@ class Simulation(Interventions):
         self.team = Team(threads)
         self.scenario = scenario = as_scenario(scenario)
         if warm:
-            warm_kernels(scenario, explaining=out is not None and bool(scenario.record.explain))
+            warm_kernels(scenario, Simulation, explaining=out is not None and bool(scenario.record.explain))
         self.built = build_world(scenario)
         self.world = self.built.world
         if warm:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import ExitCode
-from crowdsim.measures.deadlock_causes import NOBODY, NOT_DIAGNOSED, WALL, Cause, diagnose
+from crowdsim.measures.deadlock_causes import NOBODY, WALL, diagnose
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.setup.build import Built
+from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 from crowdsim.world.events import EventKind
 

@@ -9,6 +9,7 @@ scenarios after it and finds no kernel that was not ready.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numba
@@ -120,12 +121,14 @@ class Scene(NamedTuple):
     explaining: bool = False
 
 
-def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
+def warm_kernels(scenario: Scenario, simulate: Callable[..., Any], *, explaining: bool = False) -> None:
     """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels.
 
     Parameters
     ----------
     scenario : Scenario
+    simulate : callable
+        `crowdsim.simulation.simulation.Simulation`, which makes the scenes of the warm-up run.
     explaining : bool
         Also those that tell what stood behind choices; they are compiled for nobody else.
     """
@@ -140,7 +143,7 @@ def warm_kernels(scenario: Scenario, *, explaining: bool = False) -> None:
     for scene in scenes:
         if compiled or not the_list().scenes.keys() >= set(scene.needs):
             with contextlib.suppress(CrowdsimError):  # what cannot be together is told of the scenario itself, where that is built
-                play(scene)
+                play(scene, simulate)
 
 
 def warm_ground(mesh: NavMesh) -> None:
@@ -223,13 +226,12 @@ def in_the_way(name: str, kind: str, *sets: str) -> Scene:
     return Scene((f"{name}, {kind}",), _IN_THE_WAY, (f"navigation={kind}", *sets))
 
 
-def play(scene: Scene) -> None:
-    """Run a scene for a few ticks."""
-    from crowdsim.simulation.simulation import Simulation
+def play(scene: Scene, simulate: Callable[..., Any]) -> None:
+    """Run a scene for a few ticks; `simulate` as for `warm_kernels`."""
     from crowdsim.systems.avoid import Avoid
 
     parsed: Any = parse_scenario(scene.text, file="warm-up", sets=scene.sets)
-    with Simulation(parsed, threads=1, warm=False) as simulation:
+    with simulate(parsed, threads=1, warm=False) as simulation:
         if scene.explaining:
             avoid = next(system for system in simulation.systems if isinstance(system, Avoid))
             avoid.explained = np.ones(parsed.agent_count, dtype=np.bool_)

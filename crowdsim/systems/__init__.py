@@ -1,4 +1,4 @@
-"""The tick: the systems in the order in which they run.
+"""What happens in a tick? The systems in the order in which they run.
 
 `TICK_ORDER` is the table of contents. Everyone decides on the world as it was, then everyone moves; an arrival is recorded before it leaves.
 """

@@ -13,7 +13,7 @@ import pytest
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.compare import first_difference
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import copy_recording
 from crowdsim.recording.schema import RunState
 from crowdsim.regression.golden_runs import check_golden, difference, golden_scenario, run_for

@@ -15,7 +15,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.recording import reader as module
 from crowdsim.recording.journal import Rest
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import RunState
 from crowdsim.recording.snapshot import Snapshot, lookup3
 from tests.recording.crowd import Crowd, new_writer, record

@@ -7,7 +7,7 @@ import pytest
 import shapely
 
 from crowdsim.recording.export import export_pedpy
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world
 from crowdsim.simulation.simulation import Simulation

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.on_grid import PlanWays

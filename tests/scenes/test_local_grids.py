@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_WAY
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.world.columns import ReplanCause
 from crowdsim.world.events import EventKind
 from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, room, simulation

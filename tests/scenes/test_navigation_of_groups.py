@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import ScenarioError
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.budget import WorkBudget
 from crowdsim.simulation.simulation import Simulation

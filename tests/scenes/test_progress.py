@@ -9,7 +9,7 @@ import shapely
 
 from crowdsim.measures import deadlock
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import AgentState, has_way

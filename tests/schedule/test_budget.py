@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.errors import CrowdsimError, ScenarioError
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.simulation.budget import RECENT_TICKS, ClockBudget, RecordedBudget, WorkBudget, recorded_grants
 from crowdsim.simulation.slicer import Slicer
 from crowdsim.systems.base.slices import Progress, Wish

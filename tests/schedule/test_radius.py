@@ -7,7 +7,7 @@ import shapely
 from crowdsim.errors import CrowdsimError
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdsim.geometry.steps import at_once
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.setup.grounds import Grounds, TiledGrounds
 from crowdsim.simulation.budget import ClockBudget, WorkBudget, recorded_grants
 from crowdsim.simulation.slicer import Slicer

@@ -10,7 +10,7 @@ import pytest
 
 from crowdsim.comparison.counts import COLLISION_DEPTH_M, Tally, Trace
 from crowdsim.measures import collisions, detours, path_lengths, steering_scores
-from crowdsim.measures.tracks import tracks_of
+from crowdsim.measures.sources import tracks_of
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import room

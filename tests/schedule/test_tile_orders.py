@@ -7,7 +7,7 @@ import pytest
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.simulation.budget import recorded_grants
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.gates import Gates

@@ -15,7 +15,7 @@ from crowdsim.kernels.compiling import KernelDispatcher
 from crowdsim.simulation.warm import warm_kernels
 
 scenarios = [crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"]) for path in sorted(Path("scenarios").glob("*.yaml"))]
-warm_kernels(scenarios[0])
+warm_kernels(scenarios[0], crowdsim.Simulation)
 compile_it, late = KernelDispatcher.compile, []
 def noted(self, sig):
     late.append(self.py_func.__name__)
