@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from crowdsim.avoidance.model import AvoidanceModel
 from crowdsim.errors import CrowdsimError
+
+if TYPE_CHECKING:  # readers of recordings come by here, and need no compiler
+    from crowdsim.avoidance.model import AvoidanceModel
 
 _models: dict[str, type[AvoidanceModel]] = {}
 _origins: dict[str, Origin] = {}

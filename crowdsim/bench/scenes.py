@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from crowdsim.bench.crowds import TICK, Walker, crowd
+from crowdsim.bench.paths import measure_ways
 from crowdsim.bench.peers import PEERS
 from crowdsim.bench.rounds import Runner, installed, take_turns
 from crowdsim.bench.rows import spread, told_times
-from crowdsim.bench.ways import measure_ways
 
 OURS = ("orca", "toi", "hrvo", "sampled-hrvo")  # The models beside which peers are set; see `crowdsim.bench.peers`.
 TICK_WARM = 20  # Ticks of the whole tick before it is timed: paths are planned in the first ones.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.measures.contacts import touching
-from crowdsim.measures.shortest_ways import REACHED, open_world, shortest_ways
+from crowdsim.measures.shortest_paths import REACHED, open_world, shortest_ways
 from crowdsim.measures.steering import COLLISION_WEIGHT, STEERBENCH_FPS
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crowdsim.measures.measured import read_measured
     from crowdsim.measures.motion import path_lengths, speed_over_time, speeds, trajectories
     from crowdsim.measures.report import all_tables, summary
-    from crowdsim.measures.shortest_ways import detours
+    from crowdsim.measures.shortest_paths import detours
     from crowdsim.measures.sources import tracks_of
     from crowdsim.measures.steering import collisions, steering_scores
     from crowdsim.measures.tracks import Tracks
@@ -44,7 +44,7 @@ __getattr__ = names_from(__name__, {
     "measured": ("read_measured",),
     "motion": ("path_lengths", "speed_over_time", "speeds", "trajectories"),
     "report": ("all_tables", "summary"),
-    "shortest_ways": ("detours",),
+    "shortest_paths": ("detours",),
     "steering": ("collisions", "steering_scores"),
     "sources": ("tracks_of",),
     "tracks": ("Tracks",),

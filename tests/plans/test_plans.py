@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from crowdsim.cli.verdict import verdict_text
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures import arrivals
+from crowdsim.plans.exits import find_ways_out
 from crowdsim.plans.ground import find_ground
 from crowdsim.plans.read import read_plan
 from crowdsim.plans.starter import starter_of
-from crowdsim.plans.ways_out import find_ways_out
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.plan_kinds import Kind, kind_of
 from crowdsim.setup.agents import resolve_agents

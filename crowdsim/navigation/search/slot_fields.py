@@ -1,4 +1,4 @@
-"""Where the slots of all searches over corridors keep what: the numbers that `search`, `optimal` and searches round people who stand have in common."""
+"""Where the slots of all searches over corridors keep what: the numbers that `a_star`, `polyanya` and searches round agents that stand have in common."""
 
 # Whole numbers of a slot.
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, IS_SHARED, START_POLYGON, BEST_NODE, IS_SEEDED, NEXT_PIECE = range(10)
