@@ -1,7 +1,7 @@
 """Crowds that meet, and crowds that press: does the symmetry breaker pay, and how deep do bodies overlap? Measured from recorded positions alone.
 
     python -m benchmarks.crowd_checks breaker                     last arrivals with and without the breaker: the table of docs/models.md, an hour
-    python -m benchmarks.crowd_checks overlaps                    deepest overlaps: the table of docs/bodies.md, some hours
+    python -m benchmarks.crowd_checks overlaps                    deepest overlaps and longest steps: the table of docs/bodies.md, some hours
     python -m benchmarks.crowd_checks breaker --scenes "imo-8, 50" --models orca clearpath --seeds 3
     python -m benchmarks.crowd_checks overlaps --runs overlaps.jsonl --table      the table of what is kept there so far; nothing is run
 
@@ -83,7 +83,7 @@ def run_once(name: str, model: str, seed: int, breaker: bool, overlaps: bool, se
             verdict = run.run()
         if out is not None:
             depth, at_s = deepest_overlap(out)
-            found |= {"deepest_m": depth, "at_s": at_s}
+            found |= {"deepest_m": depth, "at_s": at_s, "step_m": longest_step(out)}
     last = verdict.last_arrival_s if not verdict.not_arrived else None
     return {**found, "last_s": last, "left": verdict.not_arrived, "simulated_s": verdict.simulated_s, "reported_m": verdict.deepest_overlap_m}
 
@@ -106,6 +106,16 @@ def deepest_overlap(recording: Path) -> tuple[float, float]:
             if depth.max(initial=0.0) > deepest:
                 deepest, when = float(depth.max()), frame / fps
     return deepest, when
+
+
+def longest_step(recording: Path) -> float:
+    """Return the longest way from one recorded place to the next (m)."""
+    with h5py.File(recording) as file:
+        rows, starts = file["trajectory"][:], [*file["frames/start"][:].tolist(), len(file["trajectory"])]
+    frame = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((frame, rows["id"]))
+    follows = (np.diff(rows["id"][order]) == 0) & (np.diff(frame[order]) == 1)
+    return float(np.hypot(np.diff(rows["x"][order]), np.diff(rows["y"][order]))[follows].max(initial=0.0))
 
 
 def kept_runs(file: Path) -> list[dict[str, Any]]:
@@ -141,14 +151,14 @@ def breaker_rows(runs: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
 
 
 def overlap_rows(runs: list[dict[str, Any]], models: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each scene: the deepest overlap under each model (cm), of all seeds."""
+    """Yield a row for each scene: the deepest overlap under each model (cm), what runs say of it, and the longest step (cm), of all seeds."""
     for scene in dict.fromkeys(run["scene"] for run in runs):
         of = {model: [run for run in runs if (run["scene"], run["model"]) == (scene, model) and "deepest_m" in run] for model in models}
         seeds = {len(found) for found in of.values()}
         yield (
             scene, " to ".join(map(str, sorted({min(seeds), max(seeds)}))),
             *("" if not found else f"{100.0 * max(run['deepest_m'] for run in found):.1f}" for found in of.values()),
-            *("" if not found else f"{100.0 * max(run['reported_m'] for run in found):.1f}" for found in of.values()),
+            *("" if not found else f"{100.0 * max(run[key] for run in found):.1f}" for key in ("reported_m", "step_m") for found in of.values()),
         )  # fmt: skip
 
 
@@ -192,7 +202,7 @@ def main() -> None:
         heads = ("scene", "model", "seeds", "last, s: without", "with the breaker", "jams without", "with", "later, %", f"at most {100 * MOST_LATER:.0f} %")
         print_table(heads, breaker_rows(runs))
     else:
-        heads = ("scene", "seeds", *(f"{model}, cm" for model in arguments.models), *(f"{model} says" for model in arguments.models))
+        heads = ("scene", "seeds", *(f"{model}{what}" for what in (", cm", " says", " step") for model in arguments.models))
         print_table(heads, overlap_rows(runs, arguments.models))
 
 

@@ -69,8 +69,14 @@ def ways(position, radius, movable, walls, signed, touching):
     return found
 
 
-def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=None):
-    """Positions after one pass; with `swing`, discs with contacts go on with that share of their way from `old`."""
+def drawn_back(there, start, farthest):
+    """`there`, or what of the way to it from `start` is no longer than `farthest`."""
+    away = math.dist(start, there)
+    return there if away <= farthest else tuple(a + (b - a) * farthest / away for a, b in zip(start, there, strict=True))
+
+
+def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=None, start=None, farthest=math.inf):
+    """Positions after one pass, none farther than `farthest` from `start`; with `swing`, discs with contacts go on with that share of their way from `old`."""
     signed = signed_overlaps(position, radius, layer, movable)
     touching = {i: [j for j in range(len(position)) if (i, j) in signed and signed[i, j] > TOUCH] for i in range(len(position))}
     way = ways(position, radius, movable, walls, signed, touching)
@@ -104,11 +110,40 @@ def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=No
         choices = [(x + dx, y + dy), (x + 0.5 * dx, y + 0.5 * dy)]
         if swing and touching[i]:
             choices.insert(0, (x + dx + swing * (x - old[i][0]), y + dy + swing * (y - old[i][1])))
+        if start is not None and touching[i]:
+            choices = [drawn_back(there, start[i], farthest) for there in choices]
         result.append(next((there for there in choices if may_be_pushed(walls, (x, y), there, radius[i])), (x, y)))
     return result
 
 
-def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60):
+def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60, before=None, farthest=0.2):
+    """Positions after some passes and further ones; where those leave somebody too deep, its knot goes back to `before`, and all begins anew if that is better."""
+    parted = part(position, radius, movable, layer, walls, passes, tolerated, further, farthest)
+    _, deepest, total = measure(parted, radius, layer, movable)
+    if deepest <= 1.5 * tolerated or not further:
+        return parted
+    fewer = stand(position, before or position, parted, radius, layer, movable, 1.5 * tolerated)
+    stood = part(fewer, radius, movable, layer, walls, passes, tolerated, further, farthest)
+    _, deepest_then, total_then = measure(stood, radius, layer, movable)
+    return stood if is_better(deepest_then, total_then, deepest, total, math.inf) else parted
+
+
+def is_better(deepest_then, total_then, deepest, total, most):
+    return (deepest_then < deepest - TOUCH and total_then <= most) or (deepest_then <= deepest and total_then < total - TOUCH)
+
+
+def stand(position, before, parted, radius, layer, movable, depth):
+    """`position`, but at `before` those who are deeper than `depth` in others at `parted`, those who overlap them then, and so on."""
+    knot = {i for (i, _), s in signed_overlaps(parted, radius, layer, movable).items() if s > depth}
+    while True:
+        fewer = [before[i] if i in knot and movable[i] == MOVABLE else there for i, there in enumerate(position)]
+        more = {i for (i, j), s in signed_overlaps(fewer, radius, layer, movable).items() if s > TOUCH and j in knot} - knot
+        if not more:
+            return fewer
+        knot |= more
+
+
+def part(position, radius, movable, layer, walls, passes, tolerated, further, farthest):
     """Positions after some passes; the guarded form takes over in a pass in which the plain one would do harm. Then `loosen`."""
     for _ in range(passes):
         count, deepest, total = measure(position, radius, layer, movable)
@@ -118,19 +153,19 @@ def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, fu
         _, deepest_then, total_then = measure(plain, radius, layer, movable)
         harmless = deepest_then <= deepest and total_then <= total
         position = plain if harmless else one_pass(position, radius, movable, layer, walls, True)
-    return loosen(position, radius, movable, layer, walls, tolerated, further)
+    return loosen(position, radius, movable, layer, walls, tolerated, further, farthest)
 
 
-def loosen(position, radius, movable, layer, walls, tolerated, further):
+def loosen(position, radius, movable, layer, walls, tolerated, further, farthest):
     """Positions after further passes with swing, until the deepest overlap is tolerated: those with the least, among those with no more overlap in all."""
     _, deepest, total = measure(position, radius, layer, movable)
-    best, old, swing, most = position, position, 0.0, total
+    start, best, old, swing, most = position, position, position, 0.0, total
     for _ in range(further):
         if deepest <= tolerated:
             break
-        position, old, swing = one_pass(position, radius, movable, layer, walls, False, swing, old), position, SWING
+        position, old, swing = one_pass(position, radius, movable, layer, walls, False, swing, old, start, farthest), position, SWING
         _, deepest_then, total_then = measure(position, radius, layer, movable)
-        if (deepest_then < deepest - TOUCH and total_then <= most) or (deepest_then <= deepest and total_then < total - TOUCH):
+        if is_better(deepest_then, total_then, deepest, total, most):
             best, deepest, total = position, deepest_then, total_then
         if max(map(math.dist, position, old)) < STILL:
             break
