@@ -11,6 +11,8 @@ class Verb(NamedTuple):
     module: str
     function: str
     about: str
+
+
 VERBS = {
     "bench": Verb("bench", "bench", "Measure steps beside those of other simulators, by turns."),
     "bless": Verb("bless", "bless", "Keep a run as a golden recording, for regression tests."),

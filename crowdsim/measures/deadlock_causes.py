@@ -26,8 +26,6 @@ MEETING_M = 2.0  # Between bodies that come against each other: what avoidance l
 AT_GOAL_M = 0.05  # A way ends at a goal if its last corner is as near to it.
 BLOCK_M, BLOCK_ROWS = 5.0, 64  # How people are put together to find walls in their lines; changes the time that takes only.
 MOST_SHUT_IN = 64  # Heads that are looked at whether they are shut in; more are as a rule not, and each costs a millisecond.
-
-
 _QUEUE = int(Cause.QUEUE)
 MOMENTARY = (Cause.UNKNOWN, Cause.HEAD_ON, Cause.ARCH, Cause.INFEASIBLE)
 NOBODY, WALL = 0, -1

@@ -25,6 +25,8 @@ class Cause(IntEnum):
     def words(self) -> str:
         """What people call it."""
         return _WORDS[self]
+
+
 _WORDS = {
     Cause.UNKNOWN: "unknown", Cause.NO_PATH: "no path", Cause.ENCLOSED: "enclosed", Cause.STARVED: "starved by the budget",
     Cause.PUSHED_OFF: "pushed off course", Cause.GOAL_OCCUPIED: "goal occupied", Cause.THROUGH_PEOPLE: "path through people", Cause.HEAD_ON: "head-on",
