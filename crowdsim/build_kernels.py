@@ -28,7 +28,7 @@ from crowdsim.kernels.needed import FILE, type_text
 
 Called = dict[str, tuple[str, tuple[Any, ...]]]  # kernels by name and types as text: name, types
 _LEVEL = "x86-64-v3"
-_COMPILE = "import sys; sys.path.insert(0, {tree!r}); from crowdsim.simulation import ahead, needed; ahead.make_ready(needed.the_list().kernels)"
+_COMPILE = "import sys; sys.path.insert(0, {tree!r}); from crowdsim.kernels import ahead, needed; ahead.make_ready(needed.the_list().kernels)"
 
 
 def main(arguments: list[str] | None = None) -> None:

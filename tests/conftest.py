@@ -1,13 +1,19 @@
 """A seeded sample of what is long: `@pytest.mark.sample(count)` keeps so many cases of a parametrized test by default, and all with `-m "full or not full"`."""
 
+import gc
 import hashlib
 import os
+import sys
 from collections import defaultdict
 
 import pytest
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers compile side by side; helpers of their own would only be more
     os.environ.setdefault("CROWDSIM_COMPILE_PROCESSES", "1")
+
+# Bytecode is kept, of tests and of what the many processes that they start import: without it every worker and every command would compile all of it anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def lot_of(name: str) -> bytes:
@@ -26,3 +32,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         (count,) = found[0].get_closest_marker("sample").args
         for item in sorted(found, key=lambda item: lot_of(item.nodeid))[count:]:
             item.add_marker(pytest.mark.full)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of every search for garbage: it stays until the end, and is most of what there is."""
+    gc.collect()
+    gc.freeze()

@@ -262,6 +262,7 @@ def test_who_stayed_at_its_goal_and_is_sent_on_has_not_arrived():
         assert (verdict.arrived, verdict.arrivals) == (1, {"east": 1, "north": 1})
 
 
+@pytest.mark.full
 def test_a_goal_set_while_a_search_runs_replaces_it():
     document = BUSY | {"budget": {"work": 1}, "stop": {"after": 60, "when": "all_arrived"}}
     with crowdsim.Simulation(document) as simulation:
@@ -434,6 +435,7 @@ def recover_all(folder):
         return run.commit.last_tick, run.commit.frames
 
 
+@pytest.mark.full
 def test_a_simulation_that_is_dropped_leaves_everything_until_its_last_tick(tmp_path):
     simulation = crowdsim.Simulation(BUSY, out=tmp_path / "a.h5")
     for _ in range(51):

@@ -45,8 +45,9 @@ class _Known(NamedTuple):
 def source_key(path: Path, extra: str = "") -> str:
     """Return a hash of the module at `path`, of everything that it imports, and of `extra`."""
     digest = hashlib.blake2b(extra.encode(), digest_size=10)
+    index = _index(cache_directory())
     for module in _closure(str(path)):
-        digest.update(f"{os.path.basename(module)} {_known(module).digest} ".encode())
+        digest.update(f"{os.path.basename(module)} {index.of(module).digest} ".encode())
     _keep_index()
     return digest.hexdigest()
 
@@ -66,10 +67,10 @@ def edited_since_start(path: Path) -> bool:
 
 
 def _closure(path: str) -> list[str]:
-    pending, seen = [path], {path}
+    index, pending, seen = _index(cache_directory()), [path], {path}
     while pending:
         module = pending.pop()
-        for other in _imported(module, _known(module).digest):
+        for other in _imported(module, index.of(module).digest):
             if other not in seen:
                 seen.add(other)
                 pending.append(other)
@@ -118,10 +119,6 @@ def _as_known(each: Any) -> _Known:
     return _Known((int(modified), int(changed), int(size), int(number)), str(digest), as_imports)
 
 
-def _known(path: str) -> _Known:
-    return _index(cache_directory()).of(path)
-
-
 def _keep_index() -> None:
     index = _index(cache_directory())
     if index.changed:
@@ -142,7 +139,7 @@ def _parsed_imports(content: bytes) -> list[_Import]:
 def _imported(path: str, digest: str) -> tuple[str, ...]:
     """Return the followed files that the module at `path` imports while its content has a hash."""
     found: set[str] = set()
-    for level, module, names in _known(path).imports:
+    for level, module, names in _index(cache_directory()).of(path).imports:
         parts = module.split(".") if module else []
         if level:
             folder = path

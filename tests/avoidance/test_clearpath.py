@@ -36,7 +36,7 @@ def crowd(seed, walls):
     )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("walls", [False, True], ids=["open", "walls"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_clearpath_agrees_with_reference(variant, walls):
@@ -119,9 +119,10 @@ def check_by_sampling(seeds, agents=200, samples=1500):
     return states, without
 
 
-def test_a_permitted_velocity_is_found_wherever_sampling_finds_one():
-    states, without = check_by_sampling(range(18))
-    assert states > 2500
+@pytest.mark.parametrize("seeds, least", [(range(4), 550), pytest.param(range(18), 2500, marks=pytest.mark.full)])
+def test_a_permitted_velocity_is_found_wherever_sampling_finds_one(seeds, least):
+    states, without = check_by_sampling(seeds)
+    assert states > least
     assert 0.1 < without / states < 0.7  # both kinds of states are well represented
 
 
@@ -234,6 +235,7 @@ def test_a_squeezed_agent_moves_where_it_is_squeezed_least():
     assert choose("clearpath", view._replace(active=np.zeros(3, np.uint8))).diagnosis.tolist() == [NOT_ASKED] * 3
 
 
+@pytest.mark.full
 def test_only_the_nearest_neighbours_count():
     view = random_view(7, 30, density=2.0)
     agents = as_dicts(view)

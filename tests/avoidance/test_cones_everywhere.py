@@ -33,6 +33,7 @@ def test_choices_without_fused_multiplication_are_the_same(here):
     assert digest(GLIBC_TUNABLES="glibc.cpu.hwcaps=-FMA,-AVX2") == here
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("processor", ["generic", pytest.param("haswell", marks=pytest.mark.full)])
 def test_choices_of_code_for_another_processor_are_the_same(here, processor):
     assert digest(NUMBA_CPU_NAME=processor, NUMBA_CPU_FEATURES="") == here

@@ -42,7 +42,7 @@ def explained(view, name, tick=0.05, **parameters):
     return choice, {int(row): told[told["entity"] == view.entity[row]] for row in rows}
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(1)
 @each_kind
 @pytest.mark.parametrize(("density", "walls"), [(0.5, False), (1.2, False), (2.5, False), (0.0, True)])
 def test_the_choice_follows_from_what_is_told(kind, density, walls):
@@ -117,7 +117,7 @@ def apart(line, other):
     return max(math.dist(d, e), abs(twin.det(p, d) - twin.det(q, e)))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @each_kind
 def test_a_relaxed_velocity_shows_who_gave_way(kind):
     """ClearPath shortens the horizons of agents, HRVO lets the farthest go; walls stay as they are."""

@@ -71,7 +71,7 @@ def test_a_model_agrees_with_reference_in_open_crowds(name, density):
     assert_agrees(random_view(int(density * 10), 100, density=density, active=np.random.default_rng(0).random(100) < 0.9), name)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_model_agrees_with_reference_among_walls(name, seed):

@@ -12,6 +12,7 @@ def here():
     return digest_of_run(program=PROGRAM)[0]
 
 
+@pytest.mark.full
 def test_a_choice_without_compilation_is_the_same(here):
     assert digest_of_run(program=PROGRAM, NUMBA_DISABLE_JIT="1")[0] == here
 

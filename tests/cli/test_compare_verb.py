@@ -12,6 +12,7 @@ from tests.crowds import SCENARIOS
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for name, sets in {"a": [], "b": [], "c": ["--set", "avoidance.time_horizon=2.001"], "d": ["--set", "groups.0.speed=0.7"]}.items():
+        sets = ["--set", "groups.0.count=40", *sets]
         done = crowdsim(["run", SCENARIOS / "bottleneck.yaml", "-o", folder / f"{name}.h5", "-q", *sets])
         assert done.returncode in (0, 3), done.stderr
     return folder

@@ -37,7 +37,8 @@ def test_all_that_is_required_is_named_with_its_version() -> None:
     assert text.endswith("all is well\n") and f"HDF5             {facts['hdf5']['version']}, writes and reads, with compression" in text
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("versions", "problem"), [
     ({"shapely": None}, "shapely is missing. Install it: pip install shapely"),
     ({"numba": "0.9.1"}, "numba 0.9.1 is too old. Install a newer one: pip install 'numba>=0.62'"),
@@ -57,6 +58,7 @@ def test_a_package_that_is_missing_or_of_another_version_is_a_sentence(cache: Pa
     assert module.doctor() == (2 if problem else 0)
 
 
+@pytest.mark.full
 def test_a_cache_that_cannot_be_written_and_a_disk_that_is_full_are_sentences(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CROWDSIM_CACHE_DIR", str(tmp_path / "file" / "cache"))
@@ -67,12 +69,14 @@ def test_a_cache_that_cannot_be_written_and_a_disk_that_is_full_are_sentences(mo
     assert "HDF5 cannot write in the folder for temporary files" in printed and "all is well" not in printed
 
 
+@pytest.mark.full
 def test_runs_that_are_not_compiled_are_told_of(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     assert [text.split(":")[0] for text in examine()["problems"]] == ["NUMBA_DISABLE_JIT is set"]
     assert module.doctor() == 2
 
 
+@pytest.mark.full
 def test_kernels_of_other_versions_are_counted_and_pruned_and_ours_stay(cache: Path) -> None:
     from crowdsim.kernels.decorator import kernel_folder
 
@@ -90,6 +94,7 @@ def test_kernels_of_other_versions_are_counted_and_pruned_and_ours_stay(cache: P
     assert examine()["cache"]["unused_kernels"] == 0
 
 
+@pytest.mark.full
 def test_what_killed_commands_left_is_told_with_commands_and_pruned_if_nobody_needs_it(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     work = tmp_path / "a folder"
     (work / "runs").mkdir(parents=True)

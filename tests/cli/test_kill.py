@@ -54,8 +54,11 @@ def check_kills(scenario, sets, moments, folder, seed):
     return kept
 
 
-def test_a_killed_run_keeps_what_was_committed(tmp_path):
-    kept = check_kills(SCENARIOS / "concourse.yaml", ["stop.after=12"], 2, tmp_path, 1)
+@pytest.mark.parametrize("scenario, sets, moments", [
+    ("bottleneck", ["stop.after=25"], 1), pytest.param("concourse", ["stop.after=12"], 2, marks=pytest.mark.full),
+])  # fmt: skip
+def test_a_killed_run_keeps_what_was_committed(tmp_path, scenario, sets, moments):
+    kept = check_kills(SCENARIOS / f"{scenario}.yaml", sets, moments, tmp_path, 1)
     assert max(kept) > 0
 
 

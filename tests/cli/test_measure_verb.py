@@ -77,6 +77,7 @@ def test_mistakes_are_one_sentence(run, tmp_path, arguments, code, message):
     assert done.returncode == code and message in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
 
 
+@pytest.mark.full
 def test_a_run_of_a_model_of_ones_own_is_measured_and_drawn_where_the_model_is_not_at_hand(tmp_path):
     from tests.cli.conftest import SMALL
 

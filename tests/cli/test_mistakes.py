@@ -235,29 +235,27 @@ def obey_permissions() -> None:
         os._exit(99)
 
 
-def test_folders_that_may_not_be_written(tmp_path, recording):
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("arguments, code, message", [
+    (("run", "good.yaml"), 4, "the folder for recordings cannot be made (Permission denied)"), (("run", "good.yaml", "-o", "a.h5"), 4, "read-only for this user"),
+    (("plot", "good.h5"), 4, "could not be written (Permission denied)"), (("export", "good.h5"), 4, "could not be written (Permission denied)"),
+    (("new", "a.yaml"), 2, "cannot be written: Permission denied"),
+])  # fmt: skip
+def test_folders_that_may_not_be_written(tmp_path, recording, arguments, code, message):
     (tmp_path / "good.yaml").write_text(SMALL)
     shutil.copy(recording, tmp_path / "good.h5")
     tmp_path.chmod(0o555)
-    commands = {
-        ("run", "good.yaml"): (4, "the folder for recordings cannot be made (Permission denied)"),
-        ("run", "good.yaml", "-o", "a.h5"): (4, "read-only for this user"),
-        ("plot", "good.h5"): (4, "could not be written (Permission denied)"),
-        ("export", "good.h5"): (4, "could not be written (Permission denied)"),
-        ("new", "a.yaml"): (2, "cannot be written: Permission denied"),
-    }
     try:
-        for arguments, (code, message) in commands.items():
-            done = crowdsim(arguments, cwd=tmp_path, preexec_fn=obey_permissions)
-            if done.returncode == 99:
-                pytest.skip("the superuser's rights cannot be given up here")
-            assert (done.returncode, done.stdout) == (code, "") and message in done.stderr and len(done.stderr.splitlines()) == 1, (arguments, done.stderr)
+        done = crowdsim(arguments, cwd=tmp_path, preexec_fn=obey_permissions)
+        if done.returncode == 99:
+            pytest.skip("the superuser's rights cannot be given up here")
+        assert (done.returncode, done.stdout) == (code, "") and message in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
     finally:
         tmp_path.chmod(0o755)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good.h5", "good.yaml"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("arguments", [["new"], ["parameters"], ["schema"]])
 def test_an_output_on_a_full_disk_is_one_line(arguments):
     with Path("/dev/full").open("w") as full:
@@ -279,6 +277,7 @@ main(["plot", "good.h5"])
 """
 
 
+@pytest.mark.full
 def test_a_picture_is_whole_or_not_there(folder):
     pytest.importorskip("matplotlib")
     before = files(folder)
@@ -290,7 +289,8 @@ def test_a_picture_is_whole_or_not_there(folder):
     assert set(files(folder)) - set(before) == {"good.png"}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["list", "scenarios"]])
 def test_a_full_disk_behind_the_output_is_one_sentence(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as full:

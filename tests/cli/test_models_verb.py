@@ -23,6 +23,7 @@ def test_without_a_scenario_the_models_are_listed():
     assert listed["orca"]["origin"] == "crowdsim" and listed["orca"]["about"]
 
 
+@pytest.mark.full
 def test_a_scene_under_several_models_a_plug_in_among_them():
     three_passes = ["--set", "bodies.further_passes=0"]  # further ones would part even those who do not avoid each other
     done = crowdsim(["models", SCENARIOS / "antipodal-circle.yaml", "--models", "orca,none,polite", "--plugin", EXAMPLE, *SHORT, *three_passes, "--json"])
@@ -52,6 +53,7 @@ def test_json_has_every_run_and_the_spread_over_seeds():
         assert math.isclose(part["deviation"]["mean_acceleration_m_s2"], abs(first - second) / math.sqrt(2.0), abs_tol=1e-12)
 
 
+@pytest.mark.full
 def test_the_picture_has_the_runs_side_by_side_and_is_never_replaced_unasked(tmp_path):
     pytest.importorskip("matplotlib")
     words = ["models", SCENARIOS / "antipodal-circle.yaml", "-m", "orca,none", "--set", "stop.after=2", "--picture", tmp_path / "both.png"]
@@ -62,6 +64,7 @@ def test_the_picture_has_the_runs_side_by_side_and_is_never_replaced_unasked(tmp
     assert again.returncode == 2 and "exists already; use --force" in again.stderr and again.stdout == ""
 
 
+@pytest.mark.full
 def test_without_matplotlib_a_picture_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "matplotlib.py").write_text("raise ImportError('not here')")
     words = ["models", str(SCENARIOS / "antipodal-circle.yaml"), "--picture", str(tmp_path / "both.svg")]

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT, SCENARIOS
 
@@ -19,6 +21,7 @@ def test_the_documented_example_is_short_runs_and_verifies(tmp_path):
     assert crowdsim(["verify", tmp_path / "a.h5", "--plugin", EXAMPLE, "-j", "1"]).returncode == 0
 
 
+@pytest.mark.full
 def test_a_changed_plug_in_is_named_where_the_run_differs(tmp_path):
     mine = tmp_path / "polite.py"
     mine.write_text(EXAMPLE.read_text())

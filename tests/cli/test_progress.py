@@ -18,7 +18,7 @@ from crowdsim.cli.progress import line_of
 from tests.cli.command import crowdsim, environment
 from tests.crowds import ROOT, SCENARIOS
 
-RUN = ["run", str(SCENARIOS / "concourse.yaml"), "--no-record", "--set", "stop.after=40"]
+RUN = ["run", str(SCENARIOS / "concourse.yaml"), "--no-record", *(word for group in range(4) for word in ("--set", f"groups.{group}.count=40")), "--set", "stop.after=40"]
 
 
 def on_terminal(arguments, columns):
@@ -77,6 +77,7 @@ def test_a_terminal_shows_rate_and_remaining_time_in_one_line_that_is_wiped_at_t
     assert screen(shown) == [""]
 
 
+@pytest.mark.full
 def test_a_narrow_terminal_gets_fewer_words():
     code, _, shown = on_terminal(RUN, 30)
     states = [state for state in shown.split("\r") if state.strip()]
@@ -84,6 +85,7 @@ def test_a_narrow_terminal_gets_fewer_words():
     assert any(re.match(r"\[#* *\]  \d+\.\d of 40 s", state) for state in states) and screen(shown) == [""]
 
 
+@pytest.mark.full
 def test_mistakes_and_notes_stand_on_lines_of_their_own(tmp_path):
     path = tmp_path / "idle.yaml"
     path.write_text((SCENARIOS / "four-way-crossing.yaml").read_text().replace("goals:\n", "goals:\n  nowhere: {point: [0, 0]}\n", 1))
@@ -97,6 +99,7 @@ def line_number(path):
     return path.read_text().splitlines().index("goals:") + 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("option", ["--json", pytest.param("--quiet", marks=pytest.mark.full)])
 def test_quiet_and_json_show_no_progress_even_on_a_terminal(option):
     code, out, shown = on_terminal([*RUN[:-1], "stop.after=2", option], 80)

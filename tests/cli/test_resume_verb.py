@@ -24,8 +24,9 @@ def same(one, other):
 
 
 def test_a_run_that_the_time_limit_stopped_goes_on(tmp_path):
-    assert crowdsim(["run", SCENE, "-o", tmp_path / "whole.h5", "-q"]).returncode == 0
-    stopped = crowdsim(["run", SCENE, "-o", tmp_path / "a.h5", "--time-limit", "0.1"])
+    few = ["--set", "groups.0.count=40"]
+    assert crowdsim(["run", SCENE, "-o", tmp_path / "whole.h5", "-q", *few]).returncode == 0
+    stopped = crowdsim(["run", SCENE, "-o", tmp_path / "a.h5", "--time-limit", "0.1", *few])
     assert stopped.returncode == 7 and f"to go on: crowdsim resume {tmp_path / 'a.h5'}" in stopped.stdout
     again = crowdsim(["resume", tmp_path / "a.h5", "--time-limit", "0.1", "-q"])  # stopped once more
     assert again.returncode == 7, again.stderr
@@ -39,7 +40,7 @@ def test_a_run_that_the_time_limit_stopped_goes_on(tmp_path):
 
 
 def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
-    options = ["--set", "stop.after=60", "-q"]
+    options = [*(word for group in range(4) for word in ("--set", f"groups.{group}.count=40")), "--set", "stop.after=40", "-q"]
     assert crowdsim(["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "whole.h5", *options]).returncode in (0, 3)
     process = start(["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "a.h5", "--checkpoint-every", "1s", *options])
     wait_for_partial(tmp_path, process)
@@ -100,6 +101,7 @@ def test_a_damaged_checkpoint_is_left_aside_where_there_is_another(small, tmp_pa
     assert same(tmp_path / "a.h5", tmp_path / "0.h5") and not (tmp_path / "1.h5").exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("arguments", "code", "words"), [
     (["resume", "no.h5"], 4, "no.h5"), (["resume", "a.h5"], 2, "this run came to its end"), (["resume", "a.h5", "--at", "1"], 4, "there is no checkpoint of this run beside it"),
     (["fork", "a.h5", "-o", "b.h5"], 4, "a.h5: is no checkpoint of crowdsim"), (["fork", "no.checkpoint", "-o", "b.h5"], 4, "cannot be read"),
@@ -114,7 +116,7 @@ def test_mistakes_are_told_in_one_sentence(small, tmp_path, arguments, code, wor
 
 
 def test_forks_of_one_warm_up(tmp_path):
-    stopped = crowdsim(["run", SCENE, "-o", tmp_path / "a.h5", "-q", "--set", "stop.after=5", "--checkpoint-every", "4s"])
+    stopped = crowdsim(["run", SCENE, "-o", tmp_path / "a.h5", "-q", "--set", "stop.after=5", "--set", "groups.0.count=40", "--checkpoint-every", "4s"])
     assert stopped.returncode == 3
     (checkpoint,) = tmp_path.glob("a.*.checkpoint")
     ends = {}

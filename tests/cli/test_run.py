@@ -106,6 +106,7 @@ def limit_files(size):
     return lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [60_000, 400_000, 2_000_000])
 def test_a_full_disk_ends_with_a_clear_error_and_a_readable_file(size, tmp_path):

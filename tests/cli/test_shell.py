@@ -57,7 +57,7 @@ def test_help_answers_at_once_and_loads_nothing_heavy() -> None:
     assert not modules & {"numba", "numpy", "pandas", "shapely", "h5py", "pydantic", "rich", "yaml", "esper", "matplotlib"}
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_explains_itself_without_loading_anything_heavy(name: str) -> None:
     code = f"""
@@ -75,7 +75,7 @@ assert not {{"numba", "numpy", "pandas", "shapely", "h5py", "rich", "yaml"}} & s
     assert "--help" in found.stdout
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -169,7 +169,7 @@ def test_main_takes_arguments_and_leaves_with_the_code(capsys: pytest.CaptureFix
     assert "bottleneck" in capsys.readouterr().out
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("words", "expected"), [("crowdsim re", {"recover", "resume"}), ("crowdsim run --th", {"--threads"}), ("crowdsim xyz", set())])
 def test_a_shell_completes_verbs_and_their_options_at_once(words: str, expected: set[str]) -> None:
     asked = {"_CROWDSIM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}

@@ -116,6 +116,7 @@ def test_what_is_no_verdict_of_a_run_is_not_taken_for_one(strange):
     assert not is_verdict({name: strange.get(name, value) for name, value in RESULT.items()} if strange else {})
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("result", [[1, 2], "fine", None, 7, {"ended": "well", "steered": ["often"], "speed": float("nan")}, {"left": [[]], "arrivals": 3}])
 def test_info_shows_a_recording_with_a_strange_verdict_and_refuses_one_that_is_no_table(result, tmp_path):
     path = record(tmp_path / "run.h5", agents=5, ticks=10, verdict={"note": "x" * 200})

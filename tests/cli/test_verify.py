@@ -3,6 +3,7 @@
 import json
 
 import h5py
+import pytest
 
 from tests.cli.command import crowdsim
 from tests.crowds import SCENARIOS
@@ -11,7 +12,8 @@ from tests.crowds import SCENARIOS
 def test_a_run_verifies_without_its_scenario_file_and_with_other_threads(tmp_path):
     scenario = tmp_path / "moved.yaml"
     scenario.write_text((SCENARIOS / "four-way-crossing.yaml").read_text())
-    assert crowdsim(["run", scenario, "-o", tmp_path / "a.h5", "-q", "-j", "1"]).returncode == 0
+    few = [word for group in range(4) for word in ("--set", f"groups.{group}.count=6")]
+    assert crowdsim(["run", scenario, "-o", tmp_path / "a.h5", "-q", "-j", "1", *few]).returncode == 0
     scenario.unlink()
     done = crowdsim(["verify", tmp_path / "a.h5", "-j", "2"])
     assert done.returncode == 0 and "identical over" in done.stdout, done.stderr
@@ -56,6 +58,7 @@ def test_a_run_in_milliseconds_verifies_from_its_recorded_budget_only(tmp_path):
         assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
+@pytest.mark.full
 def test_a_recording_whose_granted_work_was_changed_is_found_out(tmp_path):
     path = tmp_path / "clock.h5"
     sets = ["--set", "stop.after=4", "--set", "budget={milliseconds: 5, slice: 20}"]

@@ -66,6 +66,7 @@ def test_mistakes_are_one_sentence_and_leave_nothing(folder, words, message):
     assert names(folder) == ["small.h5"]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 def test_a_film_has_the_pictures_that_were_asked_for(folder):
     from PIL import Image

@@ -36,6 +36,7 @@ def made_up(specs):
     return pd.DataFrame(rows).assign(**{name: 1.0 + 0.01 * place for place, name in enumerate(names)})
 
 
+@pytest.mark.full
 def test_a_tiny_study_makes_tables_pictures_and_page_and_goes_on_where_it_was(study, tmp_path, monkeypatch, capsys):
     for name, value in (("GEOMETRIES", {"circle": study.circle}), ("REMEDIES_IN", ("circle",)), ("TRAILS_IN", ("circle",)), ("MODELS", ("orca", "toi")), ("AFTER_S", 0.5),
                         ("HORIZONS", (1.0, 2.0)), ("SAMPLES", ("samples=64", "samples=16")), ("ROUNDS", 1), ("COST_TICKS", 3), ("COST_PEOPLE", 40)):

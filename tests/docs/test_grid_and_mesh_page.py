@@ -14,6 +14,7 @@ OBSTACLES = (ROOT / "docs" / "moving-obstacles.md").read_text(encoding="utf-8")
 QUICK = ("doorway-blocked", "goal-in-closed-room")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("scene", [scene if scene in QUICK else pytest.param(scene, marks=pytest.mark.full) for scene in SCENES])
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_the_table_is_what_the_scenes_come_to(scene, navigation):

@@ -8,6 +8,8 @@ import re
 import shlex
 import sys
 
+import pytest
+
 from crowdsim import measures
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT, SCENARIOS
@@ -40,6 +42,7 @@ STUDIES = {
 }
 
 
+@pytest.mark.full
 def test_every_study_of_the_page_prints_its_table_and_draws_its_picture(tmp_path, monkeypatch, capsys):
     assert set(re.findall(r"analysis/(\w+)\.py", PAGE)) == set(STUDIES)
     sys.path.insert(0, str(ROOT / "analysis"))

@@ -42,6 +42,7 @@ def test_the_page_names_every_model_reason_and_column_of_the_table():
     assert all(f"`{header.rstrip('*')}`" in PAGE for header in HEADERS[2:])
 
 
+@pytest.mark.full
 def test_the_picture_of_a_choice_is_made_as_the_page_says(tmp_path):
     pytest.importorskip("matplotlib")
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")

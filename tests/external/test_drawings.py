@@ -16,7 +16,7 @@ DRAWINGS = sorted(path.name for path in FOLDER.glob("*.dxf"))
 pytestmark = pytest.mark.skipif(not DRAWINGS, reason=f"the drawings are not there: {FOLDER}")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_everybody_in_a_drawing_gets_out(name: str) -> None:
     layer = f"dxf_file: {name}, layers: "

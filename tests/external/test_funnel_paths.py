@@ -39,7 +39,7 @@ def arena(kind):
     return OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=kind)).mesh)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["its own polygons", "polygons", "triangles"])
 def test_ways_over_the_arena_are_at_least_as_long_as_the_oracle_and_on_average_five_per_cent_longer_at_most(kind):
     queries = json.loads(need("polyanya", "arena_anyangle_expected.json").read_text())

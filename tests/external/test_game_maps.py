@@ -42,7 +42,7 @@ def lengths(mesh, kind, starts, ends):
     return out
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", MAPS)
 def test_shortest_ways_are_those_of_every_optimal_planner_on_either_mesh_and_no_longer_than_the_grids(name):
     _, starts, ends, optimum = benchmark(name)

@@ -23,6 +23,7 @@ def world(agents, goals, budget, **options):
     return loaded_world(shapely.from_wkt(PLAN.read_text()), agents, goals, budget, **options)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("goals", [5, 60])
 def test_a_slice_is_no_more_work_than_it_may_be_and_one_answer_for_each_slot_that_it_serves(goals):
     """With few goals the answers come out of trees that have grown, which takes no expansions at all."""
@@ -38,6 +39,7 @@ def test_a_slice_is_no_more_work_than_it_may_be_and_one_answer_for_each_slot_tha
                 assert expansions + answers.work <= most + max(1, most // LEAST_GRANT) * (ANSWER_WORK + longest)
 
 
+@pytest.mark.full
 def test_everybody_is_answered_in_turn_and_the_longest_wait_is_told():
     with world(300, 60, {"milliseconds": 0.001, "slice": 500}) as run:  # one slice a tick
         send_all(run, 60, 1)
@@ -50,6 +52,7 @@ def test_everybody_is_answered_in_turn_and_the_longest_wait_is_told():
         assert run.verdict().longest_wait_s == pytest.approx((ticks - 2) * 0.05)  # at the end of the last tick but one
 
 
+@pytest.mark.full
 def test_a_loaded_run_by_the_clock_is_run_again_from_its_schedule_and_work_is_the_same_each_time(tmp_path):
     def loaded(budget, **options):
         with world(200, 40, budget, **options) as run:

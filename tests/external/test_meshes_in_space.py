@@ -18,7 +18,7 @@ from tests.external.data import DATA
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh reads OBJ files")
 MESHES = DATA / "meshes"
-NAMES = ["nav_test", "dungeon", "undulating"]
+NAMES = ["nav_test", *(pytest.param(name, marks=pytest.mark.full) for name in ("dungeon", "undulating"))]  # the ground of each takes seconds to make
 pytestmark = pytest.mark.skipif(not MESHES.exists(), reason=f"the meshes of recastnavigation are not at {MESHES}")
 
 
@@ -95,7 +95,7 @@ def walked(name, radius, walkers, moves, seed, stride=0.3):
     return crossings, worst
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("radius", [0.0, 0.3])
 @pytest.mark.parametrize("name", NAMES)
 def test_random_moves_leave_no_ground_and_cross_no_face(name, radius):
@@ -112,7 +112,6 @@ def test_a_million_random_moves_leave_no_ground_and_cross_no_face(name):
     assert worst <= 1e-5
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_ground_has_its_clearance(name):
     """Above random places of the ground, no face of the file begins between a hand's breadth and the clearance."""

@@ -42,7 +42,7 @@ def answers_of(grid, start, goal):
     return answers
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
 @pytest.mark.parametrize("name", WHOLE + EVERY_TENTH_BUCKET)
 def test_every_length_is_the_optimum(name, backwards):
@@ -70,6 +70,8 @@ def test_strings_are_no_longer_than_ways_over_cells_and_every_point_of_them_is_w
             assert free[cells[:, 1], cells[:, 0]].all()
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("corners", ["one", "none"])
 def test_a_wrong_rule_for_corners_fails(corners):
     """The benchmark itself tells the rules apart: with another rule, lengths are missed."""

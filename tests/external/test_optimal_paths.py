@@ -35,7 +35,7 @@ def arena(kind):
     return build_mesh(shapely.from_wkt(need("polyanya", "arena_boundary.wkt").read_text()), parameters=MeshParameters(cells=kind)).mesh
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["arena", "arena-merged", "polygons", "triangles"])
 def test_ways_over_the_arena_are_those_of_the_oracle(kind):
     queries = json.loads(need("polyanya", "arena_anyangle_expected.json").read_text())

@@ -60,12 +60,13 @@ def run_plan(name, shift, seed=0):
     return verdict
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if "office" not in name else pytest.mark.full) for name in QUICK])
 def test_a_crowd_walks_through_a_real_plan(name):
     assert run_plan(name, (0.0, 0.0)).arrived > 0
 
 
+@pytest.mark.full
 def test_a_plan_at_map_coordinates_works_as_well():
     need("geometry")
     assert run_plan(next(name for name in PLANS if "office" in name), UTM).arrived > 0

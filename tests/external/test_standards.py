@@ -16,6 +16,7 @@ def corridor(speed):
     }  # fmt: skip
 
 
+@pytest.mark.full
 def test_rimea_1_one_person_keeps_its_speed_through_a_corridor():
     with simulation(corridor(1.33)) as run:
         verdict = run.run()
@@ -33,6 +34,7 @@ def test_imo_1_a_walker_of_1_metre_a_second_walks_1_metre_a_second_and_bit_exact
     assert np.all(np.abs(steps[:, 0] / 0.05 - 1.0) <= 1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_rimea_6_twenty_people_go_round_a_corner(seed):

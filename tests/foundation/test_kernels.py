@@ -75,7 +75,7 @@ def package(tmp_path: Path) -> Path:
 
 
 def start(package: Path, program: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}", "CROWDSIM_CACHE_DIR": str(package.parent / "cache")}
+    environment = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}", "CROWDSIM_CACHE_DIR": str(package.parent / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.Popen([sys.executable, "-c", program], cwd=package.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -112,6 +112,7 @@ def test_compiled_code_is_used_again_by_the_next_process(package):
     assert outcome(package, cwd=elsewhere) == ["203.0"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected"),
     [
@@ -203,6 +204,7 @@ def test_damaged_cache_files_are_made_again(package):
         assert outcome(package) == ["203.0"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("damage", [b"", b"[[0, 3", b"[]", b'{"PATH": 3}', b'{"PATH": [[1, 2, 3, "x"], "", []]}', b'{"PATH": [[1, 2, 3], "", []]}', b"\xff\xfe"])
 def test_a_damaged_index_of_sources_is_made_again(package, damage):
     outcome(package)
@@ -250,11 +252,11 @@ def test_a_source_that_has_just_changed_is_read_again(tmp_path, monkeypatch):
     assert index.read_bytes() == b"{}"
 
 
-def test_processes_that_compile_at_once_do_not_disturb_each_other(package):
+@pytest.mark.parametrize("values", [["1.0", "1", "True", "1j", "1.0"], pytest.param(["1.0", "1", "True", "1j", "1.0", "1"], marks=pytest.mark.full)], ids=len)
+def test_processes_that_compile_at_once_do_not_disturb_each_other(package, values):
     """Each compiles for other types first; none may be given the code of another."""
     gate = package.parent / "gate"
     program = "import time, pathlib\nfrom walkers.outer import outer, alone\nwhile not pathlib.Path({gate!r}).exists(): time.sleep(0.001)\nprint(outer({value}), alone({value}))"
-    values = ["1.0", "1", "True", "1j", "1.0", "1"]
     running = [start(package, program.format(gate=str(gate), value=value)) for value in values]
     time.sleep(1.0)
     gate.write_text("")
@@ -265,6 +267,7 @@ def test_processes_that_compile_at_once_do_not_disturb_each_other(package):
     assert not list((package.parent / "cache").rglob("*.tmp.*"))
 
 
+@pytest.mark.full
 def test_of_two_processes_that_need_a_kernel_one_compiles_it(package):
     program = "import time, pathlib\nwhile not pathlib.Path({gate!r}).exists(): time.sleep(0.001)\n" + PROGRAM
     gate = package.parent / "gate"

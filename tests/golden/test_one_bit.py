@@ -63,6 +63,7 @@ def change_one_bit(monkeypatch, system, column, tick, row):
     monkeypatch.setattr(kind, "process", process)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 20))])
 @pytest.mark.parametrize(("system", "column", "shown"), CHANGES)
 def test_a_bit_that_a_system_writes_is_traced_to_tick_system_column_and_agent(kept, tmp_path, monkeypatch, system, column, shown, seed):
@@ -133,7 +134,7 @@ DATASETS = (
 )  # fmt: skip
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seeds", [2, pytest.param(60, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", DATASETS)
 def test_a_bit_of_a_dataset_is_found_by_compare_and_verify(kept, again, tmp_path, name, seeds):
@@ -191,6 +192,7 @@ def test_verdicts_of_finished_runs_are_compared_but_for_their_clocks(tmp_path, k
 OLD, NEW = "vx / speed, vy / speed, turn_x", "vx / speed, vy / speed * 1.0000000000000002, turn_x"
 
 
+@pytest.mark.full
 def test_a_constant_in_a_kernel_of_another_version_is_found(tmp_path, kept):
     """The package is copied and one number in a kernel changed by a bit: the command of the copy runs the golden recording again."""
     copy = tmp_path / "copy"

@@ -72,6 +72,7 @@ def test_bless_keeps_the_run_and_later_runs_are_held_to_it(project):
     done.stdout.fnmatch_lines(["runs/golden/meeting.h5: * kB, changed", "tick *", "*mean speed m/s: * before, * now"])
 
 
+@pytest.mark.full
 def test_within_a_tolerance_places_are_compared(project):
     project.makepyfile(test_scenes=TEST.replace("until=2, ", "tolerance=0.05, "))
     pytest_run(project, "--bless").assert_outcomes(passed=1)

@@ -68,7 +68,7 @@ def test_what_is_wrong_with_a_text_is_one_sentence(tmp_path, text, given, messag
     assert message in str(caught.value) and str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("fps", [16.0, "16.0", b"16.0", np.array([16.0])])
 def test_archive_files_give_their_frame_rate_as_a_number_or_as_text(tmp_path, fps):
     path = tmp_path / "people.h5"

@@ -158,6 +158,7 @@ def test_the_guess_moves_in_the_first_tick_and_the_found_path_goes_on_from_where
         assert nearest > 2.0  # it did not walk back to where it began
 
 
+@pytest.mark.full
 def test_saving_and_loading_while_agents_guess_over_corners_changes_nothing():
     with simulation(STARVED) as run, simulation(STARVED) as other:
         for _ in range(40):

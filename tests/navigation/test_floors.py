@@ -43,7 +43,7 @@ def test_floors_are_covered_exactly_and_joined_along_their_lines_only(turn, offs
     assert len(crossing) >= 4
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("turn", "offset"), WORLDS)
 def test_heights_places_and_speeds_agree_with_the_twin(turn, offset):
     floors, _, built = two_storeys(turn, offset)

@@ -58,7 +58,7 @@ def test_on_ground_without_holes_the_way_of_a_point_is_the_shortest_of_all(seed,
         assert length == pytest.approx(optimum.shortest(start, goal), rel=1e-9)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("radius", [0.1, 0.3])
 @pytest.mark.parametrize("seed", range(6))
 def test_on_ground_without_holes_the_way_of_a_body_is_the_shortest_of_all(seed, radius):
@@ -70,7 +70,8 @@ def test_on_ground_without_holes_the_way_of_a_body_is_the_shortest_of_all(seed, 
         assert expected * (1.0 - 1e-6) - 1e-6 <= length <= expected * (1.0 + CHORD_SLACK) + 1e-6
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("radius", [0.0, 0.2])
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 3)])
 def test_no_way_is_shorter_than_the_shortest_of_all_and_half_are_hardly_longer(make, seed, radius):

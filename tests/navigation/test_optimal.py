@@ -88,7 +88,7 @@ def check_points(ground, seed, cells, pairs):
     return found
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("block", range(5))
 def test_ways_of_points_are_those_of_the_visibility_graph(block, cells):
@@ -101,7 +101,7 @@ def test_ways_along_walls_bend_at_the_last_corner_in_line(seed):
     assert check_points(random_ground(seed), seed, "polygons", 6) > 3
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("ground, seed", [
     (pillar_hall(6), 1), (rooms(3), 2), (simple_polygon(4), 3), (affinity.translate(random_ground(5), *UTM), 4),
 ], ids=["pillars", "rooms", "no holes", "map coordinates"])  # fmt: skip
@@ -146,6 +146,7 @@ def test_ways_of_bodies_are_the_shortest_on_eroded_ground(seed):
     assert check_bodies(seed, (0.1, 0.35), 3) > 1
 
 
+@pytest.mark.full
 def test_a_way_may_cross_an_edge_before_it_touches_the_disc_at_its_end():
     """Two corners 6 cm apart, passed by a body of 0.2 m: its way was 4 cm too long."""
     assert check_bodies(26, (0.1, 0.2), 5) > 5
@@ -185,8 +186,9 @@ def test_one_tree_serves_everybody_whoever_asked_before():
     assert ways[0] == ways[1]
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 16), marks=pytest.mark.full)], ids=str)
+@pytest.mark.parametrize("seeds", [range(1), *(pytest.param(seeds, marks=pytest.mark.full) for seeds in (range(2), range(2, 16)))], ids=str)
 @pytest.mark.parametrize("is_shared", [0, 1])
 def test_the_way_to_a_region_is_the_way_to_its_nearest_point(is_shared, seeds):
     region = shapely.box(4.0, 4.0, 7.0, 6.5)

@@ -129,7 +129,7 @@ def crowd(name, agents=120, kind="mesh"):
     return Crowd(make(seed), seed, agents, kind)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["random", "rooms", "pillars", "more"])
 def test_everybody_gets_the_way_of_a_search_of_their_own(name):
     scene = crowd(name)
@@ -144,6 +144,7 @@ def test_everybody_gets_the_way_of_a_search_of_their_own(name):
     assert {answer[0] for answer in answers.values()} <= {FOUND, UNREACHABLE}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name, through", [("rooms", 0), ("more", 5)])
 def test_some_go_round_those_who_stand_and_some_through_them(name, through):
     """Else the contract would hold for nothing."""
@@ -156,7 +157,7 @@ def test_some_go_round_those_who_stand_and_some_through_them(name, through):
     assert all(before[entity][0] == FOUND for entity in [*round_them, *through_them])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["random", "rooms", pytest.param("pillars", marks=pytest.mark.full)])
 @pytest.mark.parametrize("how", [
@@ -170,7 +171,7 @@ def test_the_ways_do_not_depend_on_budget_sharing_threads_or_saving(name, how, k
         assert scene.ways(**how)[0] == scene.ways(share=False)[0]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans())
@@ -195,6 +196,7 @@ def _sliced_scene(kind):
     return crowd("rooms", 60, kind)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_single_expansion_at_a_time_gives_the_same_ways(kind):
@@ -217,7 +219,7 @@ def test_thousands_of_ways_are_the_same_however_they_are_searched_for(seed, kind
         assert scene.ways(**how)[0] == expected
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_searches_are_made_for_any_number_of_threads(kind):
     """Not only the ways: also what they cost, and when they come."""
@@ -233,13 +235,15 @@ def test_the_same_searches_are_made_for_any_number_of_threads(kind):
     assert logs[0] == logs[1] == logs[2] and len(logs[0]) > 5
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind, agents", [("mesh", 400), ("optimal", 2000)])
 def test_sharing_saves_expansions(kind, agents):
     scene = crowd("rooms", agents, kind)
     assert scene.ways()[1] < 0.6 * scene.ways(share=False)[1]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_saving_and_restoring_at_every_round_goes_on_identically(kind):
     scene = crowd("more", kind=kind)
@@ -259,7 +263,7 @@ def test_saving_and_restoring_at_every_round_goes_on_identically(kind):
         planner = again
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_dropped_requests_are_never_answered(kind):
     scene = crowd("random", kind=kind)
@@ -299,7 +303,7 @@ def test_who_asks_again_is_answered_once_and_for_the_last_request(kind):
     assert all(answers[entity] == expected[entity] for entity in scene.entity[open_].tolist())
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_come_in_the_order_of_the_requests_and_age_is_known(kind):
     scene = crowd("random", 50, kind)
@@ -324,7 +328,7 @@ def test_no_budget_means_no_answer_and_nobody_is_lost(kind):
     assert used == 0 and len(found.entity) == 0 and planner.waiting == 20
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_oldest_request_is_served_however_many_new_ones_come(kind):
     """With fewer expansions a round than slots, some slots get none; these must not always be the same."""

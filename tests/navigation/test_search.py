@@ -22,7 +22,7 @@ def goals_on(mesh, ground, rng):
     return cut_goals(mesh, [GoalShape(shapely.Point(points[0]), reach=0.1), GoalShape(region), GoalShape(None, parts=(0, 1))])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 5)])
 def test_corridors_cost_what_dijkstra_finds(make, seed, cells):

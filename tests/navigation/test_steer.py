@@ -134,6 +134,7 @@ def test_a_push_changes_the_corner_at_once():
     assert walkers.velocity[0, 0] > 1.29
 
 
+@pytest.mark.full
 def test_a_straight_way_over_very_many_portals_is_followed_to_its_end():
     """Longer than the posts that fit: the corridor has portals beside 2,500 needles."""
     count = 2500

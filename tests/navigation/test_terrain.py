@@ -76,7 +76,7 @@ def test_polygons_cover_the_ground_are_convex_share_whole_edges_and_lie_on_one_t
     assert shapely.distance(ground.boundary, shapely.points(middle)).max() < 1e-8
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("make", [random_ground, rooms])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_body_has_a_way_over_cut_ground_exactly_if_it_has_one_over_plain_ground(seed, make):
@@ -130,6 +130,7 @@ def test_ways_cost_the_time_that_dijkstra_finds_and_no_metre_is_cheaper_than_one
     assert found >= 6
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("turn, offset", [(0.0, (0.0, 0.0)), (37.0, (400_000.0, 5_000_000.0))])
 def test_stairs_cost_the_time_that_dijkstra_finds_up_and_down(turn, offset):
     _, _, build = two_storeys(turn, offset)
@@ -173,6 +174,7 @@ def test_a_way_round_by_the_road_is_taken_exactly_if_it_pays(speed, pays):
     assert way_of(mesh, (1.0, 7.0), (23.0, 7.0), costs="length")[0] == pytest.approx(22.0, rel=0.01)
 
 
+@pytest.mark.full
 def test_ways_over_terrain_take_little_longer_than_the_quickest_of_all():
     """Against Dijkstra over a lattice of 25 cm with 32 directions, which is some 1 % too slow itself: on average 5 % longer, nine in ten below 10 %."""
     ground = shapely.box(0, 0, 24, 12) - shapely.box(10, 5, 13, 6)

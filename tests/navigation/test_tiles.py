@@ -52,8 +52,9 @@ def check_reach(ground, size, seed, cells="polygons", radii=RADII, pairs=3):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [1.0, 3.0, 4.7])
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
-def test_a_way_exists_on_tiles_exactly_if_it_does_on_the_whole_mesh(size, cells):
-    assert sum(check_reach(random_ground(seed), size, seed, cells) for seed in range(6)) > 40
+@pytest.mark.parametrize("seeds, least", [(range(2), 13), pytest.param(range(6), 40, marks=pytest.mark.full)])
+def test_a_way_exists_on_tiles_exactly_if_it_does_on_the_whole_mesh(size, cells, seeds, least):
+    assert sum(check_reach(random_ground(seed), size, seed, cells) for seed in seeds) > least
 
 
 @pytest.mark.full
@@ -117,7 +118,7 @@ def test_walls_run_on_straight_over_borders():
     assert len(walls.start) == 4 and sorted(np.hypot(*(walls.end - walls.start).T).tolist()) == pytest.approx([10.0, 10.0, 20.0, 20.0])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_after_any_changes_the_mesh_is_that_of_the_tiles_that_are_there(seed):
     rng = np.random.default_rng(seed)

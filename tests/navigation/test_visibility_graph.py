@@ -59,7 +59,7 @@ def test_two_obstacles_that_touch_have_a_corner_on_either_side():
     assert (np.abs(corners.position - 5.0) < 1e-12).all(axis=1).sum() == 0  # less than 180 degrees on either side of the point where they touch
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_corners_see_each_other_exactly_if_the_line_between_them_stays_on_the_ground(ground):
     mesh = build_mesh(ground).mesh

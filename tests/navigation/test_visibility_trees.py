@@ -96,6 +96,7 @@ def test_without_a_heuristic_nothing_draws_a_search():
     assert alone == shared
 
 
+@pytest.mark.full
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=8), threads=st.sampled_from([1, 2]), save=st.booleans())
 def test_every_slicing_gives_the_same_ways_to_the_last_bit(slices, threads, save):

@@ -137,6 +137,8 @@ def test_costs_under_weights_are_the_least_of_all_taut_ways(exposure):
         assert sights.way(start, goal)[0] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("height", [0.0, 3.0])
 def test_on_several_floors_costs_are_those_of_what_is_seen_over_joined_ground_and_of_points_on_the_same_floor(height):
     """Against a twin that follows each line of sight from polygon to polygon; lines lie on the ground, on the stair, and above both."""

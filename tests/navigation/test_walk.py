@@ -42,7 +42,7 @@ def check_moves(ground, seed, radius, bodies, steps, stride):
     return count * steps
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["near the origin", "UTM"])
 @pytest.mark.parametrize("radius", RADII)
 def test_random_moves_never_leave_the_mesh_nor_enter_walls(radius, offset):

@@ -48,6 +48,7 @@ def check_tiles(seed):
     return [length / one.path(start, goal, radius)[3] for radius, start, goal, length in check_clear(ground, tiles.mesh, seed)]
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("block", range(3))
 def test_ways_on_tiles_keep_their_distance_to_all_walls_and_are_no_longer_than_on_the_whole_mesh(block):
@@ -71,11 +72,12 @@ def check_terrain(seed):
     return len(check_clear(ground, mesh, seed, pairs=4)) if (mesh.is_wall_vertex == KERB).any() else 0
 
 
+@pytest.mark.full
 def test_ways_over_terrain_keep_their_distance_to_all_walls():
     assert sum(check_terrain(seed) for seed in range(6)) > 60
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [
     33, 52,  # Strips between kerbs in which there is no room for both.
     144, 326,  # A string comes upon a portal edge-on.

@@ -90,7 +90,7 @@ def check_world(kind, seed, tile=0.0):
 
 
 # Among them worlds in which ways were missed: bodies that pass the far end of a portal first, pieces of regions too tight to stand in, rims near walls.
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind, seeds", [
     ("mesh", (*range(12),)), ("optimal", (*range(8), 75, 203, 272, 578)), ("visibility", (*range(8), 31, 131, 185, 291)),
 ], ids=KINDS)  # fmt: skip
@@ -98,6 +98,7 @@ def test_a_way_is_found_exactly_if_there_is_one(kind, seeds):
     assert sum(check_world(kind, seed) for seed in seeds) > 125
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["mesh", "optimal"])
 def test_a_way_is_found_on_tiles_exactly_if_there_is_one_and_keeps_clear(kind):
@@ -115,7 +116,7 @@ def test_a_way_is_found_where_it_once_was_not(kind, seed):
     assert check_world(kind, seed) > 0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind, seed", [
     ("mesh", 178), ("mesh", 292),  # A region begins along a portal, and the string to its corner there lies along that portal.
     ("mesh", 396),  # The string leaves a line of tiles one free vertex after the other.

@@ -83,6 +83,7 @@ def test_trees_that_are_shared_are_the_best_whatever_the_weight():
     assert answers(5.0, False)[0] != best  # alone, some ways are longer
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["mesh", "visibility"])
 @settings(max_examples=12, deadline=None, derandomize=True)

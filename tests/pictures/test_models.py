@@ -61,6 +61,7 @@ def test_a_trail_has_a_gap_where_somebody_was_on_another_floor_or_gone():
     assert [part[:, 0].tolist() for part in parts] == [[0.0, 1.0], [5.0, 6.0]]
 
 
+@pytest.mark.full
 def test_every_floor_of_a_scene_has_a_row_of_its_own(tmp_path, drawn):
     scenario = load_scenario(SCENARIOS / "two-storeys.yaml", sets=["stop.after=1"])
     draw_models([panel(scenario, "none")], tmp_path / "out.png", dpi=30)

@@ -63,11 +63,13 @@ def test_the_plan_shows_which_doors_are_open(tmp_path):
     assert share_of(plan(tmp_path, with_door(available=False)), CLOSED) > 2e-4 > share_of(tmp_path / "plan.png", OPEN)
 
 
+@pytest.mark.full
 def test_the_run_shows_what_was_so_far(tmp_path):
     early = share_of(run_picture(tmp_path, scenario(obstacles=[CART]), until=20), OBSTACLE)
     assert 0.0 < early < share_of(run_picture(tmp_path, scenario(obstacles=[CART])), OBSTACLE)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("at", "colour"), [(1, CLOSED), (30, OPEN)])
 def test_the_run_shows_which_doors_were_open_at_the_end(tmp_path, at, colour):
     picture = run_picture(tmp_path, with_door(events=[{"at": at, "close": "door"}]))

@@ -96,7 +96,7 @@ def test_ways_on_stairs_are_drawn_on_the_floors_that_they_lead_over(name):
         assert all(np.allclose(a.points[-1], b.points[0]) for a, b in itertools.pairwise(own))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("form", ["png", "svg", "pdf"])
 def test_the_verb_draws_floors_and_terrain_in_every_form(form, tmp_path, capsys):
     storeys = """

@@ -133,7 +133,7 @@ def test_frames_come_whole_however_they_lie_in_the_blocks_that_are_read(recorded
             assert rows["x"].tolist() == table["x"][starts[frame] : starts[frame + 1]].tolist() and (rows["frame"] == frame).all()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("shown", [("trails",), ("density",), ("curve",), ("speeds", "budget"), sheet.PANELS])
 def test_each_choice_of_panels_is_drawn(shown: tuple[str, ...], recorded: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")

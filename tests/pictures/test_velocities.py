@@ -33,7 +33,7 @@ def outcome(capsys, *arguments):
     return left.value.code, said.out, said.err
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi", "none"])
 def test_every_models_choices_can_be_drawn(model, tmp_path, capsys):
     with simulation(EXPLAINED, out=tmp_path / "a.h5", sets=[f"avoidance={model}"]) as run:

@@ -84,12 +84,13 @@ def case(folder: Path, work: Path, seed: int) -> tuple[int, str]:
     return code, about
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(1000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [9, *(pytest.param(count, marks=pytest.mark.full) for count in (30, 1000))])
 def test_damage_gives_a_documented_exit_code_and_no_traceback(folder, tmp_path, count):
     codes = [case(folder, tmp_path / "work", seed)[0] for seed in range(count)]
     assert codes.count(4) > count / 4  # most damage is told as such; the rest hits what a verb does not read
 
 
+@pytest.mark.full
 def test_the_whole_files_are_accepted_by_each_of_these_verbs(folder, tmp_path):
     """So the codes above come from the damage."""
     expected = {"recover": {4}, "resume": {2, 3}, "run": {0, 3, 5}}

@@ -41,7 +41,7 @@ def given(folder, name, about):
     return code
 
 
-@pytest.mark.parametrize("count", [16, pytest.param(2000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [5, *(pytest.param(count, marks=pytest.mark.full) for count in (16, 2000))])
 def test_no_damage_gives_a_traceback_in_any_verb(folder, count):
     codes = []
     for seed in range(count):
@@ -51,6 +51,7 @@ def test_no_damage_gives_a_traceback_in_any_verb(folder, count):
     assert codes.count(4) > len(codes) / 4  # most damage is told as such; the rest hits what a verb does not read
 
 
+@pytest.mark.full
 def test_the_whole_file_is_accepted_by_each_of_these_verbs(folder):
     """So the codes above come from the damage."""
     shutil.copyfile(folder / "whole.h5", folder / BAD)

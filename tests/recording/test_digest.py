@@ -149,6 +149,7 @@ def test_blocks_have_whole_words():
         block_digests(np.zeros(10), 12)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("environment", [{"NUMBA_DISABLE_JIT": "1"}, {"NUMBA_CPU_NAME": "generic"}], ids=lambda given: next(iter(given)))
 def test_digests_are_the_same_without_the_compiler_and_on_other_processors(environment, tmp_path):
     code = (

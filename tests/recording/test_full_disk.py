@@ -68,6 +68,7 @@ def test_a_limit_is_seen_before_it_is_reached(tmp_path):
     assert min(outcomes.values()) >= 1, outcomes
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("agents", "last"), [(10, 150_000), (1500, 8_000_000)])
 @pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.full)])

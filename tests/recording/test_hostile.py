@@ -203,7 +203,7 @@ def corrupt(data, seed):
     return bytes(found)
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [60, *(pytest.param(count, marks=pytest.mark.full) for count in (200, 1000))])
 def test_damaged_files_are_read_or_refused_and_nothing_else(whole, tmp_path, count):
     """In a process of its own: no crash of the library, no traceback, no endless wait."""
     command = [sys.executable, "-c", CORRUPTIONS, str(whole), str(tmp_path / "damaged.h5"), "0", str(count)]

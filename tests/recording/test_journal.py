@@ -158,6 +158,7 @@ def test_a_recording_in_the_making_is_held_until_its_writer_is_done(tmp_path):
     assert not is_held(lock_of(writer.partial)) and lock_of(writer.partial).exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("room", ["enough", "too little"])
 def test_the_finished_file_has_no_journal_if_there_is_room_for_a_second_one(tmp_path, monkeypatch, room):
     writer = new_writer(tmp_path / "run.h5", flush_seconds=0.0)

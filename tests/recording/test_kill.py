@@ -94,10 +94,12 @@ def test_fifty_kills_of_ten_thousand_agents_lose_no_committed_row(tmp_path, seed
     assert kill_at_random(tmp_path, 10000, 120, 50, seed) >= 20
 
 
-def system_calls(folder, agents, ticks):
-    """Return every write to the file of a run as (offset, bytes), in order."""
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    """The folder of a run of which every write was seen, and these writes as (offset, bytes), in order."""
+    folder = tmp_path_factory.mktemp("traced")
     log = folder / "calls"
-    command = ["strace", "-f", "-y", "-xx", "-s", "100000000", "-e", "trace=write,pwrite64", "-o", str(log), *child("once", folder, agents, ticks)]
+    command = ["strace", "-f", "-y", "-xx", "-s", "100000000", "-e", "trace=write,pwrite64", "-o", str(log), *child("once", folder, 60, 130)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode != 0:
         pytest.skip(f"strace may not look at processes here: {done.stderr[-200:]}")
@@ -107,7 +109,7 @@ def system_calls(folder, agents, ticks):
         if path.endswith(".run.h5.traced.partial.h5"):
             found.append((int(offset or 0), bytes.fromhex(text.replace("\\x", ""))))
             assert call == "pwrite64" or found[-1][1].startswith(b"\x89HDF")
-    return found
+    return folder, found
 
 
 def commits_in(calls):
@@ -118,12 +120,12 @@ def commits_in(calls):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to see every write")
 @pytest.mark.parametrize("share", [0.06, pytest.param(1.0, marks=pytest.mark.full)])
-def test_the_file_can_be_read_after_every_single_write(tmp_path, share):
+def test_the_file_can_be_read_after_every_single_write(tmp_path, traced, share):
     """Also after a write that a kill stopped at a page of memory: the kernel looks for SIGKILL between pages only."""
-    calls = system_calls(tmp_path, 60, 130)
+    folder, calls = traced
     commits = commits_in(calls)
     assert len(commits) == 130
-    _, whole = tables_of(tmp_path / ".run.h5.traced.partial.h5")
+    _, whole = tables_of(folder / ".run.h5.traced.partial.h5")
     rng = np.random.default_rng(1)
     image, state = tmp_path / "image.h5", bytearray()
     done = torn = 0
@@ -148,9 +150,9 @@ def test_the_file_can_be_read_after_every_single_write(tmp_path, share):
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to see every write")
-def test_no_metadata_is_rewritten_across_a_page(tmp_path):
+def test_no_metadata_is_rewritten_across_a_page(traced):
     """The reason why a kill cannot tear the index of a file: see crowdsim/recording/storage.py."""
-    calls = system_calls(tmp_path, 60, 130)
+    _, calls = traced
     first = commits_in(calls)[0]
     signatures = (b"OHDR", b"EAHD", b"EAIB", b"EADB", b"EASB", b"FRHP", b"FSSE", b"FSHD", b"BTHD", b"BTLF", b"\x89HDF")
     metadata = [(offset, len(data)) for offset, data in calls[first:] if data.startswith(signatures)]
@@ -159,10 +161,10 @@ def test_no_metadata_is_rewritten_across_a_page(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to see every write")
-def test_nothing_that_counts_is_ever_written_over(tmp_path):
+def test_nothing_that_counts_is_ever_written_over(traced):
     """Neither a chunk, nor the part of the journal that the last commit record names; only the index of chunks, the record itself, and idle parts are."""
-    calls = system_calls(tmp_path, 60, 130)
-    with gate.opened(tmp_path / ".run.h5.traced.partial.h5") as file:
+    folder, calls = traced
+    with gate.opened(folder / ".run.h5.traced.partial.h5") as file:
         journal = file["journal"]
         places = [journal.id.get_chunk_info(number).byte_offset for number in range(len(journal) // CHUNK_BYTES)]
     counts, chunks, parts = set(), [], 0

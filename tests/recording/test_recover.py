@@ -97,7 +97,7 @@ def test_a_run_that_had_ended_is_recovered_as_finished(tmp_path, monkeypatch):
 SPOILED = ["trajectory", "agents/next_corner", "events", "roster", "ticks", "digests", "frames/tick", "frames/start", "trace/index", "trace/digests"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", SPOILED)
 def test_rows_that_a_bad_disk_spoiled_end_the_file_before_them(tmp_path, name):
     """A chunk in the middle is unreadable: what comes before the first tick that needs it is kept, and the loss is named."""

@@ -190,6 +190,8 @@ def here() -> str:
     return digest()
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "elsewhere",
     [

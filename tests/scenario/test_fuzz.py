@@ -58,7 +58,7 @@ def edited(text: str, edits: list[tuple[float, str, str]]) -> str:
     return text
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(TEXTS), EDITS)
 def test_edited_texts_give_a_scenario_or_messages(text: str, edits: list[tuple[float, str, str]]) -> None:
     check_survives(edited(text, edits))
@@ -138,7 +138,7 @@ def exchanged(data: st.DataObject) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_exchanged_values_give_a_scenario_or_messages(data: st.DataObject) -> None:
     check_survives(exchanged(data))
@@ -157,20 +157,19 @@ def test_any_text_gives_a_scenario_or_messages(text: str) -> None:
     check_survives(text)
 
 
-@settings(max_examples=200, deadline=None)
-@given(
-    st.text(max_size=40)
-    | st.builds(
-        lambda key, value: f"{key}={value}",
-        st.sampled_from(["seed", "groups.0", "groups.0.count", "goals.seat", "geometry", "stop", "record.agents"]),
-        st.text(max_size=20),
-    )
+OPTIONS = st.text(max_size=40) | st.builds(
+    lambda key, value: f"{key}={value}",
+    st.sampled_from(["seed", "groups.0", "groups.0.count", "goals.seat", "geometry", "stop", "record.agents"]),
+    st.text(max_size=20),
 )
-def test_any_setting_gives_a_scenario_or_messages(option: str) -> None:
-    check_survives(SMALL, sets=[option])
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.text(alphabet="POLYGNMUTIEC ()0123456789.,-eZ", max_size=80))
-def test_any_well_known_text_gives_a_scenario_or_messages(text: str) -> None:
-    check_survives(SMALL.replace("{name: room, box: [0, 0, 10, 8]}", json.dumps({"wkt": text})))
+@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.full)])
+def test_any_setting_gives_a_scenario_or_messages(count: int) -> None:
+    settings(max_examples=count, deadline=None)(given(OPTIONS)(lambda option: check_survives(SMALL, sets=[option])))()
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.full)])
+def test_any_well_known_text_gives_a_scenario_or_messages(count: int) -> None:
+    texts = st.text(alphabet="POLYGNMUTIEC ()0123456789.,-eZ", max_size=80)
+    settings(max_examples=count, deadline=None)(given(texts)(lambda text: check_survives(SMALL.replace("{name: room, box: [0, 0, 10, 8]}", json.dumps({"wkt": text})))))()

@@ -90,9 +90,12 @@ def _spots(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(spot for key, item in items for spot in _spots(item, (*path, key)))]
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_what_the_schema_refuses_the_loader_refuses(data: st.DataObject) -> None:
+@pytest.mark.parametrize("count", [12, pytest.param(60, marks=pytest.mark.full)])
+def test_what_the_schema_refuses_the_loader_refuses(count: int) -> None:
+    settings(max_examples=count, deadline=None)(given(st.data())(_check_that_the_loader_refuses))()
+
+
+def _check_that_the_loader_refuses(data: st.DataObject) -> None:
     value = copy.deepcopy(value_of(SMALL))
     spot = data.draw(st.sampled_from([spot for spot in _spots(value) if spot]))
     holder = value

@@ -56,6 +56,7 @@ def test_a_scenario_of_two_hundred_lines_is_loaded_in_less_than_50_ms() -> None:
     assert min(times) < 0.05
 
 
+@pytest.mark.full
 def test_a_hundred_thousand_positions_are_loaded_in_seconds_and_little_memory() -> None:
     positions = ", ".join(f"[{1 + n % 400 * 0.7:.2f}, {1 + n // 400 * 0.7:.2f}]" for n in range(100_000))
     text = f"version: 1\ngeometry: {{walkable: {{box: [0, 0, 300, 300]}}}}\ngroups: [{{name: a, positions: [{positions}]}}]\n"

@@ -64,7 +64,7 @@ def test_off_walls_and_may_stand_agree_with_their_twins(name: str) -> None:
             assert area_grid.off_walls(areas, walls, x, y, 0.3) == pytest.approx(naive_grid.off_walls(ground, x, y, 0.3), abs=1e-9)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_edge_span_covers_what_lies_between_two_heights(seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ def test_cells_that_no_edge_touches_are_classified_by_their_centre(name: str) ->
     assert np.array_equal(kinds[whole] == area_grid.INSIDE, np.array(inside)[whole])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", SHAPES)
 def test_spots_leave_out_no_cell_in_which_a_disc_may_stand(name: str) -> None:
     areas, walls, ground, region = grids(name)

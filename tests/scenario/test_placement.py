@@ -127,6 +127,7 @@ def test_who_does_not_fit_is_marked() -> None:
     assert np.isnan(homeless.position).all()
 
 
+@pytest.mark.full
 def test_a_hundred_thousand_agents_are_placed_in_seconds() -> None:
     placed(ROOM, 400)  # compiled
     start = time.perf_counter()

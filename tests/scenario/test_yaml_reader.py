@@ -217,7 +217,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_refused_soon(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdsim.scenario.yaml_reader.MAX_NODES", 200_000)

@@ -49,7 +49,7 @@ def of_kind(events, kind):
     return [event for event in events if event.kind == kind]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("count", [1, 50])
 def test_an_exit_closes_and_everyone_leaves_by_the_other(way, count):
@@ -68,7 +68,7 @@ def test_an_exit_closes_and_everyone_leaves_by_the_other(way, count):
         assert verdict.arrivals["west"] == 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_door_closes_after_ten_and_the_others_take_the_way_round(way):
     with Simulation(load_scenario(SCENARIOS / "closing-door.yaml", sets=WAYS[way])) as run:
@@ -93,6 +93,7 @@ def test_a_door_closes_after_ten_and_the_others_take_the_way_round(way):
         assert 15 <= len(south) <= 22, "all of the early ones but those ten, and those who were nearer to the far side when they stood in the door"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", BOTH)
 def test_a_closed_door_is_a_wall_at_once_and_nobody_comes_nearer_to_it_than_its_body(way):
     with simulation(with_events({"at": 3, "close": "north"}), sets=WAYS[way]) as run:
@@ -104,6 +105,7 @@ def test_a_closed_door_is_a_wall_at_once_and_nobody_comes_nearer_to_it_than_its_
                 assert np.all(np.abs(place[inside, 0] - 6.1) >= 0.1 + run.world.agents.radius[inside] - 1e-5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", BOTH)
 def test_who_had_given_up_goes_on_when_a_door_opens(way):
     closed_first = {**ROOMS, "geometry": {**ROOMS["geometry"], "areas": [{**area, "available": False} for area in ROOMS["geometry"]["areas"]]}}
@@ -129,6 +131,7 @@ def test_a_goal_in_a_room_that_is_shut_is_not_reached_and_the_verdict_says_why(w
     assert verdict.reasons == {reason: 1}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", BOTH)
 def test_who_is_in_a_room_that_closes_is_shut_in_until_it_opens(way):
     areas = [{"name": "pen", "area": {"box": [0, 0, 3, 3]}}]
@@ -190,7 +193,8 @@ def several(request):
         return request.param, digests(run, TICKS)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_number_of_threads_changes_nothing(threads, several, monkeypatch):
     import crowdsim.kernels.threads
@@ -202,6 +206,8 @@ def test_the_number_of_threads_changes_nothing(threads, several, monkeypatch):
         assert digests(run, TICKS) == expected
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 def test_saving_and_loading_between_changes_goes_on_bit_for_bit(several):
     way, expected = several
     with simulation(SEVERAL, sets=WAYS[way]) as run:
@@ -232,6 +238,7 @@ def test_gates_write_what_they_declare():
     assert {"surface", "path_status", "corridor_length", "goal_piece", "wall_distance"} <= changed
 
 
+@pytest.mark.full
 def test_a_recording_has_the_changes_and_is_run_again_alike(tmp_path):
     out = tmp_path / "doors.h5"
     with simulation(SEVERAL, out=out) as run:
@@ -265,6 +272,7 @@ def test_mistakes_are_told_with_the_way_out(change, message):
         parse_scenario(json.dumps({**ROOMS, **change}))
 
 
+@pytest.mark.full
 def test_doors_in_tiles_rebuild_their_own_tiles_only_and_lead_to_the_same():
     scenario = load_scenario(SCENARIOS / "closing-door.yaml", sets=["navigation.tile_size=4"])
     with Simulation(scenario) as run:
@@ -284,6 +292,7 @@ def test_doors_in_tiles_rebuild_their_own_tiles_only_and_lead_to_the_same():
         assert changed == {(1, 1), (2, 1), (1, 2), (2, 2)}  # of 12, those that the door touches or borders on
 
 
+@pytest.mark.full
 def test_a_door_in_tiles_that_is_shut_at_first_opens_and_a_saved_run_goes_on():
     sets = ["navigation.tile_size=4"]
     with Simulation(load_scenario(SCENARIOS / "goal-in-closed-room.yaml", sets=sets)) as run:

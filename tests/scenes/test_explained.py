@@ -49,7 +49,7 @@ def test_the_reasons_of_those_who_are_named_are_in_the_recording(recorded):
         assert (binding == shown.blocker).all()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi"])
 def test_the_recorded_velocities_follow_from_the_recorded_reasons(model, tmp_path):
     with simulation(EXPLAINED, sets=[f"avoidance={model}"], out=tmp_path / "a.h5") as run:

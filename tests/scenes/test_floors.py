@@ -54,7 +54,8 @@ def time_between(times: np.ndarray, x: np.ndarray, low: float, high: float) -> f
     return abs(float(np.interp(high, x[order], times[order]) - np.interp(low, x[order], times[order])))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("start", "goal", "factor"), [("storey: low, positions: [[5, 5]]", "up", 0.5), ("storey: high, positions: [[23, 5]]", "down", 0.75)])
 @pytest.mark.parametrize("speed", [1.0, 1.34])
 def test_rimea_2_and_3_a_stair_takes_the_time_that_its_factor_gives(start: str, goal: str, factor: float, speed: float) -> None:
@@ -64,6 +65,7 @@ def test_rimea_2_and_3_a_stair_takes_the_time_that_its_factor_gives(start: str, 
     assert time_between(times, place[:, 0], 6.0, 9.0) == pytest.approx(3.0 / speed, rel=0.02)
 
 
+@pytest.mark.full
 def test_rimea_13_people_come_down_faster_than_they_go_up() -> None:
     ends = {}
     for goal, storey, region in (("up", "low", "[0, 0, 6, 10]"), ("down", "high", "[22, 0, 28, 10]")):
@@ -90,6 +92,7 @@ def test_speed_on_a_ramp_of_32_degrees_is_length_along_the_surface(turn: int) ->
     assert steps == pytest.approx(np.full(len(steps), 1.2), rel=0.01)
 
 
+@pytest.mark.full
 def test_avoidance_does_not_make_people_faster_than_their_limit_along_a_stair() -> None:
     text = stair(
         "{name: ups, count: 15, storey: low, region: {box: [0, 0, 9, 10]}, goals: [up], speed: 1.2}, "
@@ -130,6 +133,7 @@ groups:
     return aside
 
 
+@pytest.mark.full
 def test_nobody_heeds_people_on_a_bridge_above() -> None:
     standing = "positions: [[10, 4.85]]"
     assert straight(f"{{name: above, storey: bridge, {standing}}}") == 0.0
@@ -167,6 +171,7 @@ def test_bodies_on_both_sides_of_a_join_are_pushed_apart_and_those_above_each_ot
         assert run.world.agents.position.tolist() == [[5.0, 5.0], [5.1, 5.0]]
 
 
+@pytest.mark.full
 def test_floors_at_map_coordinates_give_the_same_walk() -> None:
     """Moved by UTM offsets that are whole numbers, a walk up the stair takes the same ticks and stays within a micrometre."""
     import re
@@ -221,6 +226,7 @@ def test_every_floor_is_exported_as_a_file_that_pedpy_reads(recorded, tmp_path) 
     assert read == total
 
 
+@pytest.mark.full
 def test_runs_over_floors_do_not_depend_on_threads_and_go_on_from_a_saved_state() -> None:
     scenario = load_scenario(SCENARIOS / "two-storeys.yaml", sets=["stop.after=20"])
     digests = []
@@ -252,6 +258,7 @@ def test_the_resolved_text_needs_no_file_and_gives_the_same_world(name: str) -> 
     assert np.array_equal(one.agents.position, other.agents.position)
 
 
+@pytest.mark.full
 def test_people_walk_over_and_under_the_bridge_of_an_obj_file() -> None:
     """On the deck, 3 m up, and in the passage 2.7 m below it at the same time, and nobody under the ramps or on the crate."""
     pytest.importorskip("trimesh", reason="trimesh reads OBJ files")

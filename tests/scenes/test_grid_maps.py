@@ -96,7 +96,8 @@ def test_the_grid_of_a_scenario_is_the_documents(tmp_path, seed):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_areas_that_are_opened_and_closed_while_a_scenario_runs_leave_the_documents_grid(tmp_path, seed):
     document = random_map(seed)
@@ -124,7 +125,7 @@ def test_areas_that_are_opened_and_closed_while_a_scenario_runs_leave_the_docume
 AREAS = "[{box: [0, 0, 4, 4]}, {box: [4, 1.4, 4.4, 2.6]}, {box: [4.4, 0, 9, 4]}]"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("walkable", ["{s2_file: map.json}", AREAS], ids=["file", "areas"])
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_a_door_of_a_metre_and_twenty_between_two_rooms_lets_people_through(tmp_path, walkable, navigation):
@@ -132,7 +133,7 @@ def test_a_door_of_a_metre_and_twenty_between_two_rooms_lets_people_through(tmp_
         assert run.run().arrived == 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["none", "orca", "hrvo"])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_lone_body_walks_every_way_of_the_documents_grid_that_it_fits_through(tmp_path, seed, model):
@@ -182,7 +183,7 @@ def test_files_that_disagree_are_refused_unless_the_scenario_says_which_counts(t
     assert scenario(tmp_path, walkable=both, navigation="mesh")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_an_area_that_is_not_available_opens_by_its_name_and_shuts_again(tmp_path, navigation):
     rooms = {**ROOMS, "areas": [{**each, "available": each["name"] != "door"} for each in ROOMS["areas"]]}
@@ -196,16 +197,18 @@ def test_an_area_that_is_not_available_opens_by_its_name_and_shuts_again(tmp_pat
         assert run.run().arrived == 0 and len(run.world.agents) == 1
 
 
-def test_what_an_open_area_holds_stays_open_when_another_that_overlaps_it_closes(tmp_path):
+@pytest.mark.full
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("navigation", ["mesh", "grid", "s2-grid"])
+def test_what_an_open_area_holds_stays_open_when_another_that_overlaps_it_closes(tmp_path, navigation):
     """Two areas that share the strip from 3 to 5 m: with the right one closed the left one goes on to 5 m, for the mesh and for cells."""
     two = {"areas": [{"name": "a", "polygon": [[0, 0], [5, 0], [5, 2], [0, 2]]}, {"name": "b", "polygon": [[3, 0], [8, 0], [8, 2], [3, 2]]}]}
-    for navigation in ("mesh", "grid", "s2-grid"):
-        found = scenario(tmp_path, two, navigation=navigation, start="[0.5, 1]", goal="{point: [4.6, 1], arrive_within: 0.2}", more="events: [{at: 0.1, close: b}]")
-        with Simulation(found, threads=1) as run:
-            assert run.run().arrived == 1
-        beyond = scenario(tmp_path, two, navigation=navigation, start="[0.5, 1]", goal="{point: [5.4, 1], arrive_within: 0.1}", more="events: [{at: 0.1, close: b}]")
-        with Simulation(beyond, threads=1) as run:
-            assert run.run().arrived == 0 and run.world.agents.position[0, 0] < 5.0
+    found = scenario(tmp_path, two, navigation=navigation, start="[0.5, 1]", goal="{point: [4.6, 1], arrive_within: 0.2}", more="events: [{at: 0.1, close: b}]")
+    with Simulation(found, threads=1) as run:
+        assert run.run().arrived == 1
+    beyond = scenario(tmp_path, two, navigation=navigation, start="[0.5, 1]", goal="{point: [5.4, 1], arrive_within: 0.1}", more="events: [{at: 0.1, close: b}]")
+    with Simulation(beyond, threads=1) as run:
+        assert run.run().arrived == 0 and run.world.agents.position[0, 0] < 5.0
 
 
 def test_nobody_is_placed_at_random_where_the_ground_is_closed(tmp_path):
@@ -247,7 +250,7 @@ def test_more_areas_continue_the_cells_of_a_file(tmp_path):
 MAP = "type octile\nheight 4\nwidth 6\nmap\n......\n.@@@@.\n.@@.@.\n......\n"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_a_map_of_the_benchmark_is_ground_and_its_cells_are_the_grid(tmp_path, navigation):
     found = scenario(tmp_path, MAP, "m.map", walkable="{map_file: m.map}", navigation=navigation, start="[1.5, 3.5]", goal="{point: [4.5, 0.5]}")
@@ -292,7 +295,7 @@ def test_mistakes_about_files_are_named(tmp_path):
         scenario(tmp_path, "cellSize 1\nminX 0\nminZ 0\ngridWidth 2\ngridDepth 1\n00\n", "cells.txt", walkable="{s2_file: cells.txt}")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("navigation", "radius"), [("s2-grid", 0.2), ("grid", 0.2), ("grid", 0.08), ("{kind: s2-grid, cell_size: 0.9}", 0.2)])
 @pytest.mark.parametrize("shift", [0.0, 0.1, 0.2, 0.3])
 def test_walls_thinner_than_a_cell_are_walls_wherever_the_centres_of_cells_lie(tmp_path, navigation, radius, shift):
@@ -308,6 +311,8 @@ def test_walls_thinner_than_a_cell_are_walls_wherever_the_centres_of_cells_lie(t
             assert arrives or run.world.agents.path_status[0] == PathStatus.NEAREST_REACHABLE
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["grid", "s2-grid"])
 def test_a_crowd_gets_through_the_door_of_the_bottleneck(navigation):
     with Simulation(load_scenario(SCENARIOS / "bottleneck.yaml", sets=[f"navigation={navigation}", "groups.0.count=40"])) as run:

@@ -80,6 +80,7 @@ def test_a_goal_in_a_closed_room_is_approached_and_the_verdict_says_so():
         assert run.world.agents.position[0, 0] == pytest.approx(2.7, abs=0.3) and abs(run.world.agents.position[0, 1]) < 0.3
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
     import crowdsim.kernels.threads
@@ -95,6 +96,7 @@ def test_listing_groups_in_another_order_changes_nothing(expected):
         assert digests(run, TICKS) == expected
 
 
+@pytest.mark.full
 def test_saving_and_loading_changes_nothing(expected):
     with simulation(sets=GRID) as run:
         for number in range(TICKS):

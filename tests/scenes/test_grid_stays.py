@@ -25,6 +25,7 @@ def arrays_of(thing, depth=3):
     return found
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("scene", ["idle-crowd", "doorway-blocked"])
 def test_a_run_full_of_searches_round_standers_leaves_every_array_of_the_grid_as_it_was(scene):
     with Simulation(load_scenario(SCENARIOS / f"{scene}.yaml", sets=[GRID, "bodies.nudging=false"])) as run:
@@ -39,6 +40,7 @@ def test_a_run_full_of_searches_round_standers_leaves_every_array_of_the_grid_as
         assert [name for name in before if not np.array_equal(before[name], after[name], equal_nan=before[name].dtype.kind == "f")] == []
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID], ids=["mesh", "grid"])
 def test_with_nudging_off_the_recording_names_who_is_stuck(navigation, tmp_path):

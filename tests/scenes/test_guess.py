@@ -70,7 +70,7 @@ def test_who_arrives_on_a_guess_waits_for_no_answer_and_nobody_else_gets_it(navi
             assert run.counts["requests_open"] == np.count_nonzero(run.agents.path_status == PathStatus.PENDING)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal", "grid", "s2-grid"])
 def test_a_wrong_guess_is_walked_back_and_the_goal_is_reached(kind):
     """The guess leads straight on, into the pocket that the wall makes; the way leads round its far end."""
@@ -128,6 +128,7 @@ def test_the_previous_path_is_kept_while_the_goal_moves(kind):
     assert kept <= walk_to_a_goal_that_moves("guess", kind)[0]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind, work, kept", [("mesh", 1, "previous_entity"), ("grid", 60, "guesses/entity")])
 def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing(kind, work, kept):
     document = {**SHELVES, "navigation": {"kind": kind, "while_waiting": "previous"}, "budget": {"work": work}}
@@ -149,6 +150,7 @@ def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing(kin
         assert run.agents.path_status[0] == PathStatus.FOUND
 
 
+@pytest.mark.full
 def test_an_agent_that_wanders_far_on_guesses_keeps_its_place_in_the_queue():
     """Trails are noted in blocks of 16 portals; who went through more had to ask again, at the end of the queue."""
     rows = [{"box": [x, y, x + 0.5, y + 0.5]} for x in range(3, 55, 2) for y in (2, 5, 8)]
@@ -205,7 +207,7 @@ def reversals(places):
     return np.count_nonzero(np.sum(steps[1:] * steps[:-1], axis=1) < 0.0)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", [pytest.param({"kind": "mesh"}, id="mesh"), *GUESSING_GRIDS])
 @pytest.mark.parametrize("scene, turns", [(COMB, 3), (BLOCK, 0)], ids=["comb", "block"])
 def test_an_agent_that_is_never_answered_does_not_swing_to_and_fro(scene, turns, navigation):
@@ -243,6 +245,7 @@ def test_on_a_grid_dead_ends_are_left_and_the_goal_is_come_to_on_guesses_alone(s
         assert not np.any(inside.all(axis=1))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("document", [
     {**POCKET, "budget": {"work": 1}},
     *({**DEAD_ENDS, "navigation": {"kind": kind, "while_waiting": "guess"}, "budget": {"work": 40}} for kind in ("grid", "s2-grid")),
@@ -281,6 +284,7 @@ def first_steps_and_arrivals(document):
 SMALL_COMB = {**COMB, "goals": {"far": {"point": [13, 11], "arrive_within": 0.2}}}
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("kind", ["grid", "s2-grid"])
@@ -308,6 +312,7 @@ TWO_DOORS = {
 }  # fmt: skip
 
 
+@pytest.mark.full
 def test_guesses_on_a_grid_live_with_doors_widths_carts_other_planners_and_goals_that_change():
     assert_same_on_threads_and_from_saved_states(TWO_DOORS, 60, (5, 25, 40))
     with simulation(TWO_DOORS, sets=["stop.after=120"]) as run:

@@ -5,6 +5,7 @@ import pytest
 from analysis.guesses import maze, mean_arrival, open_plan
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind, work", [("mesh", 10), pytest.param("optimal", 10, marks=pytest.mark.full), pytest.param("visibility", 4, marks=pytest.mark.full)])
 def test_on_an_open_plan_people_arrive_sooner_with_guesses_and_in_a_maze_at_most_a_tenth_later(kind, work):
     agents = 16

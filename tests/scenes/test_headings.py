@@ -15,7 +15,7 @@ NAVIGATIONS = ["navigation=mesh", "navigation=optimal", "navigation=visibility",
 WALL = [[[-0.5, -9], [0.5, -9], [0.5, 3], [-0.5, 3]]]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_a_walker_turns_at_the_rotation_speed_and_then_faces_its_way(navigation):
     walker = {"position": [-8, 0], "goals": [{"point": [8, 0], "arrive_within": 0.3}]}

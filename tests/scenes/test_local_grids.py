@@ -27,6 +27,7 @@ def test_a_pocket_of_standers_holds_a_walker_and_a_local_grid_leads_it_round():
         assert verdict.arrived == 1 and verdict.last_arrival_s < 12.0 and verdict.deepest_overlap_m < 0.02
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["mesh", GRID], ids=["mesh", "grid"])
 def test_twelve_walkers_get_round_the_pocket_both_ways(navigation):
     walkers = [{"position": [side * (5.0 + 0.6 * i), 0.5 * j], "goals": [{"point": [-side * 5.0, 0.5 * j], "arrive_within": 0.5}]} for side in (1, -1) for i in range(2) for j in (-1, 0, 1)]
@@ -48,6 +49,7 @@ def test_what_the_grid_says_is_recorded(tmp_path):
         assert {AGREES, LEADS_ROUND} <= set(walker.local_way) and walker.local_way.iloc[-1] == AGREES
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("replanning", [True, False])
 def test_replanning_hears_of_a_way_that_is_none_and_the_walker_goes_as_near_as_can_be(replanning):
     geometry = {"walkable": [{"box": [0, 0, 6, 4]}, {"box": [6, 1.5, 6.2, 2.5]}, {"box": [6.2, 0, 12, 4]}]}
@@ -64,6 +66,7 @@ def test_replanning_hears_of_a_way_that_is_none_and_the_walker_goes_as_near_as_c
         assert bool(run.verdict().replans.get("no local way")) == replanning
 
 
+@pytest.mark.full
 def test_a_stander_in_a_door_is_still_asked_aside():
     from crowdsim.scenario.load import load_scenario
     from crowdsim.simulation.simulation import Simulation
@@ -126,6 +129,7 @@ def test_what_was_found_shut_is_forgotten_after_a_while():
     assert (np.diff(changes)[::2] >= 20).all()
 
 
+@pytest.mark.full
 def test_a_run_with_prices_is_the_same_on_threads_and_from_a_saved_state():
     document = shut_door()
     document["groups"][0]["agents"] += [{"id": i, "position": [1, 0.5 * i], "goals": [{"point": [11, 2]}]} for i in range(8, 13)]

@@ -10,7 +10,7 @@ SPEED = 1.34  # m/s, of those on circles
 MODELS = ["clearpath", "hrvo"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("count, radius, bound", [(2, 5, 1.1), (8, 5, 1.1), (16, 5, 1.1), (24, 5, 1.2), (40, 10, 1.2), (80, 10, 1.4)])
 def test_people_on_a_circle_change_places_almost_as_if_they_were_alone(model, count, radius, bound):
@@ -24,7 +24,7 @@ def test_people_on_a_circle_change_places_almost_as_if_they_were_alone(model, co
         assert verdict.deepest_overlap_m <= 0.01
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("count", [2, 8, 16, 24])
 def test_exact_circles_need_no_symmetry_breaker(model, count):
@@ -60,6 +60,7 @@ def meet(model, seed):
     return float(np.mean(orders)), verdict.last_arrival_s
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_streams_that_meet_head_on_form_lanes(model):
@@ -68,6 +69,7 @@ def test_streams_that_meet_head_on_form_lanes(model):
     assert all(last <= 45.0 for _, last in found), found
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_a_door_lets_a_crowd_through_and_nobody_stays_behind(model):
     document = yaml.safe_load((SCENARIOS / "bottleneck.yaml").read_text(encoding="utf-8"))

@@ -73,6 +73,7 @@ def test_a_polygon_moves_as_one():
         assert np.allclose(place - first, place[0] - first[0]) and np.allclose(np.hypot(*velocity.T), 0.5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_people_keep_out_of_the_way_of_a_cart_under_every_model(model):
     agents = [{"position": [x, y], "goals": [{"point": [-x, y], "arrive_within": 0.3}]} for x in (5.0, 6.0, 7.0) for y in (-0.6, 0.0, 0.6)]
@@ -82,7 +83,7 @@ def test_people_keep_out_of_the_way_of_a_cart_under_every_model(model):
         assert run.why_over() == "all arrived"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["optimal", "mesh", "grid", "s2-grid"])
 @pytest.mark.parametrize("shape", [{"disc": 0.4}, {"polygon": [[-0.4, -0.35], [0.4, -0.35], [0.4, 0.35], [-0.4, 0.35]]}], ids=["disc", "polygon"])
 def test_people_who_heed_nobody_are_not_squeezed_into_a_cart_that_drives_into_their_door(shape, navigation):
@@ -108,7 +109,7 @@ def test_people_who_stand_are_pushed_aside_and_the_cart_is_not():
         assert np.allclose(obstacle_places(run)[0], [[5.0, 0.0]])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("shape", [{"disc": 1.5}, {"polygon": [[-2, -1], [2, -1], [2, 1], [-2, 1]]}], ids=["disc", "polygon"])
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_who_is_where_something_appears_is_put_beside_it(shape, navigation):
@@ -123,7 +124,7 @@ def test_who_is_where_something_appears_is_put_beside_it(shape, navigation):
         assert deepest(run, 1000) <= 0.02 and run.why_over() == "all arrived"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_ways_are_looked_for_round_what_stands_and_no_longer_when_it_has_gone(navigation):
     agents = [{"id": 1, "position": [1, 1.7], "goals": [{"point": [11, 1.7]}]}, {"id": 2, "position": [1, 1.2], "goals": [{"point": [11, 1.2]}], "premovement": 25}]
@@ -141,16 +142,19 @@ def test_ways_are_looked_for_round_what_stands_and_no_longer_when_it_has_gone(na
         assert kinds.count(EventKind.WAY_LOST) == 1 and kinds.count(EventKind.OBSTACLE_STANDS) == 1
 
 
-def test_who_had_no_way_gets_one_when_the_obstacle_goes_on():
+@pytest.mark.full
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("navigation", NAVIGATIONS)
+def test_who_had_no_way_gets_one_when_the_obstacle_goes_on(navigation):
     agents = [{"position": [1, 1.7], "goals": [{"point": [11, 1.7]}]}]
     geometry = {"walkable": [*TWO_ROOMS["walkable"][:2], TWO_ROOMS["walkable"][3]]}
     block = {"name": "block", "shape": {"disc": 0.69}, "path": [{"point": [6.1, 1.7], "wait": 15}, [3, 4]], "speed": 1, "stands_after": 0}
-    for navigation in NAVIGATIONS.values():
-        with simulation({**room(agents), "geometry": geometry, "obstacles": [block], "navigation": navigation}) as run:
-            verdict = run.run()
-            assert verdict.ended == "all arrived" and 15 < verdict.last_arrival_s < 40, verdict
+    with simulation({**room(agents), "geometry": geometry, "obstacles": [block], "navigation": NAVIGATIONS[navigation]}) as run:
+        verdict = run.run()
+        assert verdict.ended == "all arrived" and 15 < verdict.last_arrival_s < 40, verdict
 
 
+@pytest.mark.full
 def test_on_a_mesh_and_on_a_grid_at_once():
     groups = [{"name": name, "count": 6, "region": {"box": [0.5, 0.5, 4, 5.5]}, "goals": ["east"], "navigation": how} for name, how in NAVIGATIONS.items() if name != "tiles"]
     block = {"name": "block", "shape": {"disc": 0.69}, "path": [[2, 3], {"point": [6.1, 1.7], "wait": 10}, [9, 3]], "speed": 0.8}
@@ -159,6 +163,7 @@ def test_on_a_mesh_and_on_a_grid_at_once():
         assert run.run().ended == "all arrived"
 
 
+@pytest.mark.full
 def test_obstacles_count_in_nothing_of_the_verdict_and_are_no_rows_of_the_trajectory(tmp_path):
     still = {"name": "pole", "shape": {"disc": 0.3}, "path": [[3, 3]]}
     cart = {"name": "cart", "shape": {"polygon": [[-1, -0.5], [1, -0.5], [1, 0.5], [-1, 0.5]]}, "path": [[-6, 0], [6, 0]], "speed": 1, "loop": True}
@@ -190,7 +195,7 @@ def test_a_canonical_scenario_has_the_same_run():
         assert digests(one, 40) == digests(other, 40)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_a_run_goes_on_from_every_kind_of_moment_as_if_it_had_not_been_saved(navigation):
     cart = {"name": "cart", "shape": {"disc": 0.6}, "path": [[2, 3], {"point": [6.1, 1.7], "wait": 2}, [9, 3]], "speed": 1.5, "appears": 0.5, "vanishes": 8, "stands_after": 0.5}
@@ -209,6 +214,7 @@ def test_a_run_goes_on_from_every_kind_of_moment_as_if_it_had_not_been_saved(nav
             assert other.tick == tick and digests(other, 9)[: len(expected) - tick] == expected[tick : tick + 9]
 
 
+@pytest.mark.full
 def test_the_order_of_obstacles_and_the_number_of_threads_change_nothing():
     scenario = json.loads(json.dumps(room([{"position": [x, y], "goals": [{"point": [-x, -y]}]} for x in (-6, 6) for y in (-1, 0, 1)])))
     carts = [{"name": name, "shape": {"disc": 0.5}, "path": [[x, -8], [x, 8]], "speed": 1.0} for name, x in (("a", -2), ("b", 2))]
@@ -216,6 +222,7 @@ def test_the_order_of_obstacles_and_the_number_of_threads_change_nothing():
         assert digests(one, 200) == digests(other, 200)
 
 
+@pytest.mark.full
 def test_a_law_of_speed_and_density_does_not_take_a_cart_for_a_crowd():
     box = {"name": "box", "shape": {"polygon": [[-2, -1], [2, -1], [2, 1], [-2, 1]]}, "path": [[0, 2.2], [0.1, 2.2]], "speed": 0.01}
     document = room([{"position": [-6, 0], "goals": [{"point": [6, 0]}]}, {"position": [-6, 8]}]) | {"speed_density": "weidmann"}
@@ -234,6 +241,7 @@ def test_a_program_cannot_send_an_obstacle_anywhere():
             run.set_preferred_velocity(2, (1, 0))
 
 
+@pytest.mark.full
 def test_nobody_is_run_over_in_the_scenario():
     with Simulation(load_scenario(SCENARIOS / "moving-obstacle.yaml")) as run:
         assert deepest(run, 3000) <= 0.02
@@ -278,7 +286,7 @@ def test_two_of_one_name_and_one_without_its_floor_are_refused():
         parse_scenario(json.dumps(room([]) | {"geometry": floors, "groups": [], "obstacles": [CART]}))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation, seed", [("s2-grid", 4), ("s2-grid", 6), ("grid", 1), ("grid", 4)])
 def test_nobody_is_run_over_between_the_posts_of_a_door_by_a_cart_that_comes_the_other_way(tmp_path, navigation, seed):
     """30 people without avoidance come through a door of 1.2 m, the cart into it: by the recorded positions and the timetable, nobody is 3 cm inside the cart."""

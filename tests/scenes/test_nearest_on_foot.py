@@ -45,7 +45,7 @@ def run_of(document, kind, sets=()):
     return Simulation(parse_scenario(json.dumps(document), file="t", sets=[f"navigation={kind}", *sets]), threads=1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("goal", ["either", "parts"])
 def test_who_stands_behind_a_wall_from_the_nearest_goes_to_the_one_that_is_nearest_on_foot(kind, goal):
@@ -70,6 +70,7 @@ def test_a_door_that_closes_sends_everybody_to_the_next(kind, closed_at, where):
         assert run.run().arrivals == {where: 1}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_all_doors_are_shut_one_goes_as_near_as_can_be_and_in_when_one_opens(kind):
     areas = [{**area, "available": False} for area in ROOMS["geometry"]["areas"]]
@@ -81,6 +82,7 @@ def test_where_all_doors_are_shut_one_goes_as_near_as_can_be_and_in_when_one_ope
         assert run.run().arrivals == {"right": 1}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_goal_that_no_way_leads_to_is_left_out(kind):
     """A box without a door around the nearer goal: on another part of the ground; and one with a door that is too narrow for anybody: on the same."""
@@ -104,6 +106,7 @@ def test_a_point_in_the_padding_behind_a_wall_is_not_taken_for_the_floor_before_
         assert run.run().arrivals == {"seat": 1}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_who_go_to_the_nearest_of_several_exits_each_take_theirs(kind):
     """From outside: nobody leaves by an exit that is a metre farther on foot from where he started than another."""

@@ -26,7 +26,7 @@ def empty(**more):
     }  # fmt: skip
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS, ids=str)
 @pytest.mark.parametrize("bodies", [{}, {"nudging": True, "replanning": True, "local_grid": True}], ids=["plain", "everything"])
 def test_obstacles_and_doors_work_without_anybody(navigation, bodies, tmp_path):
@@ -43,7 +43,7 @@ def test_obstacles_and_doors_work_without_anybody(navigation, bodies, tmp_path):
         assert len(recording.trajectories()) == 0 and recording.commit.last_tick == 80
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_obstacles_move_without_anybody_under_every_model(model):
     with simulation(empty(avoidance=model, speed_density="weidmann")) as run:

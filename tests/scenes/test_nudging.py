@@ -40,7 +40,7 @@ def all_events(run):
     return found
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_a_stander_in_a_doorway_lets_others_pass_whatever_finds_the_ways(navigation):
     with run_of("doorway-blocked", navigation) as run:
@@ -49,6 +49,7 @@ def test_a_stander_in_a_doorway_lets_others_pass_whatever_finds_the_ways(navigat
     assert 1 <= verdict.nudges <= 4
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_without_nudging_the_door_stays_shut_and_the_verdict_names_the_stuck(navigation):
@@ -71,6 +72,7 @@ def test_movers_get_through_an_idle_crowd_which_is_asked_aside(navigation):
     assert verdict.arrived == 16 and verdict.nudges == len(nudged) == nudges > 50
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID])
 def test_without_nudging_the_idle_crowd_holds_them_and_their_names_are_kept(navigation):
@@ -129,7 +131,8 @@ def test_who_waits_for_its_time_is_asked_aside_too_and_sets_off_at_its_time():
         assert run.verdict().arrived == 2
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_replans_keep_their_cooldown_and_are_counted_by_cause(navigation):
     with simulation(in_the_way(), sets=[navigation, *BOTH, "bodies.nudging=false"]) as run:
@@ -143,6 +146,7 @@ def test_replans_keep_their_cooldown_and_are_counted_by_cause(navigation):
     assert sum(verdict.replans.values()) == len(events) and verdict.replans["held up"] == sum(value == ReplanCause.HELD_UP for *_, value in events)
 
 
+@pytest.mark.full
 def test_a_replan_on_a_grid_leads_round_who_has_come_to_stand_in_the_way():
     """He walks up, stops in the middle of the other's way and stands there: from then on the way bends round him."""
     late = {"id": 1, "position": [0, 3.2], "radius": 0.4, "goals": [{"point": [0, 0], "arrive_within": 0.05}]}
@@ -200,6 +204,8 @@ def test_a_goal_that_moved_is_a_cause():
         assert run.verdict().replans == {"goal moved": 1} and run.verdict().arrivals == {"b": 1}
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID])
 def test_threads_order_and_saving_change_nothing(navigation, monkeypatch):
     import crowdsim.kernels.threads
@@ -275,7 +281,8 @@ def usual():
         return run.digest
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "change",
     ["nudging=false", "nudge_distance=0.7", "nudge_reached=0.5", "nudge_contact=0.2", "nudge_patience=0.4", "held_share=0.9", "held_time=1.5"],
@@ -293,7 +300,8 @@ def usual_on_a_grid():
         return run.verdict()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("change", ["replanning=false", "replan_trigger=0.3", "replan_moved=1.5", "replan_cooldown=2"])
 def test_every_number_of_replanning_takes_effect(change, usual_on_a_grid):
     with simulation(in_the_way(), sets=[GRID, *BOTH, f"bodies.{change}"]) as run:
@@ -301,6 +309,7 @@ def test_every_number_of_replanning_takes_effect(change, usual_on_a_grid):
         assert run.verdict().replans != usual_on_a_grid.replans
 
 
+@pytest.mark.full
 def test_a_stander_on_a_stair_is_asked_aside():
     document = {
         "version": 1, "name": "stair", "seed": 1, "tick": 0.05, "stop": {"after": 40},

@@ -60,6 +60,7 @@ def test_a_bar_that_turns_is_where_it_should_be_and_people_keep_out_of_its_way()
         assert EventKind.OBSTACLE_STANDS not in {event[2] for event in events}  # what turns is never closed ground
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["mesh", {"kind": "grid", "cell_size": 0.1, "object_padding": 0.02}], ids=["mesh", "grid"])
 def test_a_cart_points_along_its_path_and_stands_across_the_door_as_it_came(navigation):
     """It comes from the south and stops in the western door, lengthwise: 3 m along y shut it, where 0.4 m across would not."""
@@ -74,7 +75,8 @@ def test_a_cart_points_along_its_path_and_stands_across_the_door_as_it_came(navi
         assert run.scenario.obstacles[0].direction(400) == pytest.approx((0.0, 1.0))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [(2.0, 1.0), (1.2, 0.6), (3.0, 0.4)])
 def test_people_pass_a_cart_by_less_than_a_hand(size):
     """Its discs stick out of it by 12 cm at most: 7 to 9 cm are measured along its sides."""
@@ -226,6 +228,7 @@ def test_an_obstacle_on_an_upper_floor_is_met_there_and_ways_lead_round_it():
         assert not any(shapely.Polygon(hole.vertex[hole.edge_vertex[a:b], :2]).contains(shapely.Point(18, 3)) for a, b in zip(hole.polygon_start[:-1], hole.polygon_start[1:]))
 
 
+@pytest.mark.full
 def test_nobody_on_another_floor_meets_it_and_one_on_the_foot_of_a_stair_is_only_avoided():
     below = on_floors(storey="low", path=[[9.6, 3]], shape={"disc": 0.3})
     with simulation(below) as run:

@@ -48,7 +48,7 @@ def longest(times):
 JAMS = [(walkers, immovable, model) for walkers in (1, 8, 15, 30) for immovable in (False, True) for model in ("orca", "clearpath", "hrvo", "sampled-hrvo")]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("walkers", "immovable", "model"), JAMS)
 def test_a_jam_is_seen_as_from_outside_however_people_jostle(walkers, immovable, model, tmp_path):
     """From outside: the shortest path to the goal over the ground, for the middle of a disc of 0.2 m, has not become less than ever by 0.2 m in ten seconds."""
@@ -75,6 +75,7 @@ def test_a_jam_is_seen_as_from_outside_however_people_jostle(walkers, immovable,
         assert not immovable  # of those who may be pushed some are pushed aside
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["orca", "clearpath", "hrvo"])
 def test_one_who_is_before_an_immovable_agent_in_the_only_door_is_deadlocked(model):
     with scene(door_taken(1, immovable=True, model=model, after=52)) as run:
@@ -82,6 +83,7 @@ def test_one_who_is_before_an_immovable_agent_in_the_only_door_is_deadlocked(mod
     assert verdict.deadlocked == {"path through people": 1} and verdict.left[0].waits_for == "stander[0]"
 
 
+@pytest.mark.full
 def test_two_who_swing_in_a_doorway_are_deadlocked():
     """Under HRVO, without the breaker's patience running out, one goes forward when the other goes back, for ever."""
     pair = {
@@ -113,6 +115,7 @@ def carts(turns):
     }  # fmt: skip
 
 
+@pytest.mark.full
 def test_who_is_pushed_back_is_free_soon_after_it_walks_on_but_not_for_ever():
     """Pushed back for 17 s it is stuck; behind the cart it is free after five, long before it is where it was. That it comes no nearer tells in the end."""
     with scene(carts(6)) as run:
@@ -139,6 +142,7 @@ SLOW = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("where", SLOW)
 @pytest.mark.parametrize("speed", [0.05, 0.02])
 def test_somebody_slow_is_not_stuck_and_neither_up_a_steep_stair(where, speed):
@@ -153,27 +157,29 @@ def test_somebody_slow_is_not_stuck_and_neither_up_a_steep_stair(where, speed):
         assert run.agents.position[0, 0] - start > 0.3 * speed * 40
 
 
-def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres():
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name, most", [("office-floor", 0.25), ("four-way-crossing", 0.2), ("two-storeys", 0.5)])
+def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres(name, most):
     """All that follow corridors, every second, though it is measured but once: round corners, through a crowd, down stairs."""
-    for name, most in (("office-floor", 0.25), ("four-way-crossing", 0.2), ("two-storeys", 0.5)):
-        with Simulation(load_scenario(SCENARIOS / f"{name}.yaml")) as run:
-            world, agents, off = run.world, run.world.agents, []
-            for tick in range(1, 401):
-                run.step()
-                rows = np.flatnonzero(has_way(agents.path_status) & (agents.activity == AgentState.WALKING))
-                if tick % 20 or not len(rows):
-                    continue
-                length = np.empty(len(rows))
-                corridors = (world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
-                             agents.goal_piece[rows], agents.position[rows], agents.radius[rows])  # fmt: skip
-                if world.is_even:
-                    measure_corridors(*corridors, length)
-                else:
-                    measure_ways(*corridors, length, np.empty(len(rows)))
-                off += np.abs(agents.remaining[rows] - length).tolist()
-            assert len(off) > 100 and max(off) < most and np.median(off) < 0.12
+    with Simulation(load_scenario(SCENARIOS / f"{name}.yaml")) as run:
+        world, agents, off = run.world, run.world.agents, []
+        for tick in range(1, 401):
+            run.step()
+            rows = np.flatnonzero(has_way(agents.path_status) & (agents.activity == AgentState.WALKING))
+            if tick % 20 or not len(rows):
+                continue
+            length = np.empty(len(rows))
+            corridors = (world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
+                         agents.goal_piece[rows], agents.position[rows], agents.radius[rows])  # fmt: skip
+            if world.is_even:
+                measure_corridors(*corridors, length)
+            else:
+                measure_ways(*corridors, length, np.empty(len(rows)))
+            off += np.abs(agents.remaining[rows] - length).tolist()
+        assert len(off) > 100 and max(off) < most and np.median(off) < 0.12
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=optimal", "navigation=visibility", GRID])
 def test_whatever_finds_the_path_a_lone_walker_makes_as_much_progress_as_it_walks(navigation):
     bar = {**room([{"id": 1, "position": [-8, 0.3], "radius": 0.2, "goals": [{"point": [8, 0.2]}]}], after=30, tick=0.1, obstacles=[[[-1, -4], [1, -4], [1, 5], [-1, 5]]])}
@@ -190,6 +196,7 @@ def test_whatever_finds_the_path_a_lone_walker_makes_as_much_progress_as_it_walk
     assert remaining < 0.6 and behind < 0.1 and progress == pytest.approx(walked, abs=0.6) and first - remaining == pytest.approx(walked, abs=0.6)
 
 
+@pytest.mark.full
 def test_whom_a_program_leads_gets_on_in_the_direction_that_it_is_told():
     """East for 15 s, then against the wall: stuck ten seconds later; told to stand, or back, it is not."""
     with simulation(room([{"id": 1, "position": [-9, 0], "goals": [{"point": [0, 9]}]}], after=100, tick=0.1)) as run:
@@ -207,6 +214,7 @@ def test_whom_a_program_leads_gets_on_in_the_direction_that_it_is_told():
     assert 23.0 < first < 26.5 and all(stuck[int(first * 10) + 5 : 448]) and not any(stuck[460:])
 
 
+@pytest.mark.full
 def test_who_is_sent_elsewhere_while_it_is_jammed_is_still_jammed_and_free_when_it_walks():
     document = door_taken(1, immovable=True, after=100)
     document["goals"]["here"] = {"region": {"box": [0, 0, 1, 6]}}
@@ -222,6 +230,7 @@ def test_who_is_sent_elsewhere_while_it_is_jammed_is_still_jammed_and_free_when_
         assert not run.agents.is_stuck[1]
 
 
+@pytest.mark.full
 def test_people_who_guess_their_way_for_long_get_on_as_long_as_they_come_nearer():
     """With a budget of one expansion a tick paths are long in coming; nobody who walks on is stuck for that."""
     with Simulation(load_scenario(SCENARIOS / "office-floor.yaml", sets=["budget.work=1", "stop.after=40"])) as run:
@@ -229,6 +238,7 @@ def test_people_who_guess_their_way_for_long_get_on_as_long_as_they_come_nearer(
     assert verdict.longest_wait_s > 15.0 and verdict.deadlocked == {} and verdict.arrived > 20
 
 
+@pytest.mark.full
 def test_rings_of_a_moment_in_a_crowd_that_gets_on_are_no_deadlock(tmp_path):
     """Nine of 130 people are stuck for more than 30 s where streams meet on the stair, and go against each other when they are looked at; all arrive."""
     path = tmp_path / "run.h5"
@@ -250,7 +260,7 @@ PAIRS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("stop", [{"after": 41.3}, {"after": 47.3}, {"after": 100, "stuck_for": 31.7}])
 def test_whenever_a_run_ends_its_verdict_its_events_and_its_recording_name_the_same_deadlocks(stop, tmp_path):
     """Also between two looks, and before anybody was looked at twice."""
@@ -267,6 +277,7 @@ def test_whenever_a_run_ends_its_verdict_its_events_and_its_recording_name_the_s
     assert int(verdict.exit_code) == 3 and ("stuck_for" not in stop or (verdict.ended == "everybody left is stuck" and expected))
 
 
+@pytest.mark.full
 def test_those_who_wait_for_an_obstacle_that_will_go_on_do_not_end_a_run():
     barrier = {"name": "barrier", "shape": {"disc": 0.3}, "path": [[6, 0.4]], "vanishes": 40, "stands_after": 1000}
     alone = {**PAIRS, "groups": PAIRS["groups"][:1], "stop": {"after": 100, "stuck_for": 5}}
@@ -290,6 +301,7 @@ def test_a_run_goes_on_from_a_state_in_which_somebody_is_looked_at_again(later, 
         assert other.run().deadlocked == run.run().deadlocked == {"head-on": 4}
 
 
+@pytest.mark.full
 def test_progress_is_the_same_on_any_threads_and_goes_on_from_a_saved_state():
     document = door_taken(8, after=40)
     with scene(document) as one, scene(document, threads=3) as three, scene(document) as other:
@@ -309,6 +321,8 @@ def test_progress_is_the_same_on_any_threads_and_goes_on_from_a_saved_state():
         assert one.digest == three.digest == other.digest and one.counts["stuck"] == 8.0
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("rate", [0.5, 10])
 def test_a_recording_of_any_frame_rate_says_the_same(rate, tmp_path):
     out = tmp_path / "run.h5"

@@ -50,7 +50,7 @@ def goes_by_the_upper_door(**how):
     return bool(places[places[:, 0] < 4.1, 1].max() > 3.0)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_way_leads_by_the_other_door_where_somebody_fills_the_first(kind):
     assert goes_by_the_upper_door(kind=kind)
@@ -58,7 +58,7 @@ def test_a_way_leads_by_the_other_door_where_somebody_fills_the_first(kind):
     assert status_of_walker(kind=kind) == PathStatus.FOUND
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_way_leads_through_who_stands_in_the_only_door(kind):
     closed = {"upper": 5.0, "above": 5.0, "kind": kind}
@@ -77,6 +77,7 @@ def test_the_only_door_is_passed_where_who_stands_there_steps_aside():
     assert verdict.arrived == 1
 
 
+@pytest.mark.full
 def test_each_constant_of_s2_does_what_it_says():
     assert not goes_by_the_upper_door(more=", obstacle_radius_share: 0.2"), "0.06 m in the middle of a door of 0.7 m leave room for a centre"
     aside = {"standers": "[4.1, 0.86]"}  # at the lower post: 0.31 m to the upper one, of which the walker needs 0.2
@@ -143,6 +144,7 @@ def test_another_goal_that_is_where_the_way_leads_is_no_new_request():
     assert int(simulation.world.agents.path_tick[-1]) != before
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_runs_are_the_same_for_any_number_of_threads(threads):
     how = {"kind": "mesh", "rounds": "true", "standers": "[4.1, 1], [3.6, 1.1], [2.5, 1.5]", "upper": 3.65, "above": 4.35, "more": "", "avoidance": "orca"}
@@ -181,7 +183,7 @@ def length_of(places):
     return float(np.hypot(*np.diff(places, axis=0).T).sum())
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_within_one_polygon_leads_round_who_stands_in_it(kind):
     arrived, places, nearest = cross_a_room([(8.0, 5.0)], kind)
@@ -189,7 +191,7 @@ def test_a_line_within_one_polygon_leads_round_who_stands_in_it(kind):
     assert cross_a_room([(8.0, 5.0)], kind, rounds=False)[2] < 0.2, "without the option it goes through him"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_leads_round_a_row_and_out_of_a_pocket(kind):
     row = [(8.0, 5.0 + 0.45 * place) for place in range(-8, 9)]
@@ -200,13 +202,14 @@ def test_a_line_leads_round_a_row_and_out_of_a_pocket(kind):
     assert arrived and nearest > 0.4 and places[:, 0].min() < 6.2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["orca", "toi"])
 def test_a_line_leads_round_a_row_under_avoidance_too(model):
     arrived, places, nearest = cross_a_room([(8.0, 5.0 + 0.45 * place) for place in range(-3, 4)], model=model)
     assert arrived and nearest > 0.4 and length_of(places) < 12.8
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_last_leg_behind_a_door_leads_round_too(kind):
     wall = [{"box": [5, 0, 5.2, 4]}, {"box": [5, 5.2, 5.2, 10]}]
@@ -223,13 +226,14 @@ def test_who_stands_on_the_goal_or_round_it_keeps_nobody_from_it():
     assert arrived and nearest > 0.4
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_people_stand_from_wall_to_wall_or_thick_a_line_leads_through_them(kind):
     arrived, _, nearest = cross_a_room([(8.0, 0.25 + 0.45 * place) for place in range(22)], kind)
     assert arrived and nearest < 0.2
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_standing_crowd_is_crossed(seed):
@@ -243,6 +247,7 @@ def test_a_standing_crowd_is_crossed(seed):
     assert arrived and nearest > 0.38 and length_of(places) < 13.0
 
 
+@pytest.mark.full
 def test_a_larger_share_walks_round_wider():
     near = [cross_a_room([(8.0, 5.0)], more={"obstacle_radius_share": share})[2] for share in (0.6, 4.0, 8.0)]
     assert near[0] < 0.5 and near[1] == pytest.approx(1.0, abs=0.1) and near[2] == pytest.approx(2.0, abs=0.1)

@@ -189,7 +189,7 @@ CONSTANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("constant", "section", "value", "parameter", "case"), CONSTANTS, ids=[row[0] for row in CONSTANTS])
 def test_a_constant_is_a_parameter_with_that_default_and_takes_effect(constant, section, value, parameter, case):
     defaults = {row["name"]: row["default"] for row in parameter_rows()} | {"events[].when.within": MetShape.model_fields["within"].default, "geometry.storeys[].elevation": 0.0}

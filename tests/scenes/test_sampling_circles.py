@@ -19,14 +19,14 @@ def check_circle(model, count, noise, seed):
     return verdict.last_arrival_s / (2.0 * radius / 1.34), verdict.deepest_overlap_m
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["sampled-hrvo", "toi"])
 @pytest.mark.parametrize("count", LIMITS)
 def test_people_on_a_circle_change_places(model, count):
     check_circle(model, count, 0.05, 1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["sampled-hrvo", "toi"])
 @pytest.mark.parametrize("count", [2, 8, 16, 24])
 def test_people_on_an_exact_circle_change_places(model, count):

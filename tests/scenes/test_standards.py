@@ -38,6 +38,7 @@ def test_the_scenes_load_and_say_what_they_are_for(path):
     assert scenario.name == path.stem and scenario.description
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", ["orca", pytest.param("hrvo", marks=pytest.mark.full), pytest.param("clearpath", marks=pytest.mark.full)])
 def test_lanes_form(model):
     """Order 0.7 in four of five seeds, everybody out within 45 s in all."""
@@ -46,6 +47,7 @@ def test_lanes_form(model):
     assert all(verdict.not_arrived == 0 and verdict.last_arrival_s <= 45.0 for _, verdict in outcomes)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["hrvo", "clearpath"])
 def test_lanes_form_in_one_seed(model):
     """Under HRVO somebody was walked back through the whole corridor with this seed, and out after 51 s, when people swerved by 0.3 of their speed."""
@@ -62,12 +64,14 @@ def retreat(sets):
     return float((-steps.clip(upper=0.0)).groupby(table["id"]).sum().max())
 
 
+@pytest.mark.full
 def test_nobody_is_pushed_back_through_the_corridor_by_those_who_come_towards_him():
     """Plain ORCA keeps somebody walking back who once stepped back: 17 m with this seed."""
     assert retreat([]) < 3.0
     assert retreat(["symmetry.retreat_time=3600"]) > 10.0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", ["orca", *(pytest.param(model, marks=pytest.mark.full) for model in ("clearpath", "hrvo", "sampled-hrvo", "toi"))])
 def test_a_crowd_and_one_half_as_large_pass_each_other_in_a_corridor(model):
     """Where everybody held its ground before those who come, 113 of 150 stood in the corridor for good under ORCA; without the breaker the last is out after 105 s.
@@ -89,6 +93,7 @@ def test_everybody_gets_out_of_the_lanes_in_twenty_seeds(model, late):
     assert sum(verdict.last_arrival_s > 45.0 for verdict in verdicts) <= late, [verdict.last_arrival_s for verdict in verdicts]
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("width", [0.8, 1.2, pytest.param(1.0, marks=pytest.mark.full), pytest.param(1.6, marks=pytest.mark.full), 2.0])
 def test_orcas_flow_through_a_door_is_that_of_rvo2_within_35_percent(width):
@@ -121,6 +126,7 @@ def test_with_weidmanns_relation_the_specific_flow_rises_with_the_width_of_the_d
     assert np.all(np.diff(list(steady_flows.values())) > 0.0), steady_flows
 
 
+@pytest.mark.full
 def test_with_weidmanns_relation_a_door_of_1_2_m_is_in_the_band_and_without_it_is_not():
     flow, verdict = door(1.2, 1, WEIDMANN)
     assert PEOPLES_FLOW[0] <= flow <= PEOPLES_FLOW[1] and verdict.not_arrived == 0
@@ -137,6 +143,7 @@ def test_rimea_4_speeds_follow_weidmanns_relation_where_it_is_asked_for(density)
 JAMMED = pytest.mark.xfail(reason="1.19 m/s at four a square metre: people are in each other's way there without any relation", strict=True)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("density", [1.0, 2.0, 3.0, pytest.param(4.0, marks=[pytest.mark.full, JAMMED])])
 def test_rimea_4_plain_orca_has_no_relation_of_speed_and_density(density):
@@ -150,6 +157,7 @@ def test_rimea_12_a_longer_bottleneck_takes_longer_and_a_wider_one_lets_more_thr
     assert flows[0] < flows[1] < flows[2]
 
 
+@pytest.mark.full
 def test_rimea_12_the_jam_is_at_the_first_of_two_bottlenecks():
     first, second = crowding()
     assert first > 2.0 * second

@@ -73,7 +73,7 @@ def meet_in_a_door(seed: int, width: float, radius: float) -> dict[str, Any]:
     return {"version": 1, "tick": 0.1, "seed": seed, "stop": {"after": 60, "when": "all_arrived"}, "geometry": {"walkable": walkable}, "groups": groups}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["mesh", "optimal"])
 @pytest.mark.parametrize("model", ["hrvo", "orca", "sampled-hrvo"])
 @pytest.mark.parametrize("width, radius", [(0.7, 0.25), (0.9, 0.25), (0.9, 0.3)])
@@ -84,6 +84,7 @@ def test_two_who_meet_in_a_door_for_one_get_through(width, radius, model, naviga
         assert verdict.arrived == 2, (seed, verdict.left)
 
 
+@pytest.mark.full
 def test_two_who_would_swing_in_a_door_for_ever_get_through_with_the_breaker_as_it_is():
     scene = Path(__file__).parent / "stuck" / "swinging-in-a-door.yaml"
     for patience, arrive in ((60.0, 0), (SymmetryBreaker.Parameters().retreat_patience, 2)):

@@ -119,6 +119,7 @@ groups:
 """
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("storey", "start", "goal", "floor"), [("low", "[5, 3]", "top", "ramp"), ("high", "[25, 3]", "bottom", "stair")])
 def test_people_go_up_by_the_ramp_and_down_by_the_stair_where_that_is_quicker(storey, start, goal, floor):

@@ -188,6 +188,7 @@ def test_everybody_arrives_on_tiles_as_on_one_piece(size, longer):
         assert many.last_arrival_s == pytest.approx(one.last_arrival_s, rel=longer)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [6, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2, 3, 5, 7))])
 def test_agents_that_are_pushed_about_on_tiles_walk_no_detours_round_their_corners(seed):

@@ -24,6 +24,8 @@ def expected():
         return digests(run, TICKS)
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 7])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
     with simulation(OVER_CORNERS, threads=threads) as run:
@@ -98,7 +100,7 @@ def on_two_halls(storey, **navigation):
     }  # fmt: skip
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("storey", ["lower", "upper"])
 @pytest.mark.parametrize("key", ["unseen_from", "shun"])
 def test_watchers_and_points_to_shun_turn_aside_those_on_their_own_storey_only(storey, key, tmp_path):

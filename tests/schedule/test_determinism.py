@@ -20,7 +20,7 @@ def expected():
         return digests(run, TICKS)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3, 7])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
     import crowdsim.kernels.threads
@@ -109,6 +109,7 @@ def test_a_c_library_without_fma_and_avx2_gives_the_same_run(expected):
     assert child(TICKS, **mask) == expected
 
 
+@pytest.mark.full
 def test_without_compilation_the_run_is_the_same(expected):
     sets = ["groups.0.count=5", "groups.1.count=2"]
     assert child(12, sets, NUMBA_DISABLE_JIT="1") == child(12, sets)

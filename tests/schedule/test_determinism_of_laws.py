@@ -20,6 +20,7 @@ def test_the_law_changes_the_run(expected):
         assert digests(run, TICKS) != expected
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 7])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
     with simulation(sets=SETS, threads=threads) as run:
@@ -27,6 +28,7 @@ def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
         assert digests(run, TICKS) == expected
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("environment", [pytest.param({"NUMBA_CPU_NAME": "generic"}, marks=pytest.mark.full), {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4,-AVX2_Usable"}])
 def test_another_processor_and_another_c_library_change_nothing(environment, expected):
     assert child(TICKS, SETS, **environment) == expected

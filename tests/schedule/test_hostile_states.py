@@ -71,7 +71,7 @@ def _try_until_it_dies(first: int, count: int, folder: Path, found: Counter[str]
     return min(done, count)
 
 
-@pytest.mark.parametrize("count", [52, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [12, *(pytest.param(count, marks=pytest.mark.full) for count in (52, 10_000))])
 def test_a_state_that_somebody_changed_is_refused_or_runs_on(tmp_path: Path, count: int) -> None:
     found = try_states(0, count, tmp_path)
     assert [text for text, number in found.items() if text.startswith("fault") and number] == []
@@ -109,7 +109,7 @@ HOW = (
 )
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", sorted(SCENES))
 def test_every_array_of_every_state_is_looked_at(name: str) -> None:
     """Whatever keeps a state: none of its arrays can be missing, be of another type or shape, hold what no number can be, and there is none besides."""

@@ -39,7 +39,7 @@ def closing(run, ticks=TICKS):
     return happened, counts
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["mesh", "visibility", {"kind": "mesh", "tile_size": 4}], ids=str)
 def test_where_work_decides_ground_is_paid_for_by_the_polygon_and_put_in_when_it_is(navigation):
     with simulation(scene({"work": 100_000}, navigation=navigation)) as run:
@@ -102,7 +102,7 @@ def test_a_ground_that_the_clock_foresees_is_there_in_its_tick_however_little_wo
         assert happened == {EventKind.AREA_CLOSED: 21, EventKind.AREA_OPENED: 21} and not any(count["ground_work"] for count in counts)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["mesh", {"kind": "grid", "cell_size": 0.2, "object_padding": 0.02}, {"kind": "mesh", "tile_size": 4}], ids=str)
 def test_where_a_clock_decides_each_step_is_a_slice_and_the_run_is_run_again_from_what_was_granted(navigation, tmp_path):
     document, out = scene({"milliseconds": 0.001, "slice": 300}, navigation=navigation), tmp_path / "doors.h5"  # a slice a tick
@@ -121,7 +121,7 @@ def test_where_a_clock_decides_each_step_is_a_slice_and_the_run_is_run_again_fro
         assert max(count["ground_wait_ticks"] for count in counts) == 0 and max(count["ground_work"] for count in counts) >= 4 * 300
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("budget", [{"work": 1}, {"milliseconds": 1, "slice": 50}], ids=str)
 @pytest.mark.parametrize("navigation", ["mesh", {"kind": "mesh", "tile_size": 4}], ids=str)
 def test_a_run_that_was_saved_while_ground_was_built_goes_on_bit_for_bit(budget, navigation):

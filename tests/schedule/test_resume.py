@@ -49,7 +49,7 @@ def check_resume(name, sets, ticks_of, folder):
             assert one.table(f"agents/{column.name}").tobytes() == other.table(f"agents/{column.name}").tobytes(), column.name
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "sets"), [
     ("head-on-corridor", ["avoidance=orca"]), ("bottleneck", ["avoidance=hrvo", "budget.work=40"]), ("four-way-crossing", ["avoidance=clearpath"]),
     ("closing-door", []), ("moving-obstacle", ["navigation=grid"]), ("closing-door", ["navigation={kind: grid, while_waiting: guess}", "budget.work=60"]),
@@ -66,6 +66,8 @@ def test_every_scenario_under_every_model_in_two_parts(name, model, tmp_path):
     check_resume(name, [f"avoidance={model}"], lambda ticks: random.Random(f"{name} {model}").randrange(1, ticks), tmp_path)
 
 
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("when", ["first", "last"])
 def test_also_right_after_the_first_tick_and_after_the_last(when, tmp_path):
     check_resume("antipodal-circle", [], lambda ticks: 1 if when == "first" else ticks, tmp_path)
@@ -132,6 +134,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
             run.run(checkpoint_every=0.0)
 
 
+@pytest.mark.full
 def test_a_fork_goes_on_with_other_values_and_begins_as_the_run_stood(tmp_path):
     before = load_scenario(SCENARIOS / "bottleneck.yaml")
     with Simulation(before) as run:

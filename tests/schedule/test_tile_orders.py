@@ -124,6 +124,7 @@ def test_where_a_clock_decides_each_step_is_a_slice_and_the_run_is_run_again_fro
             assert changes(run) == expected
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("budget", [{"work": 1}, {"milliseconds": 1, "slice": 50}], ids=str)
 def test_a_run_that_was_saved_while_tiles_were_ordered_goes_on_bit_for_bit(budget):
     granted = dict.fromkeys(range(1, 400), 50) if "milliseconds" in budget else None

@@ -58,6 +58,7 @@ for explain in ([], ["to_west", "to_east"]):
 """
 
 
+@pytest.mark.full
 def test_what_tells_of_choices_is_ready_before_the_first_tick_and_compiled_only_where_somebody_asks():
     done = subprocess.run([sys.executable, "-c", EXPLAINING], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
@@ -65,7 +66,7 @@ def test_what_tells_of_choices_is_ready_before_the_first_tick_and_compiled_only_
     assert done.stdout.splitlines() == [*models, "[False, False]", *models, "[True, True]"]
 
 
-@pytest.mark.parametrize("seconds", [6, pytest.param(40, marks=pytest.mark.full)])
+@pytest.mark.parametrize("seconds", [1, *(pytest.param(seconds, marks=pytest.mark.full) for seconds in (6, 40))])
 def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
     done = subprocess.run([sys.executable, "-c", PROGRAM.replace("SECONDS", str(seconds))], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
@@ -74,7 +75,8 @@ def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
     assert [line for line in lines if not line.endswith(" True")] == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["grid", "s2-grid", "optimal", "visibility"])
 def test_no_kernel_is_compiled_or_loaded_while_a_scenario_finds_ways_otherwise(kind):
     one = PROGRAM.replace('sets=["stop.after=SECONDS"', f'sets=["navigation={kind}", "stop.after=30"').replace('glob("*.yaml")', 'glob("bottle*.yaml")')

@@ -97,9 +97,9 @@ def test_the_table_does_not_depend_on_the_number_of_workers_and_extending_reuses
     one, many = Folder(tmp_path / "one"), Folder(tmp_path / "many")
     part = planned(small, "groups.0.count=2,4", seeds=[0, 1])
     whole = planned(small, "groups.0.count=2,4", "avoidance.model=orca,none", seeds=[0, 1])
-    run_sweep(part, many, workers=3)
+    run_sweep(part, many, workers=2)
     kept = finished_files(many.path)
-    report = run_sweep(whole, many, workers=3)
+    report = run_sweep(whole, many, workers=2)
     assert (report.known, report.finished) == (4, 4)
     assert kept.items() <= finished_files(many.path).items()
     run_sweep(whole, one, workers=1)
@@ -190,6 +190,7 @@ def test_a_sweep_that_is_stopped_goes_on_and_repeats_no_finished_run(number, sma
     assert len(after) == 10 and kept.items() <= after.items() and nothing_half_written(folder)
 
 
+@pytest.mark.full
 def test_a_run_that_cannot_be_built_is_told_without_places_that_the_file_does_not_have(tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text(

@@ -31,7 +31,7 @@ def inside(position, box=SQUARE, margin=0.0):
     return np.all((position >= np.array(box[:2]) - margin) & (position <= np.array(box[2:]) + margin), axis=1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("sets", [[], ["avoidance.model=clearpath"], ["navigation.kind=visibility"], ["navigation.kind=grid"]], ids=str)
 def test_all_arrive_for_whom_there_is_room(sets):
     position, _, arrived, took = run_out(square(40), sets)
@@ -52,6 +52,7 @@ def test_from_both_sides_all_have_places_without_overlaps():
     assert np.all(arrived) and apart.min() > -1e-3
 
 
+@pytest.mark.full
 def test_a_region_that_many_visit_on_their_way_does_not_jam_while_others_stay():
     visitors = {"name": "visitors", "count": 20, "region": {"box": [0.5, 0.5, 9, 7.5]}, "goals": ["square", "back"]}
     with simulation(square(40, more=(visitors,))) as run:
@@ -69,6 +70,7 @@ def test_the_seed_decides_the_places():
     assert not np.any(np.hypot(*(first[:, None] - other[None]).T) < 1e-3)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [1, 6])  # two at the rim shut one out, and move up when it is stuck
 def test_nobody_is_sent_to_a_place_behind_a_wall_and_nobody_shuts_the_rim(seed):
     wall = [[14, 0.5], [14.2, 0.5], [14.2, 7.5], [14, 7.5]]

@@ -58,18 +58,20 @@ def bins_of(scenario, seeds, sets=()):
     return bins, beside / bins.sum()
 
 
-def test_each_tenth_of_an_exit_is_used_by_a_crowd():
-    bins, beside = bins_of("room-evacuation.yaml", (1, 2, 3))
-    assert bins.sum() > 590 and np.all(bins >= 0.5 * bins.mean()) and np.all(bins <= 2.0 * bins.mean())
+@pytest.mark.parametrize("seeds, least", [((1,), 196), pytest.param((1, 2, 3), 590, marks=pytest.mark.full)])
+def test_each_tenth_of_an_exit_is_used_by_a_crowd(seeds, least):
+    bins, beside = bins_of("room-evacuation.yaml", seeds)
+    assert bins.sum() > least and np.all(bins >= 0.5 * bins.mean()) and np.all(bins <= 2.0 * bins.mean())
     assert beside < 0.25
 
 
+@pytest.mark.full
 def test_without_it_most_leave_at_the_ends():
     bins, beside = bins_of("room-evacuation.yaml", (1,), [OFF])
     assert (bins[0] + bins[-1]) > 0.6 * bins.sum() and beside > 0.5
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["optimal", "visibility", "grid", "s2-grid"])
 def test_crowds_are_led_to_places_over_the_width_whatever_finds_their_paths(kind):
     """Of 20 who come to an exit of 2 m fewer than half leave near its ends; grids, whose paths end at cells in the middle here, lead them apart."""
@@ -98,7 +100,7 @@ def test_so_it_is_under_other_models_and_planners(sets):
     assert np.all(bins >= 0.5 * bins.mean()) and np.all(bins <= 2.0 * bins.mean())
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["optimal", "mesh", "visibility", "grid", "s2-grid"])
 def test_one_alone_walks_the_shortest_path_bit_for_bit(kind):
     found = []

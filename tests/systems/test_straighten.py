@@ -69,12 +69,14 @@ def test_the_next_corner_is_never_one_where_the_body_has_no_room(monkeypatch):
         assert not np.array_equal(before, after) and after[0] == before[0]  # it leads on to the same exit
 
 
+@pytest.mark.full
 def test_who_follows_nothing_is_left_alone(monkeypatch):
     with Simulation(parse_scenario(POND)) as run:
         walked_to_the_vertex(run, monkeypatch)
         assert led_where_they_have_no_room(run.world, np.zeros(1, dtype=np.bool_)).tolist() == []
 
 
+@pytest.mark.full
 def test_a_block_that_is_too_small_for_the_straight_corridor_is_exchanged_for_a_larger_one(monkeypatch):
     corridors = []
     for capacity in (128, 16):
@@ -91,6 +93,7 @@ def test_a_block_that_is_too_small_for_the_straight_corridor_is_exchanged_for_a_
     assert np.array_equal(*corridors)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(1, 10))
 def test_everybody_gets_across_the_park(seed):
@@ -99,6 +102,7 @@ def test_everybody_gets_across_the_park(seed):
         assert run.verdict().arrived == 80
 
 
+@pytest.mark.full
 def test_runs_are_the_same_for_any_number_of_threads_and_when_they_go_on_from_a_state():
     text = parse_scenario(POND.replace("positions: [[38, 16]]", "count: 12, region: {box: [36.5, 12, 39.5, 17]}"))
     with Simulation(text, threads=1) as one, Simulation(text, threads=2) as two:

@@ -40,7 +40,7 @@ def test_steps_over_walls_are_barred_and_no_others(seed):
     assert all(((column + dx, row + dy), (-dx, -dy)) in want for (column, row), (dx, dy) in want if 0 <= column + dx < grid.width and 0 <= row + dy < grid.depth)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_put_up_and_taken_down_bars_steps_as_if_it_had_always_stood_there(seed):
     rng = np.random.default_rng(seed)

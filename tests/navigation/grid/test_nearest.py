@@ -65,7 +65,7 @@ def test_the_way_leads_to_the_point_with_the_shortest_way_of_all(seed, parameter
     assert "found" in seen
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("share", [True, False])
 def test_slices_threads_and_saves_change_nothing(seed, share):

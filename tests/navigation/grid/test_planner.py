@@ -256,6 +256,7 @@ def test_the_number_of_threads_changes_nothing(threads):
     assert crowd.answers(700, threads) == crowd.answers(700)
 
 
+@pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("budget", [40, 900])
 def test_a_save_in_between_changes_nothing(budget):

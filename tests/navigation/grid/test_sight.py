@@ -69,7 +69,7 @@ def test_samples_miss_the_corner_that_a_line_cuts_between_two_of_them():
     assert not look(a, b, 0.05)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(25))
 def test_the_string_is_the_one_of_the_document_and_no_longer_than_the_way(seed):
     cell = [1.0, 0.4][seed % 2]

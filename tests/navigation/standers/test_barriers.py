@@ -99,7 +99,7 @@ def asked(seed, count=5):
     return mesh, goals, radius, standers, points[::2], located(mesh, points[::2])
 
 
-@pytest.mark.sample(1)
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(60))
 def test_the_cheapest_way_round_costs_what_areas_say(seed):
     mesh, goals, radius, standers, starts, polygons = asked(seed)
