@@ -21,7 +21,7 @@ from crowdsim.avoidance.registry import available_models
 from crowdsim.measures import all_tables, summary, tracks_of
 from crowdsim.pictures.run import pyplot
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 
 BLOCK_M2 = 8.0 * 4.0
 DEEPER_THAN_M = 0.01  # What counts as a collision: a centimetre. Bodies that are pushed apart touch by less all the time.

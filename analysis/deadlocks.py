@@ -14,8 +14,8 @@ from crowdsim.cli.deadlocks import worst_moment
 from crowdsim.measures.deadlock import deadlocks, stuck_people
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.pictures.deadlocks import draw_deadlocks
-from crowdsim.recording.reader import open_run
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.recording.opening import open_run
+from crowdsim.simulation.simulation import Simulation
 
 SCENE = Path(__file__).resolve().parent.parent / "scenarios" / "idle-crowd.yaml"
 

@@ -15,8 +15,8 @@ import numpy as np
 from crowdsim import load_scenario
 from crowdsim.measures.budget import frame_times
 from crowdsim.pictures.budget import draw_budget
-from crowdsim.recording.reader import open_run
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.recording.opening import open_run
+from crowdsim.simulation.simulation import Simulation
 
 SCENE = Path(__file__).resolve().parent.parent / "scenarios" / "concourse.yaml"
 SLICE = 100  # Expansions between two looks at the clock: some 0.05 ms.

@@ -23,7 +23,7 @@ from crowdsim.avoidance.registry import available_models
 from crowdsim.measures import area_states, box_area, steady_state, tracks_of
 from crowdsim.pictures.run import pyplot
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 
 WIDTH, BEGIN, END = 3.0, 5.0, 45.0  # m; the block starts between x = 5 and 45
 # Corridor of 1.8 m, one direction: density 1/m2, speed m/s, specific flow 1/(m s). Juelich archive of pedestrian dynamics (doi 10.34735/ped.2009.5,

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from crowdsim.avoidance.registry import model_named
+from crowdsim.comparison.comparison import OverSeeds, markdown_table, over_seeds, run_scene
+from crowdsim.comparison.counts import Trace
 from crowdsim.pictures.run import pyplot
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
-from crowdsim.schedule.comparison import OverSeeds, markdown_table, over_seeds, run_scene
-from crowdsim.schedule.tally import Trace
 from crowdsim.sweep.design import seeds_of
 
 FAMILIES = {"geometric": ("orca", "clearpath", "hrvo"), "sampled": ("sampled-hrvo", "toi")}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 
 SIZE = 30  # m

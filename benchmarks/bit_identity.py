@@ -33,7 +33,8 @@ ROUNDS = 12
 
 def compile_loosely() -> None:
     """Have all kernels that are imported from now on compiled with leave to be inexact, and kept apart from the exact ones."""
-    from crowdsim import cache_folder, kernels
+    from crowdsim.kernels import cache_folder
+    from crowdsim.kernels import decorator as kernels
 
     os.environ["CROWDSIM_CACHE_DIR"] = str(cache_folder.cache_directory() / "-".join(("loose", *LEAVE)))
 

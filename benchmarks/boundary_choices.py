@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from crowdsim.scenario.ways import lengths_of
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.setup.paths import lengths_of
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS, on_circle, room, simulation
 from tests.external.test_steering_cases import CASES, document
 

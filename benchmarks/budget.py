@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.budget import ClockBudget
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.threads import Team
+from crowdsim.simulation.budget import ClockBudget
+from crowdsim.simulation.simulation import Simulation
 
 ALL = 1 << 40
 SETTLE_TICKS = 20  # in which everybody gets a first path, and the budget learns what the other systems cost

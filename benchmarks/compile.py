@@ -73,7 +73,8 @@ def watch(ledger: Ledger) -> None:
     """Have the compiler's work written down."""
     from numba.core import codegen, dispatcher, typed_passes
 
-    from crowdsim import compiling, kernels
+    from crowdsim.kernels import compiling
+    from crowdsim.kernels import decorator as kernels
 
     def charge(owner, name: str, part: str, *, names: bool = False) -> None:
         setattr(owner, name, ledger.charged(getattr(owner, name), part, names=names))
@@ -101,13 +102,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="crowdsim-compile-") as cache:
         os.environ |= {"CROWDSIM_CACHE_DIR": cache, "CROWDSIM_COMPILE_PROCESSES": "1"}
         import crowdsim
-        from crowdsim.schedule.warm import warm_kernels
+        from crowdsim.simulation.simulation import Simulation
+        from crowdsim.simulation.warm import warm_kernels
 
         ledger = Ledger()
         watch(ledger)
         scenario = crowdsim.load_scenario(options.scenario, sets=options.set)
         started, wall = time.process_time(), time.perf_counter()
-        warm_kernels(scenario)
+        warm_kernels(scenario, Simulation)
         spent, wall = time.process_time() - started, time.perf_counter() - wall
         size = sum(file.stat().st_size for file in Path(cache).rglob("*") if file.is_file())
     show(ledger, options, spent, wall, size)

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS
 
 MODELS = ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi")

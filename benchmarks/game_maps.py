@@ -17,23 +17,23 @@ import numpy as np
 import shapely
 from paths import best_of_each, search_all, search_all_optimal
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.entries import make_scratch
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.mesh import locate_many
-from crowdsim.navigation.optimal_slots import make_interval_slots
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.portal_points import place_points
-from crowdsim.navigation.rims import find_rims
-from crowdsim.navigation.search import make_slots
-from crowdsim.navigation.sharing import ShareParameters
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.goals.rims import find_rims
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.a_star import make_slots
+from crowdsim.navigation.search.goal_entries import make_scratch
+from crowdsim.navigation.search.polyanya_slots import make_interval_slots
+from crowdsim.navigation.search.portal_points import place_points
+from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.visibility.graph import build_graph
 from crowdsim.navigation.visibility.search import make_visibility_slots
-from crowdsim.scenario.agents import resolve_agents
-from crowdsim.scenario.build import mesh_of
 from crowdsim.scenario.load import load_scenario
-from crowdsim.threads import Team
+from crowdsim.setup.agents import resolve_agents
+from crowdsim.setup.build import mesh_of
 
 KINDS = ("triangles", "polygons")
 HEAD = (

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.cascade import advance_way, begin_way, last_node
 from crowdsim.navigation.grid.files import grid_from_map, load_grid
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import make_slots
 from crowdsim.navigation.grid.sight import list_cells, pull_taut
-from crowdsim.threads import Team
 
 REPEATS = 5
 RINGS = 8

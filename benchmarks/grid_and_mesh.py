@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 import crowdsim
-from crowdsim.schedule.verdict import Verdict
+from crowdsim.simulation.verdict import Verdict
 
 SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
 SCENES = {

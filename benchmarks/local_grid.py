@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 
-from crowdsim.avoidance.local_grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
-from crowdsim.avoidance.local_grids import find_local_way
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
+from crowdsim.navigation.local_grid.detours import find_local_way
+from crowdsim.navigation.local_grid.grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
 
 UPDATE_MS, QUERY_MS = 0.026, 0.012  # S1, "Local Navigation Grids", Finding the Final Path
 SCENES, ROUNDS, RADIUS, CELL = 200, 20, 0.2, 0.15

@@ -19,8 +19,8 @@ import numpy as np
 from crowdsim.avoidance.guard import ModelError
 from crowdsim.avoidance.plugins import load_plugins
 from crowdsim.avoidance.registry import available_models, model_named
+from crowdsim.comparison.comparison import Outcome, markdown_table, run_scene
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.comparison import Outcome, markdown_table, run_scene
 from tests.crowds import on_circle, room
 from tests.external.data import DATA
 from tests.external.test_steering_cases import UNBOUND, document

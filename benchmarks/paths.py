@@ -19,24 +19,24 @@ from pathlib import Path
 import numpy as np
 import shapely
 
-from crowdsim.kernels import lean_kernel
-from crowdsim.navigation.build import build_mesh, mesh_from_polygons
-from crowdsim.navigation.entries import make_scratch
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.hold import held_by_nobody
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.mesh import locate_many
-from crowdsim.navigation.optimal import advance_optimal, begin_optimal
-from crowdsim.navigation.optimal_slots import make_interval_slots
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.portal_points import place_points
-from crowdsim.navigation.rims import find_rims
-from crowdsim.navigation.search import advance_search, begin_search, make_slots
-from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS
-from crowdsim.navigation.sharing import ShareParameters
-from crowdsim.navigation.steer import steer_many
-from crowdsim.navigation.walk import walk_many
-from crowdsim.threads import Team
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.corner_cache import held_by_nobody
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.corridor.steer import steer_many
+from crowdsim.navigation.corridor.walk import walk_many
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.goals.rims import find_rims
+from crowdsim.navigation.mesh.build import build_mesh, mesh_from_polygons
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.a_star import advance_search, begin_search, make_slots
+from crowdsim.navigation.search.goal_entries import make_scratch
+from crowdsim.navigation.search.polyanya import advance_optimal, begin_optimal
+from crowdsim.navigation.search.polyanya_slots import make_interval_slots
+from crowdsim.navigation.search.portal_points import place_points
+from crowdsim.navigation.search.sharing import ShareParameters
+from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS
 
 RADIUS_M, SPEED_M_S, TICK_S, REPEATS = 0.2, 1.3, 0.05, 7
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.sharing import ShareParameters
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.threads import Team
+from crowdsim.simulation.simulation import Simulation
 
 KINDS = ("optimal", "mesh")
 BLOCK, WARM = 50, 3  # Ticks that a run steps before the other one has its turn; ticks before that, in which code may be loaded and most paths are found.

@@ -27,7 +27,7 @@ from crowdsim.recording.header import Header
 from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE, RecordedCount
 from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.record import DIGEST_COLUMNS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # a script finds its own folder only

@@ -15,7 +15,7 @@ from pathlib import Path
 import h5py
 
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 
 SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
 PARTS = {

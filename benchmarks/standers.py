@@ -13,14 +13,14 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.mesh import NavMesh, locate_many
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search_fields import FOUND_THROUGH_AGENTS
-from crowdsim.navigation.standers.parameters import StanderParameters
-from crowdsim.navigation.standers.planner import StanderPlanner
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND_THROUGH_AGENTS
+from crowdsim.navigation.stationary.parameters import StanderParameters
+from crowdsim.navigation.stationary.planner import StanderPlanner
 
 ASKING, GOALS, RADIUS_M, REPEATS = 800, 4, 0.2, 7
 STANDING = (0, 50, 500, 2000)

@@ -29,7 +29,7 @@ import numpy as np
 
 from crowdsim.bench.square import document, rvo2_of
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 
 TICKS, BLOCK, WARM = 480, 160, 20  # A block has a whole block of the recording (80 frames): commits that only the clock asks for stay rare.
 

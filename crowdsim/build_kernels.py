@@ -1,6 +1,6 @@
 """What of the kernels is made ahead: the list of those that runs need, and wheels that carry their machine code.
 
-    python -m crowdsim.build_kernels --list          write crowdsim/schedule/needed.json anew
+    python -m crowdsim.build_kernels --list          write crowdsim/kernels/needed.json anew
     python -m crowdsim.build_kernels --wheel DIR     make a wheel of this source tree for this Python
 
 The list is made anew after kernels, the types of their arguments, or what calls them have changed; a test says when. Everything is compiled once, in some
@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.schedule.needed import FILE, type_text
+from crowdsim.kernels.needed import FILE, type_text
 
 Called = dict[str, tuple[str, tuple[Any, ...]]]  # kernels by name and types as text: name, types
 _LEVEL = "x86-64-v3"
-_COMPILE = "import sys; sys.path.insert(0, {tree!r}); from crowdsim.schedule import ahead, needed; ahead.make_ready(needed.the_list().kernels)"
+_COMPILE = "import sys; sys.path.insert(0, {tree!r}); from crowdsim.kernels import ahead, needed; ahead.make_ready(needed.the_list().kernels)"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -87,7 +87,7 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
 
 def the_list_as_text() -> str:
     """Return the list as the code is now: one line a kernel."""
-    from crowdsim.schedule.warm import all_scenes
+    from crowdsim.simulation.warm import all_scenes
 
     with tempfile.TemporaryDirectory(prefix="crowdsim-") as folder:
         os.environ["CROWDSIM_CACHE_DIR"] = folder
@@ -105,9 +105,10 @@ def called_in(scene: Any) -> Called | None:
 
 
 def _in_this_process(scene: Any) -> tuple[Called | None, dict[str, dict[str, int]]]:
-    from crowdsim.compiling import KernelDispatcher, parts_of
     from crowdsim.errors import CrowdsimError
-    from crowdsim.schedule.warm import play
+    from crowdsim.kernels.compiling import KernelDispatcher, parts_of
+    from crowdsim.simulation.simulation import Simulation
+    from crowdsim.simulation.warm import play
 
     called: Called = {}
     made: dict[str, dict[str, int]] = {}
@@ -126,7 +127,7 @@ def _in_this_process(scene: Any) -> tuple[Called | None, dict[str, dict[str, int
     dispatcher: Any = KernelDispatcher
     dispatcher.compile, dispatcher._whole = noted, made_of
     try:
-        play(scene)
+        play(scene, Simulation)
     except CrowdsimError:
         return None, made
     return called, made

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "scenarios"

@@ -11,8 +11,8 @@ import pandas as pd
 from crowdsim.measures.crossings import crossings, specific_flow
 from crowdsim.measures.lanes import lane_order
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.schedule.verdict import Verdict
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.simulation.verdict import Verdict
 from tests.crowds import SCENARIOS
 
 STANDARDS = SCENARIOS / "standards"

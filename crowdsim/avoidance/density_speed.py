@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import Cells, plane_numbers, share_ground, window
 from crowdsim.geometry.walls import Walls
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.threads import Team
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.threads import Team
 from crowdsim.tunable import param
 
 # Twenty-four places of equal weight in the unit disc under the weight 1 - r^2, in three rings of eight; they say how much of the disc is ground that

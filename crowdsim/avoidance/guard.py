@@ -13,8 +13,8 @@ from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOT_ASKED, WALL, Avoi
 from crowdsim.avoidance.plugins import told, where_raised
 from crowdsim.avoidance.registry import Origin
 from crowdsim.errors import CrowdsimError
-from crowdsim.kernels import kernel
-from crowdsim.threads import Team
+from crowdsim.kernels.decorator import kernel
+from crowdsim.kernels.threads import Team
 
 SPEED_TOLERANCE = 1e-5  # Relative; models that work in float32 round the speed limit by 1e-7. Larger lets somebody outrun what walls are listed for.
 LAWFUL, NOT_A_NUMBER, TOO_FAST = 0, 1, 2

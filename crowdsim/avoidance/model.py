@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS, nearest_rows
 from crowdsim.geometry.cells import Cells
 from crowdsim.geometry.walls import Walls
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 
 # How a model came to a velocity.
 NOT_ASKED = 0  # the agent stands or waits

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.cells import on_same_ground, plane_numbers, window
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.lanes import append_set, bit_count, bits, choose, difference, first_bit, load, numbers, spread, store, total
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.simd import append_set, bit_count, bits, choose, difference, first_bit, load, numbers, spread, store, total
 
 MOST_NEIGHBOURS = 64  # Neighbours that can be asked for.
 _CANDIDATES = 480  # Agents within reach that are kept before the nearest of them are picked. Fewer picks more often in piles; more leaves the cache.

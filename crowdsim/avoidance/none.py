@@ -9,7 +9,7 @@ import numpy as np
 from crowdsim.avoidance.model import FEASIBLE, NOBODY, NOT_ASKED, Choice, CrowdView, StatelessModel
 from crowdsim.avoidance.registry import register
 from crowdsim.geometry.speed import limit_speed
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 
 
 @register

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from crowdsim.avoidance.model import AvoidanceModel
 from crowdsim.errors import CrowdsimError
+
+if TYPE_CHECKING:  # readers of recordings come by here, and need no compiler
+    from crowdsim.avoidance.model import AvoidanceModel
 
 _models: dict[str, type[AvoidanceModel]] = {}
 _origins: dict[str, Origin] = {}
 _current: list[Origin] = []
+_sources: list[Callable[[], Mapping[str, str]]] = []
 M = TypeVar("M", bound=type)
 
 
@@ -106,13 +109,11 @@ def available_models() -> tuple[str, ...]:
     return tuple(sorted(_models))
 
 
+def models_come_from(load: Callable[[], Mapping[str, str]]) -> None:
+    """Have `load` called before models are looked for; it registers them, and returns those that failed by name, with the reason."""
+    _sources.append(load)
+
+
 def _load_all() -> dict[str, str]:
     """Load crowdsim's own models and those of installed packages; return the entry points that failed, with the reason."""
-    _load_own()
-    from crowdsim.avoidance.plugins import load_installed
-
-    return load_installed()
-
-
-def _load_own() -> None:
-    from crowdsim.avoidance import clearpath, hrvo, none, orca, sampled, toi  # noqa: F401  (importing a model registers it)
+    return {name: reason for load in _sources for name, reason in load().items()}

@@ -15,8 +15,8 @@ from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAR_X, NEAR_
 from crowdsim.geometry.cells import Cells
 from crowdsim.geometry.wall_frame import WallFrame, wall_frame
 from crowdsim.geometry.walls import Walls
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.threads import Team
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.threads import Team
 
 # How much farther than last tick the last neighbour is looked for at first: a guess that costs time where it is wrong, never exactness.
 MARGIN_TICKS = 1.0  # ticks of walking at the crowd's greatest speed

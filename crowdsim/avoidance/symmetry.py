@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel
+from crowdsim.kernels.threads import Team
 from crowdsim.saved import MOST, Arrays, Saved, ascends
-from crowdsim.threads import Team
 from crowdsim.tunable import param
 
 UNTOUCHED = 0

@@ -21,8 +21,8 @@ from crowdsim.avoidance.registry import model_named
 from crowdsim.bodies.integrate import integrate
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.geometry.walls import Walls, no_walls, walls_from_rings
-from crowdsim.kernels import kernel
-from crowdsim.threads import MINIMUM_ROWS_PER_THREAD, Team
+from crowdsim.kernels.decorator import kernel
+from crowdsim.kernels.threads import MINIMUM_ROWS_PER_THREAD, Team
 
 TICK = 0.05  # s
 NEIGHBOURS, RANGE = 10, 5.0  # of every model that can be told; RANGE in m

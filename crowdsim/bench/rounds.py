@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from crowdsim import __version__
-from crowdsim.threads import available_cores
+from crowdsim.kernels.threads import available_cores
+from crowdsim.version import __version__
 
 WARM_TICKS = 20
 STEPS = 3  # a turn: one step to warm the caches up again, untimed, and these

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from crowdsim.bench.crowds import TICK, Walker, crowd
+from crowdsim.bench.paths import measure_ways
 from crowdsim.bench.peers import PEERS
 from crowdsim.bench.rounds import Runner, installed, take_turns
-from crowdsim.bench.ways import measure_ways
+from crowdsim.bench.rows import spread, told_times
 
 OURS = ("orca", "toi", "hrvo", "sampled-hrvo")  # The models beside which peers are set; see `crowdsim.bench.peers`.
 TICK_WARM = 20  # Ticks of the whole tick before it is timed: paths are planned in the first ones.
@@ -42,19 +41,6 @@ class Scene:
     rounds: int
     quick_rounds: int
     run: Callable[[int, int, tuple[str, ...], dict[str, str], Callable[[str], None]], tuple[list[dict[str, Any]], float]]
-
-
-def spread(above: list[float], below: list[float]) -> dict[str, float]:
-    """Return the median of ratios round by round, the least and the most.
-
-    Parameters
-    ----------
-    above, below : list of float
-        Times of one and of the other by rounds; rounds that one of them does not have are left out.
-    """
-    rounds = min(len(above), len(below))
-    ratios = np.array(above[:rounds]) / np.array(below[:rounds])
-    return {"ratio": round(float(np.median(ratios)), 3), "ratio_least": round(float(ratios.min()), 3), "ratio_most": round(float(ratios.max()), 3)}
 
 
 def measured(runners: list[Runner], rounds: int) -> tuple[list[dict[str, Any]], float]:
@@ -114,7 +100,7 @@ def _whole_tick(
     from crowdsim.bench.square import document, rvo2_of
     from crowdsim.recording.scratch import scratch_folder
     from crowdsim.scenario.load import parse_scenario
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
 
     block = 40
     times: dict[str, list[float]] = {"ours": [], "rvo2": []}
@@ -153,15 +139,6 @@ def _timed(step: Callable[[], Any], steps: int, agents: int) -> float:
     for _ in range(steps):
         step()
     return (time.process_time() - begin) / steps / agents * 1e9
-
-
-def told_times(times: list[float], agents: int, threads: int) -> dict[str, Any]:
-    """Return what a row says of its times, ns an agent and step by rounds: their median, the least and the most."""
-    middle = float(np.median(times))
-    return {
-        "threads": threads, "tick_s": TICK, "agents": agents, "cpu_ns": round(middle, 1), "cpu_ns_least": round(min(times), 1),
-        "cpu_ns_most": round(max(times), 1), "million_a_second": round(1e3 / middle, 4), "turns": len(times),
-    }  # fmt: skip
 
 
 SCENES = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
 
 TICK = 0.05  # s
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels.decorator import kernel, lean_kernel
 
 GRACE_M = 1e-4  # A push may leave a body this much nearer to a wall than its radius: rounding of the walk along walls would else hold it fast.
 ROUNDING_M = 1e-9  # "No nearer than before" is meant up to a nanometre: a push along a wall is rounded, at map coordinates by a tenth of that.

@@ -10,8 +10,8 @@ import numpy as np
 
 from crowdsim.bodies.clearance import bent_along_walls, clear_of_walls
 from crowdsim.geometry.cells import on_same_ground, plane_numbers, window
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.lanes import append_set, bit_count, bits, difference, load, numbers, spread
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.simd import append_set, bit_count, bits, difference, load, numbers, spread
 
 FINE = 2.0**40  # Whole numbers per metre in sums; a crowd's overlaps may add up to 8,000 km.
 LOOK_AHEAD_M = 0.05  # Gaps up to this are known after a scan: discs with wider ones are looked at again only when somebody has moved half of it.

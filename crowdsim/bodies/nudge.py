@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import plane_numbers, share_ground, window
-from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.mesh import make_flood, wall_distance
-from crowdsim.navigation.walk import walk_point
+from crowdsim.kernels.decorator import kernel
+from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.tunable import param
 
-FIT_M = 1e-3  # How much nearer than its radius to a wall a place still has room for a body: walking pushes it off by that much.
-STEP_OF_RADIUS = 0.25  # Of a way along a wall every such part of the radius is looked at: gaps a hundredth too narrow may be missed, and stop the walker.
-LEAST_STEP_M = 0.01  # The same for bodies without extent.
 CANDIDATES = 4  # straight away, to the left of that, to the right, and back
 NO_CANDIDATE = -1
 
@@ -242,42 +239,3 @@ def find_blocked_lines(start, stop, asked, mesh, polygon, position, to, radius, 
         row = asked[query]
         is_clear = is_clear_way(mesh, polygon[row], position[row, 0], position[row, 1], to[row, 0], to[row, 1], radius[row], flood, state, crossed)
         out[query] = 0 if is_clear else 1
-
-
-@lean_kernel
-def is_clear_way(mesh, polygon, x, y, to_x, to_y, radius, flood, state, crossed):
-    """Tell whether a body can go straight from one place on the mesh to another, keeping clear of walls and on the ground.
-
-    Parameters
-    ----------
-    mesh : NavMesh
-    polygon : int
-        Under the first place.
-    x, y, to_x, to_y, radius : float, m
-    flood : Flood
-    state : (3,) int64
-    crossed : (0,) int64
-        Scratch; see `crowdsim.navigation.walk.walk_point`.
-
-    Returns
-    -------
-    bool
-
-    Notes
-    -----
-    Where nothing is near, a few distances to walls answer for the whole way; beside a wall it is looked at in short steps.
-    Twin: `tests/reference/nudge.py`.
-    """
-    length = np.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y))
-    state[0], state[1], state[2] = polygon, 0, 0
-    at_x, at_y, gone = x, y, 0.0
-    while gone < length:
-        clear = wall_distance(mesh, state[0], at_x, at_y, radius + length, flood)
-        if clear < radius - FIT_M and gone > 0.0:
-            return False
-        gone = min(length, gone + max(clear - radius, STEP_OF_RADIUS * radius, LEAST_STEP_M))
-        share = gone / length
-        at_x, at_y = walk_point(mesh, state, crossed, at_x, at_y, x + share * (to_x - x), y + share * (to_y - y))
-        if state[2] == 1:
-            return False
-    return wall_distance(mesh, state[0], at_x, at_y, radius + length, flood) >= radius - FIT_M

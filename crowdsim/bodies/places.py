@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.tunable import param
 
 TAKEN = -1.0
+
+
+@dataclass(frozen=True)
+class PlaceParameters:
+    """Whether agents move into the region that they stay in."""
+
+    moving_in: bool = param(
+        True, "", source="ours",
+        why="agents that stay at a region (leave_on_arrival: false) go on to places of their own in it; off, they stand where they came in, and shut the rim",
+    )  # fmt: skip
+    place_gap: float = param(
+        0.1, "m", low=0.0, high=10.0, source="ours",
+        why="least gap between the widest bodies at two places; smaller has room for more, larger for fewer who stand more at ease",
+    )  # fmt: skip
+    place_patience: float = param(
+        5.0, "s", above=0.0, high=1e6, source="ours",
+        why="an agent that takes so much longer than twice the time of its way to its place stands where it is; smaller gives up sooner in a crowd",
+    )  # fmt: skip
 
 
 @lean_kernel

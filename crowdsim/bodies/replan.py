@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdsim.geometry.cells import plane_numbers, window
 from crowdsim.geometry.plane import nearest_on_segment
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 from crowdsim.tunable import param
 
 _LONGEST_PIECE_M = 2.0  # Lines are looked along in pieces: the square round a piece then has few cells beside the line, and near agents are found first.

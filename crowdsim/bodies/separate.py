@@ -13,8 +13,8 @@ from crowdsim.bodies.clearance import move_off_walls
 from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.geometry.wall_frame import WallFrame, wall_frame
 from crowdsim.geometry.walls import Walls
-from crowdsim.lanes import LANES
-from crowdsim.threads import Team
+from crowdsim.kernels.simd import LANES
+from crowdsim.kernels.threads import Team
 from crowdsim.tunable import param
 
 Rows = dict[str, NDArray[Any]]  # buffers of one number a slot, by name

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdsim.bodies.nudge import is_clear_way
 from crowdsim.geometry.plane import distance_to_segment
-from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.mesh import make_flood
+from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.tunable import param
 
 NO_CROWD = -1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdsim.geometry.directions import turned
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.tunable import param
 
 HALF_TURN_RAD = 3.141592653589793  # Who can turn so far in a tick faces any way at once.

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from crowdsim.cli import VERBS
 from crowdsim.cli.shell import OutputLost, complain, guarded, output, print_error, say
+from crowdsim.cli.verbs import VERBS
 from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.scenario.tree import suggestion
 

@@ -39,11 +39,11 @@ def bless(
     Exit codes: 0 kept, or unchanged; 4 the name is taken by another run, or the file would be too large; 6 the run is no longer what was recorded.
     """
     from crowdsim.recording.files import new_file
-    from crowdsim.recording.golden import what_changed
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
     from crowdsim.recording.scratch import scratch_folder
+    from crowdsim.regression.golden_recordings import what_changed
+    from crowdsim.regression.golden_runs import record_golden
     from crowdsim.scenario.load import parse_scenario
-    from crowdsim.schedule.golden import record_golden
 
     for option, value in (("--seconds", seconds), ("--until", until)):
         if value is not None and not 0.0 < value < math.inf:
@@ -96,7 +96,7 @@ def _target(folder: Path, name: str, run: Path) -> Path:
 def _require_same(recorded: Recording, made: Path) -> None:
     """Refuse to bless another run than the one that somebody has looked at."""
     from crowdsim.recording.compare import compare_digests
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     with open_run(made) as fresh:
         found = compare_digests(recorded, fresh)

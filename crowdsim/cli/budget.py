@@ -24,7 +24,7 @@ def budget(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> int:
     """Show what each system cost, the longest ticks with the system to blame, ticks over the budget, and how long requests for paths waited."""
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     target = new_output(picture, (".png", ".svg", ".pdf"), "a picture", source=run) if picture is not None else None
     if target is not None and target.exists() and not force:

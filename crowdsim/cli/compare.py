@@ -31,7 +31,7 @@ def compare(
 
     Exit code 0: the same; 6: different.
     """
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     if tolerance is not None and aggregates is not None:
         raise CrowdsimError("--tolerance and --aggregates answer different questions. Ask one at a time.")

@@ -33,7 +33,7 @@ def deadlocks(
     Exit codes: 0 nobody was deadlocked; 3 somebody was stuck for 30 s, not in a queue that gets on; 4 the recording cannot be read.
     """
     from crowdsim.measures.deadlock_recorded import Recorded
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     target = new_output(picture, (".png", ".svg", ".pdf"), "a picture", source=run) if picture is not None else None
     if target is not None and target.exists() and not force:

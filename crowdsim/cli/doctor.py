@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim import __version__
 from crowdsim.cli.shell import say, say_json, table
 from crowdsim.errors import ExitCode
+from crowdsim.version import __version__
 
 if TYPE_CHECKING:
     from crowdsim.recording.leftovers import Found
@@ -64,7 +64,7 @@ def examine() -> dict[str, Any]:
     import h5py
     from llvmlite import binding
 
-    from crowdsim.threads import available_cores
+    from crowdsim.kernels.threads import available_cores
 
     packages = list(_packages())
     cache = _cache()
@@ -101,7 +101,7 @@ def _left() -> Iterator[dict[str, Any]]:
     """Yield what killed commands have left, and runs that go on: path, what it is in words, bytes, and what can be done with it."""
     from crowdsim.recording.files import out_of, partials_in
     from crowdsim.recording.scratch import left_scratch
-    from crowdsim.schedule.going_on import runs_of
+    from crowdsim.simulation.going_on import runs_of
 
     for place in _places():
         for out in dict.fromkeys(out_of(path) for path in partials_in(place)):
@@ -199,7 +199,7 @@ def _hdf5_problem() -> str:
 
 def _cache() -> dict[str, Any]:
     """Return where compiled kernels are kept, how many there are, and how many of them this version of the code uses."""
-    from crowdsim.cache_folder import CacheWarning, cache_directory, refused_folders
+    from crowdsim.kernels.cache_folder import CacheWarning, cache_directory, refused_folders
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CacheWarning)  # it is among the problems
@@ -221,11 +221,10 @@ def _cache() -> dict[str, Any]:
 
 def _kernel_folders() -> tuple[list[Path], list[Path]]:
     """Return the folders of compiled kernels that this version of the code uses, and the others."""
-    import crowdsim
-    from crowdsim.cache_folder import cache_directory
-    from crowdsim.kernels import kernel_folder
+    from crowdsim.kernels.cache_folder import cache_directory
+    from crowdsim.kernels.decorator import kernel_folder
 
-    package = Path(crowdsim.__file__).parent
+    package = Path(__file__).parents[1]
     ours = {kernel_folder(file).name for file in package.rglob("*.py")}
     there = sorted(path.parent for path in {each.parent / "_" for each in cache_directory().glob("*/*.nb[ci]")})
     return [path for path in there if path.name in ours], [path for path in there if path.name not in ours]
@@ -233,10 +232,9 @@ def _kernel_folders() -> tuple[list[Path], list[Path]]:
 
 def _carried_folders() -> list[Path]:
     """Return the folders of compiled kernels that came with the package and that runs can use."""
-    import crowdsim
-    from crowdsim.kernels import carried_folders, key_of
+    from crowdsim.kernels.decorator import carried_folders, key_of
 
-    package, carried = Path(crowdsim.__file__).parent, carried_folders()
+    package, carried = Path(__file__).parents[1], carried_folders()
     return [carried[key] for key in {key_of(file) for file in package.rglob("*.py")} & carried.keys()] if carried else []
 
 

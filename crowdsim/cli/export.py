@@ -35,7 +35,7 @@ def export(
     """Write the trajectories of a recording as CSV, as a JuPedSim sqlite file, or as files for PedPy."""
     from crowdsim.errors import RecordingError
     from crowdsim.recording import export as formats
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     suffixes = SUFFIXES[format]
     target = new_output(out or require_name(path).with_suffix(suffixes[0]), suffixes, f"a file of the format {format}")

@@ -33,8 +33,8 @@ def fork(
     from crowdsim.avoidance.plugins import require_recorded
     from crowdsim.recording.checkpoint import read_checkpoint
     from crowdsim.scenario.load import parse_scenario
-    from crowdsim.schedule.checkpoints import Start, require_same_shape
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.checkpoints import Start, require_same_shape
+    from crowdsim.simulation.simulation import Simulation
 
     new_output(out, RECORDING_SUFFIXES, "a recording", source=checkpoint)
     every = seconds_between(checkpoint_every)

@@ -24,7 +24,7 @@ def info(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
 ) -> int:
     """Show what a recording holds: scenario, seed, length, verdict, digest, sizes and versions."""
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     with open_run(path) as recording:
         facts = describe(recording)
@@ -43,7 +43,7 @@ def describe(recording: Recording) -> dict[str, Any]:
     recording : Recording
     """
     from crowdsim.recording.leftovers import look_at
-    from crowdsim.schedule.going_on import runs_of
+    from crowdsim.simulation.going_on import runs_of
 
     header, commit = recording.header, recording.commit
     sizes = {

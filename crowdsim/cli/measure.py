@@ -108,7 +108,7 @@ def _part(heads: Sequence[str], rows: Sequence[dict[str, Any]], names: Sequence[
 
 def _read(path: Path, fps: float | None, unit: str | None) -> Tracks:
     from crowdsim.measures.measured import is_measured, read_measured
-    from crowdsim.measures.tracks import tracks_of
+    from crowdsim.measures.sources import tracks_of
 
     if is_measured(require_name(path)):
         return read_measured(path, fps=fps, unit=unit)

@@ -14,9 +14,9 @@ from crowdsim.cli.shell import complain, say, say_json, table
 from crowdsim.errors import CrowdsimError, ExitCode
 
 if TYPE_CHECKING:
+    from crowdsim.comparison.comparison import Outcome, OverSeeds
+    from crowdsim.comparison.counts import Trace
     from crowdsim.scenario.model import Scenario
-    from crowdsim.schedule.comparison import Outcome, OverSeeds
-    from crowdsim.schedule.tally import Trace
 
 
 LINE = 1000  # Characters that a line of the table may have: usual names make 160 at most, and a number that is cut off is none.
@@ -47,7 +47,7 @@ def models(
         if picture is not None:
             raise CrowdsimError("--picture draws runs: name a scenario.")
         return _list_models(json)
-    from crowdsim.schedule.comparison import HEADERS, legend, markdown_table, over_seeds, table_row
+    from crowdsim.comparison.comparison import HEADERS, legend, markdown_table, over_seeds, table_row
 
     target = _target(picture, scenarios, force=force) if picture is not None else None
     names = _names(wanted)
@@ -92,8 +92,8 @@ def _draw(panels: list[tuple[Scenario, OverSeeds, Trace]], target: Path | None, 
 
 def _run_all(runs: list[tuple[str, Scenario]], threads: int, *, traced: int, quiet: bool) -> tuple[list[Outcome], list[Trace]]:
     """Run one after the other; return what they came to, and a trace of every so many-th, from the first on, if `traced` is not 0."""
-    from crowdsim.schedule.comparison import run_scene
-    from crowdsim.schedule.tally import Trace
+    from crowdsim.comparison.comparison import run_scene
+    from crowdsim.comparison.counts import Trace
 
     outcomes: list[Outcome] = []
     traces: list[Trace] = []

@@ -15,7 +15,7 @@ from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.printable import visible
 
 if TYPE_CHECKING:
-    from crowdsim.plans.kinds import Kind
+    from crowdsim.scenario.plan_kinds import Kind
 
 
 def new(
@@ -109,7 +109,7 @@ def _from_plan(
 
 def _kinds(layers: list[str]) -> dict[str, Kind]:
     """Return what layers are, of texts like ``walls=A-WALL``."""
-    from crowdsim.plans.kinds import Kind
+    from crowdsim.scenario.plan_kinds import Kind
 
     found = {}
     for text in layers:

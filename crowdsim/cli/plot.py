@@ -61,8 +61,8 @@ def plot(
     form = target.suffix.lower()[1:]
     if is_scenario:
         from crowdsim.pictures.plan import draw_plan
-        from crowdsim.scenario.build import build_world
         from crowdsim.scenario.load import load_scenario
+        from crowdsim.setup.build import build_world
 
         load_plugins(plugin)
         layers = ("mesh",) if show is None else tuple(name for part in show.split(",") if (name := part.strip()))
@@ -74,7 +74,7 @@ def plot(
     from crowdsim.pictures.run import draw_run
     from crowdsim.pictures.sheet import draw_sheet, panels_from
     from crowdsim.pictures.velocities import draw_velocities
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     panels = panels_from(show) if show is not None else ()
     with open_run(run) as recording, new_file(target, force=force) as scratch:

@@ -13,7 +13,7 @@ from crowdsim.cli.shell import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
 
 SHOW_SECONDS = 0.2
 SHORTEST_BAR, LONGEST_BAR = 8, 20  # characters
@@ -49,7 +49,7 @@ class Progress:
     def watch_compiler(self) -> None:
         """Say which kernels have to be compiled, or how many of how many are: a first run would seem to hang otherwise."""
         if self._enabled:
-            from crowdsim.kernels import on_compile, on_progress
+            from crowdsim.kernels.decorator import on_compile, on_progress
 
             counted = False
 

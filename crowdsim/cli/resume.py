@@ -20,7 +20,7 @@ from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
 
 if TYPE_CHECKING:
     from crowdsim.recording.checkpoint import Checkpoint
-    from crowdsim.schedule.going_on import Stopped
+    from crowdsim.simulation.going_on import Stopped
 
 
 def resume(
@@ -46,10 +46,10 @@ def resume(
     """
     from crowdsim.avoidance.plugins import require_recorded
     from crowdsim.recording.leftovers import clear_left, look_at
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
     from crowdsim.scenario.load import parse_scenario
-    from crowdsim.schedule.checkpoints import Start
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.checkpoints import Start
+    from crowdsim.simulation.simulation import Simulation
 
     require_name(run)
     every = seconds_between(checkpoint_every)
@@ -93,7 +93,7 @@ def _telling_steps(stopped: Stopped, found: tuple[Path, Checkpoint] | None) -> I
 
 def _chosen(run: Path) -> Stopped:
     """Return the run that is to go on."""
-    from crowdsim.schedule.going_on import runs_of
+    from crowdsim.simulation.going_on import runs_of
 
     runs = runs_of(run)
     found = next((each for each in runs if each.is_meant), runs[0] if runs else None)
@@ -118,7 +118,7 @@ def _checkpoint_of(stopped: Stopped, run: Path, at: float | None) -> tuple[Path,
         If it came to its end, or there is no such checkpoint; the message names what can be done.
     """
     from crowdsim.cli.verify import require_replayable
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
     from crowdsim.recording.schema import RunState
 
     longest = stopped.longest
@@ -147,7 +147,7 @@ def _checkpoint_of(stopped: Stopped, run: Path, at: float | None) -> tuple[Path,
 def _require_same_end(stopped: Stopped, checkpoint: Checkpoint) -> None:
     """Refuse to replace what would be computed otherwise: a run by the clock, or steered by a program, does not come to the same a second time."""
     from crowdsim.recording.files import out_of
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     longest = stopped.longest
     if longest.header is None or longest.last_tick <= checkpoint.tick or out_of(longest.path) is not None:  # a hidden file stays if it has anything of its own

@@ -20,8 +20,8 @@ from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
 
 if TYPE_CHECKING:
     from crowdsim.recording.files import Kept
-    from crowdsim.schedule.simulation import Simulation
-    from crowdsim.schedule.verdict import Verdict
+    from crowdsim.simulation.simulation import Simulation
+    from crowdsim.simulation.verdict import Verdict
 
 RUNS = Path("runs")  # where recordings are kept that nobody gave another place
 RECORDING_SUFFIXES = (".h5", ".hdf5")
@@ -55,8 +55,8 @@ def run(
     with Progress(enabled=not (quiet or json)) as progress:
         progress.note("loading")
         from crowdsim.scenario.load import load_scenario
-        from crowdsim.scenario.locked import locked_in
-        from crowdsim.schedule.simulation import Simulation
+        from crowdsim.setup.locked import locked_in
+        from crowdsim.simulation.simulation import Simulation
 
         sets = with_seed(set_, seed) + (["record.trace=true"] if trace else [])
         load_plugins(plugin)
@@ -119,7 +119,7 @@ def note_cut_off(target: Path) -> None:
     """Note what can be done with runs of a name that were cut off: they are not what is begun now."""
     from crowdsim.recording.files import partials_of
     from crowdsim.recording.leftovers import clear_left
-    from crowdsim.schedule.going_on import runs_of
+    from crowdsim.simulation.going_on import runs_of
 
     if not partials_of(target):
         return

@@ -137,7 +137,7 @@ def notes_of(error: BaseException) -> list[str]:
 def note_what_is_left(error: CrowdsimError, names: Iterable[Any]) -> None:
     """Note on an error what can be done with what stopped runs have left, if any of them was to have one of these names."""
     from crowdsim.recording.files import out_of, partials_of
-    from crowdsim.schedule.going_on import runs_of
+    from crowdsim.simulation.going_on import runs_of
 
     for name in names:
         if isinstance(name, Path) and (out_of(name) is not None or partials_of(name)):

@@ -65,9 +65,9 @@ def sweep(
         raise CrowdsimError("--workers is for this machine, and the workers of a cluster are those that it has. Leave out one or the other.")
     with Progress(enabled=not (quiet or json)) as progress, stoppable(), contextlib.ExitStack() as stack:
         progress.note("loading")
+        from crowdsim.kernels.threads import available_cores
         from crowdsim.sweep.folder import Folder
         from crowdsim.sweep.supervise import Limits, supervise
-        from crowdsim.threads import available_cores
 
         load_plugins(plugin)
         plan = _planned(scenario, vary or [], seeds, set_ or [], known_folders(allow_dir), plugin or [], progress)

@@ -12,7 +12,7 @@ from crowdsim.errors import ExitCode
 
 def tick(json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False) -> int:
     """Show which systems a tick runs, in their order, and which columns each reads and writes."""
-    from crowdsim.schedule.simulation import tick_table
+    from crowdsim.simulation.simulation import tick_table
 
     rows = tick_table()
     if json:

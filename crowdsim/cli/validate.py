@@ -25,10 +25,10 @@ def validate(
 
     The mesh, the radii and the search are those of the run. Exit code 0 if nothing is wrong, 2 otherwise.
     """
-    from crowdsim.scenario.build import build_world
-    from crowdsim.scenario.examine import examine, notes_left
     from crowdsim.scenario.load import load_scenario
-    from crowdsim.scenario.locked import locked_in
+    from crowdsim.setup.build import build_world
+    from crowdsim.setup.examine import examine, notes_left
+    from crowdsim.setup.locked import locked_in
 
     load_plugins(plugin)
     loaded = load_scenario(scenario, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir))

@@ -36,11 +36,11 @@ def verify(
 
     Exit code 0: identical; 6: different.
     """
-    from crowdsim.recording.golden import later_digests
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
     from crowdsim.recording.scratch import scratch_folder
+    from crowdsim.regression.golden_recordings import later_digests
+    from crowdsim.regression.golden_runs import difference, other_versions, run_for
     from crowdsim.scenario.load import parse_scenario
-    from crowdsim.schedule.golden import difference, other_versions, run_for
 
     if run is None and budget_from is None:
         raise CrowdsimError("give a recording: crowdsim verify run.h5.")
@@ -108,8 +108,8 @@ def _who_writes(recorded: Recording, found: Difference) -> list[str]:
 
 def _granted(run: Path, recorded: Recording, budget_from: Path | None) -> dict[int, int] | None:
     """Return how much each tick grants, where milliseconds decided; None where work did."""
-    from crowdsim.recording.reader import open_run
-    from crowdsim.schedule.budget import recorded_grants
+    from crowdsim.recording.opening import open_run
+    from crowdsim.simulation.budget import recorded_grants
 
     if budget_from is None:
         if recorded.header.reproducible:

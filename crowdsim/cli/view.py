@@ -41,7 +41,7 @@ def view(
         if target.exists() and not force:
             raise CrowdsimError(f"{target} exists already; use --force to replace it, or choose another name")
     from crowdsim.recording.files import new_file
-    from crowdsim.recording.reader import open_run
+    from crowdsim.recording.opening import open_run
 
     told: dict[str, Any] = {}
     with open_run(run) as recording, Progress() as progress:

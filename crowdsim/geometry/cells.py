@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel, kernel
-from crowdsim.lanes import LANES, difference, load, magnitude, spread
+from crowdsim.kernels.decorator import inlined_kernel, kernel
+from crowdsim.kernels.simd import LANES, difference, load, magnitude, spread
 
 CELLS_PER_AGENT = 4  # Table cells for each agent of a floor at most. More costs clearing time each tick; fewer folds distant places onto each other.
 LEAST_CELLS = 256  # Table cells that a floor with few agents may have, so that a handful spread over a hall need no folding.

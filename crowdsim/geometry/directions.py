@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel
 
 
 @kernel

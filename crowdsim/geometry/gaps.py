@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 
 FOOT_SPACING_M = 1e-6  # Feet nearer to each other or to a corner than this are one: radii are known far less well, and triangles stay well shaped.
 SHARE_SLACK = 1e-9  # A corner's foot that misses the end of an edge by less than this share of its length still counts as on it; covers rounding.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 
 ORIENTATION_ERROR = 3.3306690738754716e-16  # (3 + 16 eps) eps with eps = 2**-53: Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast
 IN_CIRCLE_ERROR = 1.1102230246251577e-15  # Robust Geometric Predicates", 1997, bounds ccwerrboundA and iccerrboundA. Below them a sign is not certain.

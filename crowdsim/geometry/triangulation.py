@@ -25,7 +25,7 @@ from crowdsim.errors import NavigationError
 from crowdsim.geometry.gaps import FOOT_SPACING_M, find_feet
 from crowdsim.geometry.plane import in_circle_for_sure, turns_left_for_sure
 from crowdsim.geometry.steps import Steps, at_once
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 
 EMPTY_DISC_SLACK = 1e-9  # A diametral disc counts as empty if no wall comes nearer to its centre than (1 - slack) times its radius,
 ROUNDING = 1e-15  # and this part of the coordinates, whose last digit is 2e-16 of them: 5 nanometres at UTM coordinates. Too many feet do no harm.

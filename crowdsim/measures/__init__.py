@@ -1,4 +1,4 @@
-"""What recorded runs and measured people came to, as tables.
+"""What did it result in? Recorded runs and measured people, as tables.
 
 Every function takes a path, an open `Recording`, or `Tracks`, which are read once and can be measured often: ``tracks = tracks_of("run.h5")``. It returns
 a pandas DataFrame with a row for each thing that happened, or a Series; ``attrs["units"]`` of a table has the unit of every column. Numbers that are of
@@ -7,7 +7,9 @@ nobody are NaN. See docs/measures.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crowdsim.front_doors import names_from
 
 if TYPE_CHECKING:
     from crowdsim.measures.areas import Area, area_states, area_stays, box_area, steady_state
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
     from crowdsim.measures.measured import read_measured
     from crowdsim.measures.motion import path_lengths, speed_over_time, speeds, trajectories
     from crowdsim.measures.report import all_tables, summary
-    from crowdsim.measures.shortest_ways import detours
+    from crowdsim.measures.shortest_paths import detours
+    from crowdsim.measures.sources import tracks_of
     from crowdsim.measures.steering import collisions, steering_scores
-    from crowdsim.measures.tracks import Tracks, tracks_of
+    from crowdsim.measures.tracks import Tracks
     from crowdsim.measures.with_pedpy import densities, passages, pedpy_ground, pedpy_trajectory
 
 __all__ = [
@@ -31,7 +34,7 @@ __all__ = [
     "stuck_spells", "summary", "tracks_of", "trajectories", "who_waits_for_whom", "why_stuck",
 ]  # fmt: skip
 
-_OF_MODULES = {
+__getattr__ = names_from(__name__, {
     "areas": ("Area", "area_states", "area_stays", "box_area", "steady_state"),
     "contacts": ("overlaps",),
     "deadlock": ("deadlocks", "stuck_people", "stuck_spells", "who_waits_for_whom", "why_stuck"),
@@ -41,18 +44,9 @@ _OF_MODULES = {
     "measured": ("read_measured",),
     "motion": ("path_lengths", "speed_over_time", "speeds", "trajectories"),
     "report": ("all_tables", "summary"),
-    "shortest_ways": ("detours",),
+    "shortest_paths": ("detours",),
     "steering": ("collisions", "steering_scores"),
-    "tracks": ("Tracks", "tracks_of"),
+    "sources": ("tracks_of",),
+    "tracks": ("Tracks",),
     "with_pedpy": ("densities", "passages", "pedpy_ground", "pedpy_trajectory"),
-}
-_WHERE = {name: module for module, names in _OF_MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """Import the public names when they are first used: most need neither the navigation nor PedPy."""
-    if name not in _WHERE:
-        raise AttributeError(f"module 'crowdsim.measures' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"crowdsim.measures.{_WHERE[name]}"), name)
+})

@@ -56,9 +56,7 @@ def read_archive(path: Path) -> Archive:
     RecordingError
         If it cannot be read: it is damaged, larger than any experiment, or something in it is kept elsewhere.
     """
-    import crowdsim
-
-    root = str(Path(crowdsim.__file__).resolve().parents[1])
+    root = str(Path(__file__).resolve().parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]), "OPENBLAS_NUM_THREADS": "1"}
     seconds = LEAST_SECONDS + SECONDS_A_MEGABYTE * (path.stat().st_size >> 20)
     with tempfile.TemporaryFile() as found:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.motion import SPEED_OVER_S, row_speeds
-from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.tracks import Tracks, with_units
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLANNING = "Plan"  # the system that has the slices
-RECENT_TICKS = 20  # as in crowdsim.schedule.budget; a test holds them equal
+RECENT_TICKS = 20  # as in crowdsim.simulation.budget; a test holds them equal
 
 
 def system_costs(timings: pd.DataFrame) -> pd.DataFrame:

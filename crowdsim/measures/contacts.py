@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M
-from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.tracks import Tracks, with_units
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock_by_place import stuck_by_place as stuck_by_place
-from crowdsim.measures.deadlock_causes import NOBODY, WALL, Cause, Diagnosed, Moment, diagnose
+from crowdsim.measures.deadlock_causes import NOBODY, WALL, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, look_every
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
+from crowdsim.world.causes import Cause
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.measures.deadlock_stuck import STUCK_SECONDS, is_held_up
-from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.tracks import Tracks, with_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,11 +96,11 @@ def _as_the_crow_flies(place: NDArray[np.float64], goals: list[Any], wanted: NDA
 
 def _over_ground(ground: Any, place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how long the shortest ways are over the ground, (n,) m; who was seen beside it counts from the ground nearest to him."""
-    from crowdsim.navigation.build import build_mesh
-    from crowdsim.navigation.goals import GoalShape, cut_goals
-    from crowdsim.navigation.mesh import locate_many
-    from crowdsim.navigation.planner import MeshPlanner
-    from crowdsim.scenario.ways import lengths_of
+    from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+    from crowdsim.navigation.mesh.build import build_mesh
+    from crowdsim.navigation.mesh.mesh import locate_many
+    from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+    from crowdsim.setup.paths import lengths_of
     from crowdsim.world.world import World
 
     built = build_mesh(ground)

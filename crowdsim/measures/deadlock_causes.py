@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock_graph import Waits, linked_parts, strong_parts, who_waits
 from crowdsim.measures.deadlock_places import GAP_REACH_M, SHUT_IN_REACH_M, Gap, Segments, gap_ahead, is_shut_in, lines_cut
+from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 
 if TYPE_CHECKING:
@@ -26,40 +26,7 @@ MEETING_M = 2.0  # Between bodies that come against each other: what avoidance l
 AT_GOAL_M = 0.05  # A way ends at a goal if its last corner is as near to it.
 BLOCK_M, BLOCK_ROWS = 5.0, 64  # How people are put together to find walls in their lines; changes the time that takes only.
 MOST_SHUT_IN = 64  # Heads that are looked at whether they are shut in; more are as a rule not, and each costs a millisecond.
-
-
-class Cause(IntEnum):
-    """Why somebody is stuck. The numbers are part of the recorded format (value of DEADLOCKED) and are never reused."""
-
-    UNKNOWN = 0  # nothing of what follows
-    NO_PATH = 1  # there is no way to its goal that is wide enough, or the ground under it was taken out
-    ENCLOSED = 2  # it can get nowhere: people who stay, and walls, shut it in
-    STARVED = 3  # its request for a way has been open for long: the budget is used up by others
-    PUSHED_OFF = 4  # a wall stands between it and the point that it steers at: it was pushed off its way
-    GOAL_OCCUPIED = 5  # somebody is where it wants to stand
-    THROUGH_PEOPLE = 6  # its way leads through people who stay
-    HEAD_ON = 7  # people who hold each other go against or across each other
-    ARCH = 8  # people who want through one gap from one side hold each other before it
-    INFEASIBLE = 9  # its way is free, but avoidance finds no velocity that leads on: it keeps no constraints, or stops for walls beside the way
-    OBSTACLE = 10  # an obstacle stands in its way for good
-    QUEUE = 11  # it waits behind people who get on, at a gap that others get through, or for an obstacle that goes on by its timetable: no deadlock
-
-    @property
-    def words(self) -> str:
-        """What people call it."""
-        return _WORDS[self]
-
-
-_WORDS = {
-    Cause.UNKNOWN: "unknown", Cause.NO_PATH: "no path", Cause.ENCLOSED: "enclosed", Cause.STARVED: "starved by the budget",
-    Cause.PUSHED_OFF: "pushed off course", Cause.GOAL_OCCUPIED: "goal occupied", Cause.THROUGH_PEOPLE: "path through people", Cause.HEAD_ON: "head-on",
-    Cause.ARCH: "arch at a gap", Cause.INFEASIBLE: "infeasible avoidance", Cause.OBSTACLE: "obstacle in the way", Cause.QUEUE: "queue",
-}  # fmt: skip
 _QUEUE = int(Cause.QUEUE)
-NOT_DIAGNOSED = 255  # in columns that hold a cause
-NO_QUEUE_ONCE = 254  # Likewise: to be looked at again, and when it was last it was in no queue.
-LOOK_AGAIN = 253  # Likewise: to be looked at again, since what was found may have been a ring of a moment, as jostling makes them.
-NOT_TOLD = (NOT_DIAGNOSED, LOOK_AGAIN, NO_QUEUE_ONCE)
 MOMENTARY = (Cause.UNKNOWN, Cause.HEAD_ON, Cause.ARCH, Cause.INFEASIBLE)
 NOBODY, WALL = 0, -1
 

@@ -11,9 +11,10 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.measures.deadlock_causes import Cause, Moment
+from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
 from crowdsim.scenario.areas import closed_areas
+from crowdsim.world.causes import Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 
 if TYPE_CHECKING:

@@ -75,7 +75,7 @@ def is_held_up(progress: NDArray[np.float64], then: NDArray[np.float64], speed: 
     Parameters
     ----------
     progress : (n,) float64, m
-        By how much its least remaining length has fallen so far, see `crowdsim.navigation.progress`.
+        By how much its least remaining length has fallen so far, see `crowdsim.navigation.corridor.progress`.
     then : (n,) float64, m
         What that was `STUCK_SECONDS` before; nan, when it did not want on, holds nobody up.
     speed : (n,) float64, m/s

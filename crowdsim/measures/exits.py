@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdsim.errors import RecordingError
-from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.tracks import Tracks, with_units
 
 if TYPE_CHECKING:
     import pandas as pd

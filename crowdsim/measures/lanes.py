@@ -8,7 +8,8 @@ import numpy as np
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.areas import Area, rows_inside
-from crowdsim.measures.tracks import Source, tracks_of, with_units
+from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.tracks import with_units
 
 if TYPE_CHECKING:
     import pandas as pd

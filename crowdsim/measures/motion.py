@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.measures.tracks import Source, Tracks, tracks_of, with_units
+from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.tracks import Tracks, with_units
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,10 @@ from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
 from crowdsim.measures.motion import path_lengths, speed_over_time
-from crowdsim.measures.shortest_ways import detours
+from crowdsim.measures.shortest_paths import detours
+from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.steering import steering_scores
-from crowdsim.measures.tracks import Source, Tracks, tracks_of
+from crowdsim.measures.tracks import Tracks
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,8 @@ import numpy as np
 
 from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps
 from crowdsim.measures.motion import path_lengths
-from crowdsim.measures.tracks import Source, tracks_of, with_units
+from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.tracks import with_units
 
 if TYPE_CHECKING:
     import pandas as pd

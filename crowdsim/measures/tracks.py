@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdsim.recording.header import Header
-    from crowdsim.recording.reader import Recording
 
 PEOPLE_COLUMNS = ("id", "group", "radius_m", "desired_speed_m_s", "start_s")
 EVENT_COLUMNS = ("time_s", "id", "kind", "value", "x_m", "y_m")
@@ -128,40 +125,6 @@ class Tracks:
         return radius
 
 
-Source: TypeAlias = "str | os.PathLike[str] | Recording | Tracks"
-
-
-def tracks_of(source: Source) -> Tracks:
-    """Return where people were.
-
-    Parameters
-    ----------
-    source : path, Recording, or Tracks
-        A recording of ours, open or as a file; or measured people: a text file that says how many frames a second it has, or an HDF5 file as archives of
-        experiments have them (`read_measured` reads text files that say less). Tracks are returned as they are.
-
-    Returns
-    -------
-    Tracks
-
-    Raises
-    ------
-    RecordingError
-        If it cannot be read, or holds nobody.
-    """
-    if isinstance(source, Tracks):
-        return source
-    from crowdsim.measures.measured import is_measured, read_measured
-    from crowdsim.recording.reader import Recording, open_run
-
-    if isinstance(source, Recording):
-        return _recorded(source)
-    if is_measured(Path(source)):
-        return read_measured(source)
-    with open_run(source) as recording:
-        return _recorded(recording)
-
-
 def make_tracks(
     name: str, fps: float, person: NDArray[Any], frame: NDArray[Any], x: NDArray[Any], y: NDArray[Any], z: NDArray[Any] | None = None, **more: Any
 ) -> Tracks:
@@ -228,27 +191,6 @@ def _unit(column: str) -> str:
     """Return the unit that the end of a name says."""
     ends = {"_m_s": "m/s", "_per_s": "1/s", "_per_m_s": "1/(m s)", "_per_m2": "1/m2", "_m": "m", "_s": "s"}
     return next((ends[end] for end in sorted(ends, key=len, reverse=True) if column.endswith(end)), "")
-
-
-def _recorded(recording: Recording) -> Tracks:
-    import shapely
-
-    header = recording.header
-    has_layers = len(header.ground) > 1 and any(column.name == "layer" for column in recording.layout.columns)
-    rows = recording.trajectories(columns=["x", "y", "z", *(["layer"] if has_layers else [])])
-    roster, events, frames = recording.roster(), recording.events(), recording.frames()
-    people = people_table(
-        roster["entity"].to_numpy(), group=roster["group_name"].to_numpy(), radius_m=roster["radius"].to_numpy(),
-        desired_speed_m_s=roster["desired_speed"].to_numpy(), start_s=roster["start_tick"].to_numpy() * header.tick_s,
-    ).sort_values("id", ignore_index=True)  # fmt: skip
-    happened = events.rename(columns={"entity": "id", "x": "x_m", "y": "y_m"}).assign(time_s=events["tick"] * header.tick_s)[list(EVENT_COLUMNS)]
-    floors = recording.floors()
-    ground = shapely.union_all(floors) if floors else None
-    return make_tracks(
-        str(recording.path), recording.fps, rows["id"].to_numpy(), rows["frame"].to_numpy(), rows["x"].to_numpy(), rows["y"].to_numpy(), rows["z"].to_numpy(),
-        layer=rows["layer"].to_numpy() if has_layers else None, frame_s=frames["time_s"].to_numpy(), first_frame=0, people=people, events=happened,
-        ground=ground, header=header,
-    )  # fmt: skip
 
 
 def _order(person: NDArray[np.int64]) -> NDArray[np.int64]:

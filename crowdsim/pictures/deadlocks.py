@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock import name_of
-from crowdsim.measures.deadlock_causes import NOT_DIAGNOSED, WALL, Cause, Diagnosed, Moment, diagnose
+from crowdsim.measures.deadlock_causes import WALL, Diagnosed, Moment, diagnose
 from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
+from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 
 if TYPE_CHECKING:
     from crowdsim.measures.deadlock_recorded import Recorded

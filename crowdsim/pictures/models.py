@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from crowdsim.comparison.comparison import OverSeeds, spread_text
+from crowdsim.comparison.counts import Trace
 from crowdsim.pictures.moving import draw_obstacles
 from crowdsim.pictures.run import EXIT, STUCK, draw_goals, draw_ground, pyplot
 from crowdsim.scenario.model import Scenario
-from crowdsim.schedule.comparison import OverSeeds, spread_text
-from crowdsim.schedule.tally import Trace
 
 OVERLAP = "#7b2cbf"
 PANEL_INCHES = 3.4  # The longer side of a panel: six of them are as wide as a page on a screen.

@@ -16,9 +16,9 @@ from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
 from crowdsim.pictures.visibility import draw_visibility
 
 if TYPE_CHECKING:
-    from crowdsim.navigation.mesh import NavMesh
-    from crowdsim.scenario.build import Built
-    from crowdsim.scenario.strings import Line
+    from crowdsim.navigation.mesh.mesh import NavMesh
+    from crowdsim.setup.build import Built
+    from crowdsim.setup.path_lines import Line
 
 LAYERS = ("mesh", "portals", "widths", "visibility", "ways")
 MOST_WAYS = 200  # More are a solid colour.
@@ -110,7 +110,7 @@ def _graph_of(mesh: NavMesh) -> Any:
 
 
 def _lines_of(built: Built) -> list[Line]:
-    from crowdsim.scenario.strings import lines_of
+    from crowdsim.setup.path_lines import lines_of
 
     return lines_of(built, MOST_WAYS)
 

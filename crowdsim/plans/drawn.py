@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.plans.kinds import Kind, kind_of
+from crowdsim.scenario.plan_kinds import Kind, kind_of
 
 DEGREES_SPAN = 0.1  # Coordinates that all lie within so much, and within the ranges of longitude and latitude, in GeoJSON are degrees: 11 km.
 MILLIMETRES_SPAN = 2_000.0  # A plan that would be wider than 2 km was drawn in millimetres: no building is, and 2 m in millimetres is no plan.

@@ -11,7 +11,7 @@ import shapely
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.plans.drawn import Drawn, counted, listed_names, was
-from crowdsim.plans.kinds import Kind
+from crowdsim.scenario.plan_kinds import Kind
 
 GAP_M = 0.02  # Ends and outlines this near to each other were meant to meet; walls are thicker, and no body passes.
 THICK_M = 0.1  # Of a wall that is drawn as a line.

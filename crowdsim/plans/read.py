@@ -10,11 +10,11 @@ import shapely
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.plans.drawn import MILLIMETRES_SPAN, Drawn, counted, in_metres, near_the_origin, was
-from crowdsim.plans.kinds import Kind
 from crowdsim.scenario.dxf import HEADER_UNITS, METRES, NO_OUTLINE, drawing_of, entities_of, outline_of
 from crowdsim.scenario.files import FileAccess, FileRefused
 from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, grid_map_of, json_value, movingai_map_of, refuse_arcs
 from crowdsim.scenario.limits import MAX_VERTICES
+from crowdsim.scenario.plan_kinds import Kind
 
 ENDINGS = (".dxf", ".wkt", ".geojson", ".json", ".txt", ".map")
 _ADVICE = {

@@ -14,13 +14,13 @@ import shapely
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.exit_flow import exit_width
 from crowdsim.plans.drawn import counted
+from crowdsim.plans.exits import find_ways_out
 from crowdsim.plans.ground import OPENING_M, THICK_M, find_ground
-from crowdsim.plans.kinds import Kind
 from crowdsim.plans.mesh import ground_of_mesh, obj_beside
 from crowdsim.plans.outside import LENGTH_M, led_outside
 from crowdsim.plans.read import read_plan
-from crowdsim.plans.ways_out import find_ways_out
 from crowdsim.printable import visible
+from crowdsim.scenario.plan_kinds import Kind
 from crowdsim.scenario.shapes import wkt_of
 
 PERSON_M2 = 4.0  # Ground for each person where nobody says how many there are.

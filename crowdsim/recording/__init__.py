@@ -1,4 +1,4 @@
-"""What is kept: the recording of a run.
+"""What is kept? The recording of a run.
 
 Reading order: `schema` (what a file holds), `header` (what is known before the first tick), `encode` and `chunks` (rows to bytes), `storage`
 (bytes to a file that a kill cannot spoil), `writer` (what the simulation calls), `snapshot` and `reader` (what everybody else calls), then

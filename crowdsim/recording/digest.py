@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 
 # The five primes of the specification.
 _P1 = np.uint64(0x9E3779B185EBCA87)

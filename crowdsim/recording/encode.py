@@ -15,7 +15,7 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 
 # A byte plane that does not shrink below this share is stored as it is. Larger spends 2 ns a byte where writing it takes 1, for 1 % of the file.
 STORED_ABOVE = 0.6

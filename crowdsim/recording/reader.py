@@ -8,7 +8,6 @@ recording has, so that a small file cannot make the reader fill the memory, foll
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,7 +24,7 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
 from crowdsim.recording.content import look_at_people, look_at_rows
-from crowdsim.recording.files import is_stale_placeholder, lock_of
+from crowdsim.recording.files import lock_of
 from crowdsim.recording.gate import Damage, first_line
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, MOST_TICKS, Header, Layout, OtherVersion, from_json
 from crowdsim.recording.journal import Kept
@@ -55,48 +54,6 @@ _T = TypeVar("_T")
 _MAXIMUM_VERDICT_BYTES = 2**24
 _ATTEMPTS = 20  # A file that is being written can change under a read; the next attempt sees the new state. Fewer gives up on slow disks.
 _PAUSE_S = 0.02
-
-
-def open_run(path: str | os.PathLike[str]) -> Recording:
-    """Open a recording for reading.
-
-    Parameters
-    ----------
-    path : path of a finished file, of one in the making, or of one that was cut off
-
-    Returns
-    -------
-    Recording
-        Usable in a ``with`` statement. It shows the last commit; open the file again to see later ones.
-
-    Raises
-    ------
-    RecordingError
-        If it is no recording, damaged, or nothing was committed to it.
-    """
-    target = Path(path)
-    if not os.path.lexists(target) or is_stale_placeholder(target):
-        _tell_what_is_left(target)
-    return Recording(target)
-
-
-def _tell_what_is_left(target: Path) -> None:
-    """Raise RecordingError if runs with an output path are going on, or were cut off, where there is no such file."""
-    from crowdsim.recording.leftovers import left_for
-
-    left = left_for(target)
-    live = [found for found in left if found.is_live]
-    safe = [found for found in left if found.last_tick >= 0]
-    if live:
-        so_far = command("info", live[0].path)
-        raise RecordingError(f"{target}: there is no such file yet: a run with this output is going on ({live[0].writer}). What it has done so far: {so_far}")
-    if safe:
-        raise RecordingError(
-            f"{target}: there is no such file, but a run with this output was cut off: {safe[0].path}. Open that, or make a whole recording of it: "
-            f"{command('recover', target)}"
-        )
-    if left:
-        raise RecordingError(f"{target}: there is no such file. A run with this output was stopped before anything was recorded; run it again.")
 
 
 class Recording:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.plans.kinds import Kind, kind_of
 from crowdsim.scenario import schema
 from crowdsim.scenario.dxf import drawing_of, pieces_of_dxf
 from crowdsim.scenario.files import FileAccess, FileRefused
 from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, grid_map_of, movingai_map_of, pieces_of_geojson, pieces_of_wkt
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_GEOMETRY_CHARACTERS, MAX_VERTICES
+from crowdsim.scenario.plan_kinds import Kind, kind_of
 from crowdsim.scenario.shapes import as_written, circle_corners, cleaned, is_wide, united_on_grid
 from crowdsim.scenario.tree import Path, Problems, clipped, number_text
 

@@ -18,6 +18,7 @@ from crowdsim.scenario.areas import resolve_areas, resolve_events
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
+from crowdsim.scenario.floor_names import FloorNames
 from crowdsim.scenario.geometry import Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
@@ -26,7 +27,7 @@ from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
 from crowdsim.scenario.overrides import apply_overrides
 from crowdsim.scenario.parameters import GRIDS, SECTIONS, Chosen, resolve_section, tunables_of
 from crowdsim.scenario.recorded import resolve_record
-from crowdsim.scenario.resolve import FloorNames, GoalTable, GroupResolver, resolve_stop
+from crowdsim.scenario.resolve import GoalTable, GroupResolver, resolve_stop
 from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.terrain import resolve_terrain

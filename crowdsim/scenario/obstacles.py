@@ -21,7 +21,7 @@ from crowdsim.scenario.tree import Path, Problems, number_text
 from crowdsim.scenario.turning import AS_DRAWN, Turning
 
 if TYPE_CHECKING:
-    from crowdsim.scenario.resolve import FloorNames
+    from crowdsim.scenario.floor_names import FloorNames
 
 OUTLINE_CORNERS = 24  # Of a disc as a polygon, inside of it by at most 0.9 % of the radius: people who touch it do not stand in its wall.
 _MOST_SPEED = 50.0  # m/s, as for agents

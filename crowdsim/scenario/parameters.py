@@ -127,23 +127,27 @@ def _speed_density() -> Mapping[str, Owner]:
 
 
 def _mesh() -> Owner:
-    owner: Owner = _imported("crowdsim.navigation.build", "MeshParameters")
+    owner: Owner = _imported("crowdsim.navigation.mesh.build", "MeshParameters")
     return owner
 
 
 def _navigation() -> Mapping[str, Owner]:
     mesh: Any = _mesh()
-    waiting = _imported("crowdsim.navigation.guess", "WaitParameters")
-    standers, targets = _imported("crowdsim.navigation.standers.parameters", "StanderParameters"), _imported("crowdsim.navigation.targets", "TargetParameters")
-    in_slots = (mesh, _imported("crowdsim.navigation.sharing", "ShareParameters"), waiting, standers, targets)
+    waiting = _imported("crowdsim.navigation.corridor.guess", "WaitParameters")
+    standers = _imported("crowdsim.navigation.stationary.parameters", "StanderParameters")
+    targets = _imported("crowdsim.navigation.goals.targets", "TargetParameters")
+    in_slots = (mesh, _imported("crowdsim.navigation.search.sharing", "ShareParameters"), waiting, standers, targets)
 
     def grid(ways: str) -> Owner:
         own = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk"))
         return (mesh, *own, _imported("crowdsim.navigation.grid.waiting", "CellWaitParameters"))
 
     return {
-        **dict.fromkeys(_imported("crowdsim.navigation.slot_searches", "SEARCHES"), in_slots),
-        "mesh": (*in_slots, _imported("crowdsim.navigation.planner", "CostParameters"), _imported("crowdsim.navigation.aim", "AimParameters")),
+        **dict.fromkeys(_imported("crowdsim.navigation.planning.search_backends", "SEARCHES"), in_slots),
+        "mesh": (
+            *in_slots, _imported("crowdsim.navigation.planning.mesh_planner", "CostParameters"),
+            _imported("crowdsim.navigation.search.heuristic_weight", "AimParameters"),
+        ),
         "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting, standers, targets),
         "grid": grid("Way"),
         "s2-grid": grid("DocumentWay"),
@@ -153,15 +157,15 @@ def _navigation() -> Mapping[str, Owner]:
 def _bodies() -> Mapping[str, Owner]:
     own = (
         ("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("spread", "Spread"), ("replan", "Replan"),
-        ("priority", "Priority"),
+        ("priority", "Priority"), ("places", "Place"),
     )  # fmt: skip
     found = tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)
-    return {"bodies": (*found, _imported("crowdsim.systems.places", "PlaceParameters"), _imported("crowdsim.avoidance.local_grids", "LocalGridParameters"))}
+    return {"bodies": (*found, _imported("crowdsim.navigation.local_grid.detours", "LocalGridParameters"))}
 
 
 def _symmetry() -> Mapping[str, Owner]:
     breaker = _imported("crowdsim.avoidance.symmetry", "SymmetryBreaker")
-    return {"symmetry": (_imported("crowdsim.systems.symmetry", "SymmetrySwitch"), breaker.Parameters)}
+    return {"symmetry": (_imported("crowdsim.avoidance.symmetry_switch", "SymmetrySwitch"), breaker.Parameters)}
 
 
 SECTIONS = (

@@ -9,8 +9,8 @@ import shapely
 from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
+from crowdsim.scenario.floor_names import FloorNames
 from crowdsim.scenario.geometry import Geometry
-from crowdsim.scenario.resolve import FloorNames
 from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.tree import Problems
 

@@ -136,7 +136,7 @@ class Folder:
 
     def _from_recording(self, identity: str) -> dict[str, Any] | None:
         """Return, and keep, the result of a run that was killed after it had kept its recording."""
-        from crowdsim.recording.reader import open_run
+        from crowdsim.recording.opening import open_run
 
         try:
             with open_run(self.recording(identity)) as run:

@@ -35,7 +35,8 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.recording.header import software_versions
 from crowdsim.recording.scratch import scratch_folder
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.warm import warm_kernels
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.simulation.warm import warm_kernels
 from crowdsim.sweep.folder import Folder, write_json
 from crowdsim.sweep.one_run import do_run
 
@@ -114,7 +115,7 @@ class Server:
         if task["kind"] in self._ready:
             return
         scenario = parse_scenario(task["text"], file=task["file"])
-        warm_kernels(scenario, explaining=task["record"] and bool(scenario.record.explain))
+        warm_kernels(scenario, Simulation, explaining=task["record"] and bool(scenario.record.explain))
         software_versions()
         if not self._ready:
             _rehearse()

@@ -15,7 +15,7 @@ def measures_of(result: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     result : mapping
-        The verdict, `crowdsim.schedule.verdict.Verdict.as_dict`, of a run or from a recording.
+        The verdict, `crowdsim.simulation.verdict.Verdict.as_dict`, of a run or from a recording.
 
     Returns
     -------

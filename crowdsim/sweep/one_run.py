@@ -10,7 +10,7 @@ from typing import Any
 
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.sweep.folder import Folder, finished_result, move_whole, write_json
 
 

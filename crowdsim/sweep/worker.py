@@ -16,9 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import crowdsim
-from crowdsim.cache_folder import cache_directory
 from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.kernels.cache_folder import cache_directory
 from crowdsim.sweep.folder import FINISHED, Folder, write_json, write_whole
 
 ATTEMPTS = 3  # Servers that may be lost during one run. The first may have gone for reasons of its own; a run that ends three is not to be tried for ever.
@@ -159,7 +158,7 @@ class RunServer:
             mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
                 # A session of its own: Ctrl-C is for the sweep, which ends the server. The runs have threads of ours, numpy needs none.
-                path = os.pathsep.join([str(Path(crowdsim.__file__).resolve().parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+                path = os.pathsep.join([str(Path(__file__).resolve().parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "crowdsim.sweep.fork_server", str(theirs.fileno())],
                     pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,

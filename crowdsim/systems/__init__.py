@@ -1,11 +1,11 @@
-"""The tick: the systems in the order in which they run.
+"""What happens in a tick? The systems in the order in which they run.
 
 `TICK_ORDER` is the table of contents. Everyone decides on the world as it was, then everyone moves; an arrival is recorded before it leaves.
 """
 
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.depart import Depart
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.follow import Follow

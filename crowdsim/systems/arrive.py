@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.goals import arrived_many
-from crowdsim.systems.base import System, Tick
-from crowdsim.systems.places import Places
+from crowdsim.navigation.goals.goals import arrived_many
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.goals.places import Places
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

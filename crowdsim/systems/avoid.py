@@ -12,7 +12,7 @@ from crowdsim.avoidance.explain import REASON_DTYPE, explain_choices
 from crowdsim.avoidance.guard import ModelError, check_velocities
 from crowdsim.avoidance.model import KEEPS_ITS_WAY, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
 from crowdsim.saved import Arrays, Saved
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState, Diagnosis
 from crowdsim.world.world import World
 

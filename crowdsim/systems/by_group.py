@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.slices import Budget, search
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.follow import Follow
-from crowdsim.systems.ground import GroundChange
+from crowdsim.systems.ground.ground_change import GroundChange
+from crowdsim.systems.on_grid import FollowWays, PlanWays
 from crowdsim.systems.plan import Plan
-from crowdsim.systems.slices import Budget, search
-from crowdsim.systems.ways import FollowWays, PlanWays
-from crowdsim.threads import Team
 from crowdsim.world.world import World
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState
 
 

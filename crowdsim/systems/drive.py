@@ -9,14 +9,14 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.mesh import locate_many
+from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.scenario.areas import parted_ground
-from crowdsim.scenario.obstacle_state import arrays_of, obstacle_from
 from crowdsim.scenario.obstacles import Obstacle
-from crowdsim.systems.base import System, Tick
-from crowdsim.systems.ground import Closed, polygons_of, put_out
-from crowdsim.systems.make_room import nearest_free
+from crowdsim.setup.obstacle_state import arrays_of, obstacle_from
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.ground.ground_change import Closed, polygons_of, put_out
+from crowdsim.systems.ground.make_room import nearest_free
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.hold import NOTHING_HELD, Held
-from crowdsim.navigation.steer import guess_many, steer_many
-from crowdsim.systems.base import System, Tick
-from crowdsim.systems.corner_guesses import CornerGuesses
-from crowdsim.systems.straighten import led_round_free_vertices, straighten
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD, Held
+from crowdsim.navigation.corridor.steer import guess_many, steer_many
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.paths.corner_guesses import CornerGuesses
+from crowdsim.systems.paths.straighten import led_round_free_vertices, straighten
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.world import World
 
@@ -23,7 +23,7 @@ class Follow(System):
     groups : (groups,) bool, optional
         Whose agents it leads; all by default.
     while_waiting : str
-        What agents do whose path is not there yet, see `crowdsim.navigation.guess.WaitParameters`.
+        What agents do whose path is not there yet, see `crowdsim.navigation.corridor.guess.WaitParameters`.
     corner_guesses : CornerGuesses, optional
         Of those who guess over points of visibility instead of portals.
     """

@@ -10,19 +10,19 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps, at_once
+from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import ToggledArea
-from crowdsim.scenario.grounds import FloorGrounds, Grounds, TiledGrounds
 from crowdsim.scenario.model import Event
-from crowdsim.systems.base import System, Tick
-from crowdsim.systems.ground import Closed, GroundChange, change_ground, polygons_of, stand
-from crowdsim.systems.rebuild import Order, Rebuild, packed, unpacked
-from crowdsim.systems.slices import Budget
-from crowdsim.systems.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps
-from crowdsim.systems.tile_orders import TileOrders
-from crowdsim.systems.triggers import Triggers
-from crowdsim.threads import Team
+from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds
+from crowdsim.systems.base.slices import Budget
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.ground.ground_change import Closed, GroundChange, change_ground, polygons_of, stand
+from crowdsim.systems.ground.rebuild import Order, Rebuild, packed, unpacked
+from crowdsim.systems.ground.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps
+from crowdsim.systems.ground.tile_orders import TileOrders
+from crowdsim.systems.ground.triggers import Triggers
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.progress import Measured, note_progress
-from crowdsim.systems.base import System, Tick
-from crowdsim.systems.progress import NOTED
+from crowdsim.navigation.corridor.progress import Measured, note_progress
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.paths.progress import NOTED
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.world import World
 
@@ -19,7 +19,7 @@ class Gauge(System):
     """Note by how much everybody's least remaining length has fallen; Watch finds out from it who is stuck (SYSTEMS R6).
 
     It stands after Follow, since then everybody's direction belongs to the place where it is. What a new path does to it stands in
-    `crowdsim.systems.progress`.
+    `crowdsim.systems.paths.progress`.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.priority import PriorityParameters, count_waiting, make_room, who_gives_way
 from crowdsim.saved import MOST, Arrays, Saved
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import ticks_of
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind

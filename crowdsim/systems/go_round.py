@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.local_grids import EVERY_LINE, LocalGridParameters, find_local_ways
-from crowdsim.avoidance.local_way import LEADS_ROUND, NO_WAY, NOT_ASKED
 from crowdsim.geometry.cells import CellIndex
-from crowdsim.systems.base import System, Tick
+from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, find_local_ways
+from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_WAY, NOT_ASKED
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import standing, ticks_of
-from crowdsim.systems.replan import wish_to_replan
-from crowdsim.systems.shut_portals import forget_old, forget_open, remember_shut
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.world import World
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crowdsim.geometry.cells import CellIndex
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.world import World
 
 CELL_M = 1.5  # About half the radius that holds ten neighbours at 1 a square metre; results do not depend on it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crowdsim.bodies.integrate import integrate
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 
 
 class Integrate(System):

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.desk import pieces
-from crowdsim.navigation.guess import join_many, trail_along
-from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.navigation.measure import measure_corridors, measure_ways
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.protocol import Answers, Planner
-from crowdsim.navigation.standers.planner import StanderPlanner
-from crowdsim.navigation.targets import TargetParameters, targets_of
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.guess import join_many, trail_along
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.goals.targets import TargetParameters, targets_of
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.planning.protocol import Answers, Planner
+from crowdsim.navigation.planning.request_queue import pieces
+from crowdsim.navigation.stationary.planner import StanderPlanner
 from crowdsim.saved import MOST, Arrays, Saved, ascends
-from crowdsim.systems.base import System, Tick
-from crowdsim.systems.blocks import make_room
-from crowdsim.systems.corner_guesses import CornerGuesses
-from crowdsim.systems.ground import GroundChange, ask_again
+from crowdsim.systems.base.slices import Budget, SearchTask, require_open, search
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.ground.ground_change import GroundChange, ask_again
 from crowdsim.systems.notice import standing
-from crowdsim.systems.progress import TAKEN, forget_path, take_path
-from crowdsim.systems.slices import Budget, SearchTask, require_open, search
-from crowdsim.systems.straighten import straighten
-from crowdsim.threads import Team
+from crowdsim.systems.paths.corner_guesses import CornerGuesses
+from crowdsim.systems.paths.corridor_blocks import make_room
+from crowdsim.systems.paths.progress import TAKEN, forget_path, take_path
+from crowdsim.systems.paths.straighten import straighten
 from crowdsim.world.checks import is_inside
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind

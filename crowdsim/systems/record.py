@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdsim.recording.digest import column_digests, run_digest
 from crowdsim.saved import Arrays, Saved
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentColumns
 from crowdsim.world.world import World
 

@@ -9,10 +9,11 @@ from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.nudge import find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import standing, ticks_of
-from crowdsim.systems.progress import forget_path
-from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
+from crowdsim.systems.paths.progress import forget_path
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -24,21 +25,6 @@ _COUNTED = {
 SLIDES_SHARE = 0.5  # Of its radius: who follows waypoints slides along a wall that is nearer to its line than its radius, past its end. Larger asks in vain.
 STOPPED_SHARE = 0.1  # Of its desired speed: slower, who follows waypoints along a wall is taken to be stopped by it. Larger asks again while it still gets on.
 _CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
-
-
-def wish_to_replan(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], cause: ReplanCause) -> None:
-    """Note that agents want a new way to their goal.
-
-    `Replan` grants the wish in its next turn to those who walk and have a way, and to nobody sooner than a cooldown after its last way came. The latest cause
-    is the one that is counted. A wish is forgotten when the agent gets a way for another reason, or stands.
-
-    Parameters
-    ----------
-    agents : AgentColumns
-    rows : (k,) int or (n,) bool
-    cause : ReplanCause
-    """
-    agents.replan_wish[rows] = cause
 
 
 class Replan(System):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.contacts import DRIVEN
 from crowdsim.bodies.separate import SeparationParameters, Separator
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.world import World
 

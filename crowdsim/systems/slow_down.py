@@ -6,7 +6,7 @@ import numpy as np
 
 from crowdsim.avoidance.density_speed import SpeedLaw
 from crowdsim.geometry.cells import CellIndex
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.index import CELL_M
 from crowdsim.world.columns import AgentState
 from crowdsim.world.world import World

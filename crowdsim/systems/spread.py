@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.spread import SpreadParameters, find_crowds, lead_aside
-from crowdsim.navigation.fronts import Fronts, find_fronts
-from crowdsim.navigation.hold import GOAL_HELD
-from crowdsim.systems.base import System, Tick
+from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
+from crowdsim.navigation.goals.fronts import Fronts, find_fronts
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState, has_way
 from crowdsim.world.world import World
 

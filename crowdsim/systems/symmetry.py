@@ -3,29 +3,18 @@ come towards him and get on; both are counted and recorded."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.symmetry import UNTOUCHED, SymmetryBreaker
+from crowdsim.avoidance.symmetry_switch import SymmetrySwitch
 from crowdsim.saved import MOST, Arrays, Saved
-from crowdsim.systems.base import System, Tick
-from crowdsim.tunable import param
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
-
-
-@dataclass(frozen=True)
-class SymmetrySwitch:
-    """Whether symmetries are broken at all."""
-
-    enabled: bool = param(
-        True, "",
-        why="off, a scene that is exactly symmetric stays so bit for bit, and people who meet head-on stop for good: for tests of models",
-    )  # fmt: skip
 
 
 class BreakSymmetry(System):

@@ -6,7 +6,7 @@ import numpy as np
 
 from crowdsim.bodies.turn import HALF_TURN_RAD, TurnParameters, turn_headings
 from crowdsim.geometry.directions import direction_at
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import on_their_way
 from crowdsim.world.columns import Gait
 from crowdsim.world.world import World

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.mesh import locate_many
-from crowdsim.navigation.walk import walk_many
-from crowdsim.systems.base import System, Tick
+from crowdsim.navigation.corridor.walk import walk_many
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

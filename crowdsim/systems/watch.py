@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.measures.deadlock_causes import LOOK_AGAIN, MOMENTARY, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_TOLD, Cause, Diagnosed, diagnose
+from crowdsim.measures.deadlock_causes import MOMENTARY, Diagnosed, diagnose
 from crowdsim.measures.deadlock_live import present_moment
 from crowdsim.measures.deadlock_stuck import (
     DEADLOCK_SECONDS,
@@ -21,7 +21,8 @@ from crowdsim.measures.deadlock_stuck import (
     wants_on,
 )
 from crowdsim.scenario.model import Event, Goal, Stop
-from crowdsim.systems.base import System, Tick
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.world.causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_TOLD, Cause
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.measures.deadlock_causes import NOT_TOLD, Cause
-from crowdsim.navigation import handles
-from crowdsim.navigation.carry import places_in
-from crowdsim.navigation.hold import GOAL_HELD, NOTHING_HELD
-from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.posts import VERTEX
+from crowdsim.navigation.corridor.corner_cache import GOAL_HELD, NOTHING_HELD
+from crowdsim.navigation.corridor.portal_vertices import VERTEX
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.tiles import handles
+from crowdsim.navigation.tiles.renumber import places_in
 from crowdsim.saved import Saved
+from crowdsim.world.causes import NOT_TOLD, Cause
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 

@@ -142,7 +142,7 @@ AGENT_COLUMNS = (
     Column("corridor_capacity", "int32", "", "cells in that block", within=COUNT),
     Column("corridor_length", "int32", "", "portals still ahead", within=COUNT),
     Column("next_corner", "float64", "m", "point that the agent steers at", width=2, within=PLACE),
-    Column("corner_post", "int32", "", "that corner as crowdsim.navigation.hold remembers it; -2**31 is not known", fill=-(1 << 31)),
+    Column("corner_post", "int32", "", "that corner as crowdsim.navigation.corridor.corner_cache remembers it; -2**31 is not known", fill=-(1 << 31)),
     Column("corner_line", "float32", "", "the line to it: direction x, y, direction behind it x, y, slack (m), length (m)", width=6, within=PLACE),
     Column("corner_offset", "float64", "m", "left normal of that direction times a point of the line", within=(-FARTHEST_M**2, FARTHEST_M**2)),
     Column("diagnosis", "uint8", "", "Diagnosis of the last avoidance", within=(None, max(Diagnosis))),

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import Heights
 from crowdsim.geometry.walls import Walls
-from crowdsim.navigation import handles
-from crowdsim.navigation.corridors import CorridorStore
-from crowdsim.navigation.goals import GoalPieces, GoalShape, cut_goals
-from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.slopes import heights_at
-from crowdsim.navigation.tiles import TiledMesh
-from crowdsim.navigation.wall_lists import flood_wall_lists
+from crowdsim.navigation.corridor.corridors import CorridorStore
+from crowdsim.navigation.goals.goals import GoalPieces, GoalShape, cut_goals
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.mesh.slopes import heights_at
+from crowdsim.navigation.mesh.wall_lists import flood_wall_lists
+from crowdsim.navigation.tiles import handles
+from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.saved import MOST_TICKS, Arrays, Saved
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.events import EventKind, EventLog

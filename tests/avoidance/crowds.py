@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from crowdsim.avoidance.model import Choice, CrowdView, empty_choice
-from crowdsim.avoidance.orca import Orca
+from crowdsim.avoidance.orca.orca import Orca
 from crowdsim.avoidance.symmetry import SymmetryBreaker, Touched
 from crowdsim.bodies.integrate import integrate
 from crowdsim.bodies.separate import Separator
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.geometry.walls import no_walls
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 
 ONE = Team(1)
 

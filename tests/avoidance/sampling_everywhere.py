@@ -9,7 +9,7 @@ import numpy as np
 from crowdsim.avoidance.model import empty_choice
 from crowdsim.avoidance.registry import model_named
 from crowdsim.geometry.walls import walls_from_rings
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import view_of
 
 hall = walls_from_rings([np.array([[-3.0, -3.0], [3.0, -3.0], [3.0, 3.0], [-3.0, 3.0]]), np.array([[1.0, 1.0], [1.0, 1.8], [1.7, 1.8], [1.7, 1.0]])])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance.model import NOBODY, NOT_ASKED, RELAXED
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from crowdsim.tunable import tunables
 from tests.avoidance.crowds import random_view, view_of
 from tests.avoidance.models import MOVES, choose, flipped, model_named, moved

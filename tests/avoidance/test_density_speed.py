@@ -7,7 +7,7 @@ import pytest
 
 from crowdsim.avoidance.density_speed import PLACES, SpeedLaw, Weidmann, decay, weidmann_share
 from crowdsim.geometry.walls import no_walls, walls_from_rings
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import view_of
 from tests.reference import density_speed as twin
 

@@ -6,8 +6,8 @@ import pytest
 from crowdsim.avoidance.explain import REASON_DTYPE, Reason, explain_choices
 from crowdsim.avoidance.model import empty_choice
 from crowdsim.avoidance.none import NoAvoidance
-from crowdsim.avoidance.orca import Orca
-from crowdsim.threads import Team
+from crowdsim.avoidance.orca.orca import Orca
+from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import random_view
 
 ONE = Team(1)

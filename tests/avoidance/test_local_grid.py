@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.avoidance.local_grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
-from crowdsim.avoidance.local_grids import find_local_way
-from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY, list_portals, pull_string, search_spans
+from crowdsim.navigation.local_grid.detours import find_local_way
+from crowdsim.navigation.local_grid.grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
+from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_WAY, list_portals, pull_string, search_spans
 from tests.reference import local_grid as twin
 
 

@@ -9,7 +9,7 @@ import pytest
 from crowdsim.avoidance.model import FEASIBLE, NOBODY, NOT_ASKED, empty_choice
 from crowdsim.avoidance.none import NoAvoidance
 from crowdsim.avoidance.registry import UnknownModelError, available_models, forget, model_named, origin_of, register
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import random_view
 
 MODELS = tuple(name for name in available_models() if origin_of(name) is None)

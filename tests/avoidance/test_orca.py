@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance.model import FEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL
-from crowdsim.avoidance.orca import Orca
+from crowdsim.avoidance.orca.orca import Orca
 from crowdsim.geometry.walls import walls_from_rings
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import choose, random_view, view_of
 from tests.reference import orca as twin
 

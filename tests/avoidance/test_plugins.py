@@ -11,7 +11,7 @@ from crowdsim.avoidance.guard import LAWFUL, ModelError, first_unlawful
 from crowdsim.avoidance.plugins import PluginError, load_plugin, require_recorded
 from crowdsim.avoidance.registry import UnknownModelError, available_models, model_named, origin_of
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.reference import guard as twin
 
 SCENE = """
@@ -157,7 +157,7 @@ def test_what_a_plug_in_explains_is_held_to_its_form(tmp_path):
 
 
 def test_a_plug_in_may_have_kernels_and_a_file_that_failed_can_be_put_right(tmp_path):
-    text = KEEPS.replace("@register", "from crowdsim.kernels import kernel\n\n@kernel\ndef halve(start, stop, wanted, out):\n    for row in range(start, stop):\n"
+    text = KEEPS.replace("@register", "from crowdsim.kernels.decorator import kernel\n\n@kernel\ndef halve(start, stop, wanted, out):\n    for row in range(start, stop):\n"
         "        out[row, 0], out[row, 1] = 0.5 * wanted[row, 0], 0.5 * wanted[row, 1]\n\n@register")  # fmt: skip
     text = text.replace("out.velocity[:] = view.preferred_velocity", "team.run(halve, len(out.velocity), view.preferred_velocity, out.velocity)")
     load_plugin(written(tmp_path, text))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.avoidance.programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET, best_on_line, best_velocity, first_broken, least_violation
+from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET, best_on_line, best_velocity, first_broken, least_violation
 from tests.reference import orca as twin
 
 F, U = np.float32, np.uint64

@@ -5,15 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.avoidance import impacts, seeds
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, empty_choice
+from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
 from crowdsim.avoidance.registry import model_named
+from crowdsim.avoidance.sampling import candidate_velocities as seeds
+from crowdsim.avoidance.sampling import time_to_collision as impacts
+from crowdsim.avoidance.sampling.toi import directions
 from crowdsim.avoidance.surroundings import OTHER_FLOATS, OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
-from crowdsim.avoidance.toi import directions
-from crowdsim.avoidance.wall_planes import MOST_WALLS, near_walls
 from crowdsim.geometry.wall_frame import wall_frame
 from crowdsim.geometry.walls import walls_from_rings
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from crowdsim.tunable import tunables
 from tests.avoidance.crowds import random_view, view_of
 from tests.avoidance.sampling_states import states

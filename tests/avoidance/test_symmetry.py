@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance.symmetry import EXACT, MUTUAL, UNTOUCHED, SymmetryBreaker
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import ONE, antipodal, facing_blocks, random_view, walk
 from tests.reference import symmetry as twin
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.bench import document, scenes, ways
+from crowdsim.bench import document, scenes
+from crowdsim.bench import paths as ways
 from crowdsim.bench.crowds import crowd, find_blocks
 from crowdsim.bench.rounds import Runner, installed
 from crowdsim.cli import bench as verb

@@ -7,8 +7,8 @@ import shapely
 from crowdsim.bodies.nudge import choose_aside, count_held, find_blocked_lines, find_touching, rows_of_entities
 from crowdsim.bodies.replan import find_near_lines
 from crowdsim.geometry.cells import CellIndex, Heights
-from crowdsim.navigation.build import build_mesh
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.mesh.build import build_mesh
 from tests.navigation.worlds import free_points, located, random_ground, rooms
 from tests.reference import nudge as twin
 

@@ -7,7 +7,7 @@ import pytest
 
 from crowdsim.bodies.separate import Overlaps, SeparationParameters, Separator, _is_better
 from crowdsim.geometry.walls import no_walls, walls_from_rings
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from tests.reference import separate as twin
 
 ONE = Team(1)

@@ -7,7 +7,7 @@ import pytest
 
 from crowdsim.bodies.turn import LEAST_SPEED_M_S, turn_headings
 from crowdsim.geometry.directions import direction_at
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
 from tests.reference import turn as naive
 
 

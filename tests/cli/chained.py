@@ -40,7 +40,7 @@ def arm(plan: str) -> None:
         for owner, name in points():
             setattr(owner, name, _deadly(getattr(owner, name), count, int(number), kind))
     elif kind in ("tick", "interrupt"):
-        from crowdsim.schedule.simulation import Simulation
+        from crowdsim.simulation.simulation import Simulation
 
         Simulation._step = _deadly(Simulation._step, itertools.count(1), int(number), kind)
     elif kind == "ms":
@@ -69,13 +69,13 @@ def main() -> None:
     """Serve, or be a command."""
     import pandas  # noqa: F401
 
-    from crowdsim import sources
-    from crowdsim.cli import VERBS, app  # noqa: F401
     from crowdsim.cli import main as command
+    from crowdsim.cli.verbs import VERBS
+    from crowdsim.kernels import sources
     from crowdsim.recording.writer import RecordingWriter
     from crowdsim.scenario.load import load_scenario
-    from crowdsim.schedule import going_on  # noqa: F401
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation import going_on  # noqa: F401
+    from crowdsim.simulation.simulation import Simulation
     from tests.crowds import ROOT
 
     for verb in VERBS.values():

@@ -103,11 +103,11 @@ def main() -> None:
     """Serve, or be a command."""
     import pandas  # noqa: F401
 
-    from crowdsim import sources
-    from crowdsim.cli import VERBS, app  # noqa: F401
     from crowdsim.cli import main as command
+    from crowdsim.cli.verbs import VERBS
+    from crowdsim.kernels import sources
     from crowdsim.scenario.load import load_scenario
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
 
     for verb in VERBS.values():
         import_module(f"crowdsim.cli.{verb.module}")

@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from crowdsim.recording.golden import is_golden
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
+from crowdsim.regression.golden_recordings import is_golden
 from tests.cli.command import crowdsim
 from tests.cli.conftest import SMALL
 

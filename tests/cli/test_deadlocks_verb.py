@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from crowdsim.measures.deadlock_causes import Cause
 from crowdsim.recording.header import from_json, to_json
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
+from crowdsim.world.causes import Cause
 from tests.cli.command import crowdsim, environment
 from tests.crowds import ROOT, SCENARIOS
 

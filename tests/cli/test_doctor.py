@@ -78,9 +78,9 @@ def test_runs_that_are_not_compiled_are_told_of(cache: Path, monkeypatch: pytest
 
 @pytest.mark.full
 def test_kernels_of_other_versions_are_counted_and_pruned_and_ours_stay(cache: Path) -> None:
-    from crowdsim.kernels import kernel_folder
+    from crowdsim.kernels.decorator import kernel_folder
 
-    ours = kernel_folder(ROOT / "crowdsim/avoidance/orca.py")
+    ours = kernel_folder(ROOT / "crowdsim/avoidance/orca/orca.py")
     others = [cache / "somecpu-0123456789", ours.with_name(ours.name[:-1] + ("0" if ours.name[-1] != "0" else "1"))]
     for folder in (ours, *others):
         folder.mkdir(parents=True)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from crowdsim.cli import VERBS
+from crowdsim.cli.verbs import VERBS
 from tests.cli.command import crowdsim, environment
 from tests.crowds import ROOT, SCENARIOS
 

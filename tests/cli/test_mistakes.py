@@ -14,7 +14,8 @@ from pathlib import Path
 import h5py
 import pytest
 
-from crowdsim.cli import VERBS, main
+from crowdsim.cli import main
+from crowdsim.cli.verbs import VERBS
 from crowdsim.errors import ExitCode
 from tests.cli.command import crowdsim, environment
 from tests.cli.conftest import SMALL

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from crowdsim.cli import VERBS, main, shell
+from crowdsim.cli import main, shell
+from crowdsim.cli.verbs import VERBS
 from crowdsim.errors import CrowdsimError, ExitCode, Problem, RecordingError, ScenarioError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,9 +10,9 @@ from typing import IO
 import pytest
 
 from crowdsim.cli import main
-from crowdsim.scenario.agents import resolve_agents
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.templates import TEMPLATES, template_text
+from crowdsim.setup.agents import resolve_agents
 from tests.scenario.worlds import SMALL
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.grid_and_mesh import HEAD, NAVIGATIONS, SCENES, row
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import ROOT
 
 PAGE = (ROOT / "docs" / "grid-and-mesh.md").read_text(encoding="utf-8")

@@ -7,9 +7,9 @@ import pytest
 
 from crowdsim.avoidance.explain import Reason
 from crowdsim.avoidance.registry import available_models, origin_of
+from crowdsim.comparison.comparison import HEADERS
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.comparison import HEADERS
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh, mesh_from_polygons
+from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from tests.external.data import need
 from tests.navigation.worlds import OnePlanner
 from tests.reference import funnel as twin

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search_fields import FOUND
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
-from crowdsim.threads import Team
 from tests.external.test_movingai import benchmark
 from tests.navigation.worlds import located, point_goals
 

@@ -7,11 +7,11 @@ import pytest
 import shapely
 
 from benchmarks.budget import ALL, loaded_world, search_seconds, send_all, until_answered
-from crowdsim.navigation.desk import LEAST_GRANT
-from crowdsim.navigation.protocol import ANSWER_WORK
-from crowdsim.recording.reader import open_run
-from crowdsim.schedule.budget import recorded_grants
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.planning.protocol import ANSWER_WORK
+from crowdsim.navigation.planning.request_queue import LEAST_GRANT
+from crowdsim.recording.opening import open_run
+from crowdsim.simulation.budget import recorded_grants
 from tests.crowds import digests
 from tests.external.data import DATA
 

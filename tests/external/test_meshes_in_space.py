@@ -10,10 +10,10 @@ import shapely
 
 from crowdsim.geometry.soup import repaired
 from crowdsim.geometry.surface import SurfaceRules, walkable_patches
-from crowdsim.navigation.mesh import depth_in_polygon, height_at, locate_at_height
-from crowdsim.navigation.slopes import heights_at
-from crowdsim.navigation.surface_mesh import build_surface
-from crowdsim.navigation.walk import walk_many
+from crowdsim.navigation.corridor.walk import walk_many
+from crowdsim.navigation.mesh.mesh import depth_in_polygon, height_at, locate_at_height
+from crowdsim.navigation.mesh.slopes import heights_at
+from crowdsim.navigation.mesh.surface_mesh import build_surface
 from tests.external.data import DATA
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh reads OBJ files")

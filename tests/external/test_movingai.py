@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.files import load_grid
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import FOUND
-from crowdsim.threads import Team
 from tests.external.data import need
 from tests.navigation.grid.worlds import cells_of
 from tests.reference.grid_search import costs_from

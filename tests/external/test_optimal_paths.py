@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
-from crowdsim.navigation.entries import make_scratch
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.optimal import advance_optimal, begin_optimal
-from crowdsim.navigation.optimal_slots import make_interval_slots
-from crowdsim.navigation.rims import find_rims
-from crowdsim.navigation.search_fields import BEST_TOTAL, FOUND, STATUS, UNREACHABLE
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.goals.rims import find_rims
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh, mesh_from_polygons
+from crowdsim.navigation.search.goal_entries import make_scratch
+from crowdsim.navigation.search.polyanya import advance_optimal, begin_optimal
+from crowdsim.navigation.search.polyanya_slots import make_interval_slots
+from crowdsim.navigation.search.slot_fields import BEST_TOTAL, FOUND, STATUS, UNREACHABLE
 from tests.external.data import need
 from tests.external.test_funnel_paths import read_mesh
 from tests.navigation.worlds import located, point_goals

@@ -7,7 +7,7 @@ import shapely
 
 from crowdsim.recording.export import export_pedpy, export_sqlite
 from crowdsim.recording.files import partials_of
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import recover
 from tests.recording.crowd import Crowd, killed, new_writer, record
 from tests.recording.test_export import two_floors

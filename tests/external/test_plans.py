@@ -7,7 +7,7 @@ import pytest
 import shapely
 
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.external.data import DATA, need
 
 PLANS = sorted(path.name for path in (DATA / "geometry").glob("*.wkt")) or ["missing"]

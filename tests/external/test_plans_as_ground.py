@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.scenario.agents import resolve_agents
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.shapes import GRID_M, SLIVER_WIDTH_M
+from crowdsim.setup.agents import resolve_agents
 from tests.scenario.owners import fixed_owners
 
 FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "geometry"

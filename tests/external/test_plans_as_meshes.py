@@ -5,7 +5,7 @@ import pytest
 import shapely
 from shapely import affinity
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from tests.external.data import DATA, need
 from tests.navigation.test_clearance import check_ways
 from tests.navigation.test_mesh import check_cover

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from crowdsim.plans.starter import starter_of
-from crowdsim.scenario.agents import resolve_agents
 from crowdsim.scenario.load import load_scenario
+from crowdsim.setup.agents import resolve_agents
 from tests.crowds import ROOT
 
 FOLDER = ROOT.parent / "shared" / "data" / "geometry"

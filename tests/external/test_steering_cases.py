@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from crowdsim.scenario.ways import lengths_of
+from crowdsim.setup.paths import lengths_of
 from tests.crowds import simulation
 from tests.external.data import DATA, need
 

@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.search_fields import FOUND
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.navigation.visibility.graph import build_graph
 from tests.external.test_plans_as_meshes import PLANS, QUICK, ground_of
 from tests.navigation.sights import Sights

@@ -27,8 +27,8 @@ def run(program: str, folder: Path, cwd: Path, environment: Mapping[str, str]) -
 
 def main() -> None:
     """Serve, or be a program."""
-    from crowdsim import sources
-    from crowdsim.kernels import kernel
+    from crowdsim.kernels import sources
+    from crowdsim.kernels.decorator import kernel
 
     def twice(x: float) -> float:
         return x + x

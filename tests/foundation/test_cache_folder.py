@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from crowdsim import cache_folder
-from crowdsim.cache_folder import CacheWarning, cache_directory, keep, read_kept, refused_folders
+from crowdsim.kernels import cache_folder
+from crowdsim.kernels.cache_folder import CacheWarning, cache_directory, keep, read_kept, refused_folders
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT
 
@@ -124,7 +124,7 @@ def test_where_no_place_is_safe_a_folder_of_the_process_alone_is_taken_and_goes_
     (places / "tmp" / "no").write_text("")
     taken, told = chosen()
     assert taken.parent == places / "tmp" and taken != shared and str(shared) in told and stat.S_IMODE(taken.stat().st_mode) == 0o700
-    program = "import warnings; warnings.simplefilter('ignore'); from crowdsim.cache_folder import cache_directory; print(cache_directory())"
+    program = "import warnings; warnings.simplefilter('ignore'); from crowdsim.kernels.cache_folder import cache_directory; print(cache_directory())"
     environment = {**os.environ, "TMPDIR": str(places / "tmp"), "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     gone = Path(done.stdout.strip())
@@ -156,7 +156,7 @@ class Evil:
 
 
 PROGRAM = """
-from crowdsim.kernels import kernel
+from crowdsim.kernels.decorator import kernel
 @kernel
 def twice(x):
     return x + x
@@ -197,7 +197,7 @@ def test_the_command_says_it_once_in_one_line_and_doctor_names_it_among_the_prob
     folder.chmod(0o777)
     monkeypatch.setenv("CROWDSIM_CACHE_DIR", str(folder))
     monkeypatch.setenv("TMPDIR", tempfile.gettempdir())
-    program = f"from crowdsim import cache_folder, cli\nfrom crowdsim.cli import app\nbuild = app.build_app\n{NEEDS_IT}\ncli.main(['tick'])"
+    program = f"from crowdsim import cli\nfrom crowdsim.kernels import cache_folder\nfrom crowdsim.cli import app\nbuild = app.build_app\n{NEEDS_IT}\ncli.main(['tick'])"
     told = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env={**os.environ}, capture_output=True, text=True, check=False, timeout=120)
     (line,) = told.stderr.splitlines()
     assert told.returncode == 0

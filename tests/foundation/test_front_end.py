@@ -17,16 +17,16 @@ from numba.core.postproc import PostProcessor
 from numba.core.types.functions import BaseFunction
 from numba.core.typing.templates import _OverloadFunctionTemplate
 
-from crowdsim.front_end import front_end_of
-from crowdsim.kernels import kernel, lean_kernel
+from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.kernels.front_end import front_end_of
 from tests.crowds import ROOT
 
 # Compiles kernels in a process of its own, since names in machine code are numbered, and prints a hash of each one's machine code.
 PROGRAM = """
 import contextlib, hashlib, json, sys
 from numba.core import compiler
-from crowdsim import compiling
-from crowdsim.schedule.needed import needed_by, ready, the_list
+from crowdsim.kernels import compiling
+from crowdsim.kernels.needed import needed_by, ready, the_list
 compiling.borrowing = lambda decorator: contextlib.nullcontext()
 if sys.argv[1] == "numba":
     compiling.front_end_of, compiling.remembering = lambda function: compiler.Compiler, contextlib.nullcontext

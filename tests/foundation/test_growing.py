@@ -6,7 +6,7 @@ import resource
 import numpy as np
 import pytest
 
-from crowdsim.growing import GrowingArray
+from crowdsim.kernels.growing import GrowingArray
 
 PAGE_BYTES = resource.getpagesize()
 

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from crowdsim import cache_folder, kernels, sources
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels import cache_folder, sources
+from crowdsim.kernels import decorator as kernels
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from tests.crowds import ROOT
 from tests.foundation import forked
 
@@ -55,7 +56,7 @@ def outer(x):
     "helper_beside.py": "from crowdsim.kernels import kernel\n@kernel\ndef add(x):\n    return x + 7.0\n",
 }
 PROGRAM = """
-from crowdsim.kernels import on_compile
+from crowdsim.kernels.decorator import on_compile
 names = []
 on_compile(names.append)
 from {module} import outer
@@ -261,7 +262,7 @@ def test_processes_that_compile_at_once_do_not_disturb_each_other(package, value
     gate.write_text("")
     expected = {"1.0": ["203.0", "1.5"], "1": ["203.0", "1.5"], "True": ["203.0", "1.5"], "1j": ["(201+2j)", "(0.5+1j)"]}
     assert [ended(process) for process in running] == [expected[value] for value in values]
-    check = "\nfrom crowdsim.kernels import on_compile\nnames = []\non_compile(names.append)\nprint(outer(1.0), outer(1), outer(True), outer(1j), *names)"
+    check = "\nfrom crowdsim.kernels.decorator import on_compile\nnames = []\non_compile(names.append)\nprint(outer(1.0), outer(1), outer(True), outer(1j), *names)"
     assert ended(start(package, program.format(gate=str(gate), value="1.0") + check))[2:] == ["203.0", "203.0", "203.0", "(201+2j)"]
     assert not list((package.parent / "cache").rglob("*.tmp.*"))
 
@@ -277,7 +278,7 @@ def test_of_two_processes_that_need_a_kernel_one_compiles_it(package):
 
 
 def test_a_process_that_dies_while_it_compiles_holds_nobody_up(package):
-    program = "import os\nfrom walkers.outer import outer\nfrom crowdsim.compiling import KernelDispatcher\nKernelDispatcher._whole = lambda *_: os._exit(9)\nouter(1.0)"
+    program = "import os\nfrom walkers.outer import outer\nfrom crowdsim.kernels.compiling import KernelDispatcher\nKernelDispatcher._whole = lambda *_: os._exit(9)\nouter(1.0)"
     assert start(package, program).wait(timeout=120) == 9
     assert outcome(package) == ["203.0", "outer"]
 
@@ -289,8 +290,8 @@ def test_machine_code_that_came_with_the_package_is_used_where_the_sources_are_t
     done = subprocess.run([sys.executable, "-c", PROGRAM.format(module="walkers.outer")], env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.split() == ["203.0", "outer"], done.stderr
     (folder,) = (package.parent / "made").glob("x86-64-v3-*")
-    carried = f"import pathlib, crowdsim.kernels\ncrowdsim.kernels.CARRIED = pathlib.Path({str(package.parent / 'carried')!r})\n"
-    carried += "crowdsim.kernels.carried_folders.cache_clear()\n"
+    carried = f"import pathlib, crowdsim.kernels.decorator\ncrowdsim.kernels.decorator.CARRIED = pathlib.Path({str(package.parent / 'carried')!r})\n"
+    carried += "crowdsim.kernels.decorator.carried_folders.cache_clear()\n"
     (package.parent / "carried").mkdir()
     folder.rename(package.parent / "carried" / folder.name)
     assert printed(package, carried + PROGRAM.format(module="walkers.outer")) == ["203.0"]
@@ -319,7 +320,7 @@ def test_a_kernel_that_returns_arrays_is_loaded_also_after_another_was_compiled_
     """The part of the other knows nothing of arrays for Python, and numba takes its environment for that of what is loaded, which has the same name."""
     text = """
 import numpy as np
-from crowdsim.kernels import kernel, on_compile
+from crowdsim.kernels.decorator import kernel, on_compile
 @kernel
 def places():
     return np.ones(3), np.ones(2, np.int32)
@@ -339,7 +340,7 @@ def summed(x):
 def test_kernels_can_be_made_where_there_is_no_file(package):
     """In a notebook's cell or at the prompt."""
     program = PROGRAM.split("from {module}")[0] + (
-        "space = {}\nexec('from crowdsim.kernels import kernel\\n@kernel\\ndef outer(x):\\n    return x + 1', space)\nprint(space['outer'](1), *names)"
+        "space = {}\nexec('from crowdsim.kernels.decorator import kernel\\n@kernel\\ndef outer(x):\\n    return x + 1', space)\nprint(space['outer'](1), *names)"
     )
     for _ in range(2):
         assert printed(package, program) == ["2", "outer"]
@@ -496,11 +497,13 @@ def test_a_file_from_the_future_is_no_edit(package):
     assert sources.edited_since_start(path)
     soon = time.time() + 3600.0
     os.utime(path, (soon, soon))
-    assert {module.name for module in sources.closure(path)} == {"kernels.py", "compiling.py", "front_end.py", "wrapping.py", "sources.py", "cache_folder.py", "deep.py"}
+    assert {module.name for module in sources.closure(path)} == {
+        "__init__.py", "front_doors.py", "decorator.py", "compiling.py", "front_end.py", "wrapping.py", "sources.py", "cache_folder.py", "deep.py",
+    }  # fmt: skip
     assert not sources.edited_since_start(path)
 
 
 def test_a_module_is_made_of_what_it_imports_and_not_of_the_whole_package():
     found = {path.relative_to(ROOT / "crowdsim").as_posix() for path in sources.closure(ROOT / "crowdsim/bodies/integrate.py")}
-    assert {"bodies/integrate.py", "kernels.py", "sources.py"} <= found
+    assert {"bodies/integrate.py", "kernels/decorator.py", "kernels/sources.py"} <= found
     assert "__init__.py" not in found and len(found) < 10

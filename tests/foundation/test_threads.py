@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.kernels import kernel
-from crowdsim.threads import MOST_THREADS, Team, available_cores
+from crowdsim.kernels.decorator import kernel
+from crowdsim.kernels.threads import MOST_THREADS, Team, available_cores
 
 
 @kernel

@@ -12,11 +12,11 @@ import pytest
 
 from crowdsim.build_kernels import make_wheel
 from crowdsim.errors import CrowdsimError
-from crowdsim.schedule.needed import the_list
+from crowdsim.kernels.needed import the_list
 from tests.crowds import ROOT
 
 FIRST_RUN = """
-from crowdsim import kernels
+from crowdsim.kernels import decorator as kernels
 compiled = []
 kernels.on_compile(compiled.append)
 import crowdsim

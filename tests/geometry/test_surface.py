@@ -6,8 +6,8 @@ import shapely
 
 from crowdsim.geometry.soup import repaired
 from crowdsim.geometry.surface import SurfaceRules, walkable_patches
-from crowdsim.navigation.mesh import locate_at_height, make_flood, wall_distance
-from crowdsim.navigation.surface_mesh import build_surface
+from crowdsim.navigation.mesh.mesh import locate_at_height, make_flood, wall_distance
+from crowdsim.navigation.mesh.surface_mesh import build_surface
 
 
 def soup_of(*polygons):

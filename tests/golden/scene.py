@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crowdsim.regression.golden_runs import record_golden
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
-from crowdsim.schedule.golden import record_golden
 
 SCENE = """
 version: 1

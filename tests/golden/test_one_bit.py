@@ -13,10 +13,10 @@ import pytest
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.compare import first_difference
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import copy_recording
 from crowdsim.recording.schema import RunState
-from crowdsim.schedule.golden import check_golden, difference, golden_scenario, run_for
+from crowdsim.regression.golden_runs import check_golden, difference, golden_scenario, run_for
 from crowdsim.systems import TICK_ORDER
 from tests.cli.command import environment
 from tests.cli.test_mistakes import outcome

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from crowdsim.recording.golden import is_golden
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
+from crowdsim.regression.golden_recordings import is_golden
 from tests.crowds import ROOT, SCENARIOS
 
 GOLDEN = ROOT / "runs" / "golden"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crowdsim.kernels import kernel
-from crowdsim.lanes import (
+from crowdsim.kernels.decorator import kernel
+from crowdsim.kernels.simd import (
     append_set,
     bit_count,
     bits,

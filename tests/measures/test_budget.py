@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from crowdsim.measures import budget as measured
-from crowdsim.schedule import budget
+from crowdsim.simulation import budget
 
 MS = 1_000_000
 TIMINGS = pd.DataFrame({"tick": [1, 2, 3, 4], "Plan": [1 * MS, 1 * MS, 5 * MS, 1 * MS], "Avoid": [2 * MS, 2 * MS, 2 * MS, 6 * MS]})

@@ -6,12 +6,13 @@ import shapely
 
 from crowdsim.errors import RecordingError
 from crowdsim.measures import deadlock
-from crowdsim.measures.deadlock_causes import NOT_DIAGNOSED, Cause, Moment, diagnose, goal_distance
+from crowdsim.measures.deadlock_causes import Moment, diagnose, goal_distance
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts, pairs_within, strong_parts, who_waits
 from crowdsim.measures.deadlock_places import Segments, gap_ahead, is_shut_in, lines_cut
 from crowdsim.measures.deadlock_stuck import is_held_up, look_every, wants_on
 from crowdsim.measures.tracks import make_tracks
 from crowdsim.scenario.model import Goal
+from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 from tests.reference import deadlock as naive
 

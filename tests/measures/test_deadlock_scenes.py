@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from crowdsim.measures import deadlock
-from crowdsim.measures.deadlock_causes import Cause
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import is_held_up, look_every, opens_later, wants_on
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.world.causes import Cause
 
 SCENES = Path(__file__).resolve().parent.parent / "scenes"
 EXPECTED = yaml.safe_load((SCENES / "stuck" / "expected.yaml").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.measures import all_tables, detours, summary, tracks_of
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS
 from tests.measures.people import straight, tracks, with_events
 

@@ -9,7 +9,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.measures import path_lengths, read_measured, tracks_of, trajectories
 from crowdsim.measures.tracks import make_tracks
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from tests.measures.people import random_crowd, tracks
 from tests.recording.crowd import record
 

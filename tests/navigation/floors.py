@@ -5,8 +5,8 @@ import shapely
 from shapely import affinity
 
 from crowdsim.geometry.floor_plans import FloorPlan, Join, Plane
-from crowdsim.navigation.build import MeshParameters
-from crowdsim.navigation.floors import build_floors
+from crowdsim.navigation.mesh.build import MeshParameters
+from crowdsim.navigation.mesh.floors import build_floors
 
 RISE, RUN = 3.0, 4.8
 STEEPNESS = RISE / RUN  # 32 degrees

@@ -7,13 +7,13 @@ import itertools
 import numpy as np
 import shapely
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.search_fields import FOUND
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from crowdsim.navigation.visibility.search import BEST_NODE, EXPANSIONS, RADIUS, TESTS, end_of
-from crowdsim.threads import Team
 from tests.navigation.worlds import located, point_goals
 
 ALL = 10**9

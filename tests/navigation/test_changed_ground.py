@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import build_mesh, build_parts
-from crowdsim.navigation.carry import carry_over
-from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.geometry.line_crossing import crosses_line
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters
-from crowdsim.navigation.mesh import locate, make_flood, wall_distance
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.settle import FARTHEST_M, settle
-from crowdsim.navigation.sides import crosses_line
+from crowdsim.navigation.mesh.build import build_mesh, build_parts
+from crowdsim.navigation.mesh.mesh import locate, make_flood, wall_distance
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.tiles.relocate import FARTHEST_M, settle
+from crowdsim.navigation.tiles.renumber import carry_over
 from crowdsim.scenario.areas import parted_ground
-from crowdsim.scenario.mesh_parts import mesh_parts
 from crowdsim.scenario.shapes import circle_corners
-from crowdsim.threads import Team
+from crowdsim.setup.mesh_parts import mesh_parts
 
 RAYS = circle_corners((0.0, 0.0), 1.0, 32)
 

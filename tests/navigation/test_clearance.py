@@ -5,8 +5,8 @@ import pytest
 import shapely
 from shapely import affinity
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from tests.navigation.worlds import UTM, OnePlanner, free_points, pillar_hall, random_ground, rooms, with_arcs
 
 TIE_M = 1e-5  # Half a gap and a radius that are nearer to each other than this are a tie: the eroded ground is itself only known to 5e-6 r.

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.mesh import make_flood
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.visibility.corridor import corridor_over
 from crowdsim.navigation.visibility.graph import MOST_PORTALS
 from crowdsim.navigation.visibility.guess import STAY, TO_GOAL, join_over_corners, next_corner
@@ -12,7 +13,6 @@ from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.navigation.visibility.search import Scratch
 from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.navigation.visibility.weights import make_weights
-from crowdsim.threads import Team
 from crowdsim.world.columns import PathStatus
 from tests.crowds import digests, simulation
 from tests.navigation.sights import Ways

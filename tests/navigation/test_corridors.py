@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.corridors import SMALLEST_BLOCK, CorridorStore, cross
+from crowdsim.navigation.corridor.corridors import SMALLEST_BLOCK, CorridorStore, cross
+from crowdsim.navigation.mesh.build import build_mesh
 from tests.navigation.worlds import pillar_hall, random_ground
 from tests.reference import corridors as twin
 

@@ -7,11 +7,11 @@ import shapely
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.cells import CellIndex, Heights
 from crowdsim.geometry.floor_plans import FloorPlan, Join, Plane
-from crowdsim.navigation.floors import build_floors
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.mesh import locate, locate_at_height, make_flood, wall_distance
-from crowdsim.navigation.slopes import heights_at, plan_shares
-from crowdsim.navigation.walk import walk_point
+from crowdsim.navigation.corridor.walk import walk_point
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.floors import build_floors
+from crowdsim.navigation.mesh.mesh import locate, locate_at_height, make_flood, wall_distance
+from crowdsim.navigation.mesh.slopes import heights_at, plan_shares
 from tests.avoidance.test_neighbours import nearest_rows
 from tests.navigation.floors import RISE, STEEPNESS, two_storeys
 from tests.reference import heights as twin

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shapely import affinity
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.funnel import tangent
-from crowdsim.navigation.goals import GoalShape, arrived_piece, cut_goals
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.search_fields import FOUND
-from crowdsim.navigation.tiles import build_tiles
+from crowdsim.navigation.corridor.funnel import tangent
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.goals.goals import GoalShape, arrived_piece, cut_goals
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.search.slot_fields import FOUND
+from crowdsim.navigation.tiles.tiled_mesh import build_tiles
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, pillar_hall, random_ground, rooms, simple_polygon
 from tests.reference import funnel as twin

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import build_mesh, mesh_from_polygons
-from crowdsim.navigation.goals import GoalShape, arrived_many, arrived_piece, cut_goals, nearest_in_piece, target_in_piece
-from crowdsim.navigation.mesh import are_parted, make_flood, wall_distance
-from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
-from crowdsim.navigation.tiles import build_tiles
+from crowdsim.navigation.goals.goals import GoalShape, arrived_many, arrived_piece, cut_goals, nearest_in_piece, target_in_piece
+from crowdsim.navigation.mesh.build import build_mesh, mesh_from_polygons
+from crowdsim.navigation.mesh.mesh import are_parted, make_flood, wall_distance
+from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
+from crowdsim.navigation.tiles.tiled_mesh import build_tiles
 from tests.crowds import simulation
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, located, outlines, random_ground, rooms

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from crowdsim.navigation.hold import NOTHING_HELD, REACH, SLACK, Held, held_by_nobody
-from crowdsim.navigation.steer import steer_many
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD, REACH, SLACK, Held, held_by_nobody
+from crowdsim.navigation.corridor.steer import steer_many
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import AgentState, PathStatus
 from tests.crowds import SCENARIOS
 

@@ -9,9 +9,9 @@ import shapely
 from shapely import affinity
 
 from crowdsim.errors import NavigationError
-from crowdsim.navigation import build
-from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
-from crowdsim.navigation.mesh import are_parted, depth_in_polygon, find_exit, is_cut_off, is_in_sight, make_flood, wall_distance
+from crowdsim.navigation.mesh import build
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh, mesh_from_polygons
+from crowdsim.navigation.mesh.mesh import are_parted, depth_in_polygon, find_exit, is_cut_off, is_in_sight, make_flood, wall_distance
 from tests.navigation.worlds import UTM, free_points, located, outlines, pillar_hall, random_ground, rooms, round_polygon, simple_polygon
 from tests.reference import mesh as twin
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.planner import MeshPlanner
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
-from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import load_scenario
-from crowdsim.scenario.ways import WayFinder
-from crowdsim.threads import Team
+from crowdsim.setup.build import build_world
+from crowdsim.setup.paths import WayFinder
 from tests.crowds import SCENARIOS
 from tests.navigation.worlds import free_points, located, random_ground, rooms, simple_polygon
 

@@ -7,14 +7,14 @@ import pytest
 import shapely
 from shapely import affinity
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.entries import make_scratch
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.optimal import advance_optimal, begin_optimal
-from crowdsim.navigation.optimal_slots import CONE_COUNT, HEADER_SIZE, IS_FULL, copy_optimal, make_interval_slots, optimal_size, with_room
-from crowdsim.navigation.rims import find_rims
-from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, PENDING, STATUS, UNREACHABLE
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.goals.rims import find_rims
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.search.goal_entries import make_scratch
+from crowdsim.navigation.search.polyanya import advance_optimal, begin_optimal
+from crowdsim.navigation.search.polyanya_slots import CONE_COUNT, HEADER_SIZE, IS_FULL, copy_optimal, make_interval_slots, optimal_size, with_room
+from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, PENDING, STATUS, UNREACHABLE
 from tests.navigation.worlds import UTM, OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
 from tests.reference import funnel
 from tests.reference import optimal as twin

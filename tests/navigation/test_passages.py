@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.passages import find_passages, reach_of
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.search.bottleneck_forest import find_passages, reach_of
 from tests.navigation.worlds import pillar_hall, random_ground, rooms
 from tests.reference import passages as twin
 

@@ -12,16 +12,16 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.navigation import slot_searches
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.measure import measure_corridors
-from crowdsim.navigation.planner import OWN_SLOTS, MeshPlanner
-from crowdsim.navigation.search_fields import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
-from crowdsim.navigation.sharing import ShareParameters
-from crowdsim.navigation.standers.planner import StanderPlanner
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.planning import search_backends as slot_searches
+from crowdsim.navigation.planning.mesh_planner import OWN_SLOTS, MeshPlanner
+from crowdsim.navigation.search.sharing import ShareParameters
+from crowdsim.navigation.search.slot_fields import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
+from crowdsim.navigation.stationary.planner import StanderPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
-from crowdsim.threads import Team
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 
 ALL = 1 << 40

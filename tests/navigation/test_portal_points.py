@@ -8,9 +8,9 @@ import pytest
 import shapely
 
 from crowdsim.geometry.floor_plans import Terrain
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.portal_points import place_points
-from crowdsim.navigation.tiles import build_tiles
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.search.portal_points import place_points
+from crowdsim.navigation.tiles.tiled_mesh import build_tiles
 from tests.navigation.worlds import random_ground, rooms
 from tests.reference.search import points_of
 

@@ -6,10 +6,10 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.navigation.entries import make_scratch
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.search import STRAIGHT, STRAIGHT_COST, advance_search, begin_search, make_slots
-from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, IS_SEEDED, STATUS, UNREACHABLE
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.search.a_star import STRAIGHT, STRAIGHT_COST, advance_search, begin_search, make_slots
+from crowdsim.navigation.search.goal_entries import make_scratch
+from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, IS_SEEDED, STATUS, UNREACHABLE
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms
 from tests.reference import search as twin
 

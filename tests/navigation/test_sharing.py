@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.navigation.sharing import NO_TREE, WHOLE, SharedTrees
+from crowdsim.navigation.search.sharing import NO_TREE, WHOLE, SharedTrees
 
 
 class Trees(SharedTrees):

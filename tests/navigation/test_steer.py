@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.steer import guess_many
+from crowdsim.navigation.corridor.steer import guess_many
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 from tests.reference import steer as twin

@@ -8,15 +8,15 @@ import pytest
 import shapely
 
 from crowdsim.geometry.floor_plans import FloorPlan, Join, Plane, Terrain
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.floors import build_floors
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.measure import measure_corridors, measure_ways
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search import COSTS, FASTEST, STRAIGHT
-from crowdsim.navigation.search_fields import BEST_TOTAL, FOUND, UNREACHABLE
-from crowdsim.navigation.slopes import TRAVEL_TIME
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.mesh.floors import build_floors
+from crowdsim.navigation.mesh.slopes import TRAVEL_TIME
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.a_star import COSTS, FASTEST, STRAIGHT
+from crowdsim.navigation.search.slot_fields import BEST_TOTAL, FOUND, UNREACHABLE
 from tests.navigation.floors import two_storeys
 from tests.navigation.worlds import OnePlanner, free_points, located, point_goals, random_ground, rooms
 from tests.reference import goals as goals_twin

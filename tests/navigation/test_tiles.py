@@ -7,12 +7,12 @@ from shapely import affinity
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.steps import at_once
-from crowdsim.navigation import handles
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.mesh import NavMesh, locate, make_flood, wall_distance
-from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
-from crowdsim.navigation.tile_build import build_tile, tile_steps
-from crowdsim.navigation.tiles import CLOSED, TiledMesh, build_tiles
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.mesh.mesh import NavMesh, locate, make_flood, wall_distance
+from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
+from crowdsim.navigation.tiles import handles
+from crowdsim.navigation.tiles.build import build_tile, tile_steps
+from crowdsim.navigation.tiles.tiled_mesh import CLOSED, TiledMesh, build_tiles
 from tests.navigation.worlds import SIZE, UTM, OnePlanner, free_points, outlines, pillar_hall, random_ground, rooms
 from tests.reference.handles import find_polygon
 

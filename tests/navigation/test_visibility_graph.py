@@ -7,7 +7,7 @@ import pytest
 import shapely
 
 from crowdsim.errors import NavigationError
-from crowdsim.navigation.build import build_mesh
+from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.visibility.corners import find_corners
 from crowdsim.navigation.visibility.graph import build_graph
 from crowdsim.navigation.visibility.sight import see_all, trace_sight

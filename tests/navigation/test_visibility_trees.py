@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.navigation.build import build_mesh
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from crowdsim.navigation.visibility.trees import RADIUS_STEP_M
-from crowdsim.threads import Team
 from tests.navigation.worlds import free_points, located, point_goals, random_ground, rooms, simple_polygon
 from tests.reference.visibility_trees import distances
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import MeshParameters, build_mesh, mesh_from_polygons
-from crowdsim.navigation.ends import next_clear_stretch
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.mesh import make_flood
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goal_entry import next_clear_stretch
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh, mesh_from_polygons
+from crowdsim.navigation.mesh.mesh import make_flood
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
-from crowdsim.threads import Team
 from tests.navigation.sights import ALL, Sights, ask, counts
 from tests.navigation.worlds import UTM, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
 from tests.reference import visibility as reference

@@ -5,8 +5,8 @@ import pytest
 import shapely
 
 from crowdsim.errors import NavigationError
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.mesh import locate_at_height
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.mesh.mesh import locate_at_height
 from crowdsim.navigation.visibility.weights import extra_cost, make_weights, plain_weights, see_from
 from tests.navigation.floors import two_storeys
 from tests.navigation.sights import Sights

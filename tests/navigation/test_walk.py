@@ -5,7 +5,7 @@ import pytest
 import shapely
 from shapely import affinity
 
-from crowdsim.navigation.build import build_mesh
+from crowdsim.navigation.mesh.build import build_mesh
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import UTM, free_points, outlines, pillar_hall, random_ground, rooms
 from tests.reference import walk as twin

@@ -5,11 +5,11 @@ import pytest
 import shapely
 
 from crowdsim.geometry.floor_plans import Terrain
-from crowdsim.navigation.beside import vertex_rooms
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.mesh import KERB
-from crowdsim.navigation.search_fields import FOUND
-from crowdsim.navigation.tiles import build_tiles
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.mesh.mesh import KERB
+from crowdsim.navigation.mesh.vertex_clearance import vertex_rooms
+from crowdsim.navigation.search.slot_fields import FOUND
+from crowdsim.navigation.tiles.tiled_mesh import build_tiles
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, random_ground, rooms, simple_polygon, with_arcs
 

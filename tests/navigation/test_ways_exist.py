@@ -9,18 +9,18 @@ import pytest
 import shapely
 from shapely import affinity
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, build_grid, edges_of
 from crowdsim.navigation.grid.parameters import GridParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import FOUND as GRID_FOUND
-from crowdsim.navigation.mesh import make_flood
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search_fields import FOUND, UNREACHABLE
-from crowdsim.navigation.tiles import build_tiles
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.mesh.mesh import make_flood
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
+from crowdsim.navigation.tiles.tiled_mesh import build_tiles
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
-from crowdsim.threads import Team
 from tests.navigation.worlds import free_points, located, pull_through, random_ground, rooms, simple_polygon, with_arcs
 
 ALL = 1 << 40

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.errors import ScenarioError
-from crowdsim.navigation.aim import AimParameters
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.search import OCTILE_PULL
 from crowdsim.navigation.grid.search import PULL as CELL_PULL
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search_fields import BEST_TOTAL, EXPANSIONS, FOUND, PULL
-from crowdsim.navigation.sharing import ShareParameters
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.heuristic_weight import AimParameters
+from crowdsim.navigation.search.sharing import ShareParameters
+from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, PULL
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
-from crowdsim.threads import Team
 from tests.crowds import BUSY, digests, simulation
 from tests.navigation.grid.worlds import OneWay, random_grid
 from tests.navigation.test_planner import ALL, crowd, take

@@ -7,16 +7,16 @@ import shapely
 from shapely import affinity
 
 from crowdsim.errors import ScenarioError
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.measure import measure_corridors, measure_ways
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search_fields import FOUND
-from crowdsim.navigation.trace import make_tracing, trace_way
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.trace import make_tracing, trace_way
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
-from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.threads import Team
+from crowdsim.setup.build import build_world
 from tests.navigation.worlds import located
 from tests.reference import funnel as twin
 from tests.reference import heights

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.hold import NOTHING_HELD, Held, held_by_nobody
-from crowdsim.navigation.search_fields import FOUND
-from crowdsim.navigation.steer import steer_many
-from crowdsim.navigation.walk import walk_many
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD, Held, held_by_nobody
+from crowdsim.navigation.corridor.steer import steer_many
+from crowdsim.navigation.corridor.walk import walk_many
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.search.slot_fields import FOUND
 from tests.navigation.worlds import OnePlanner, located
 
 

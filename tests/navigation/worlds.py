@@ -8,15 +8,15 @@ import numpy as np
 import shapely
 from shapely import affinity
 
-from crowdsim.navigation.build import MeshParameters, build_mesh
-from crowdsim.navigation.entries import make_scratch
-from crowdsim.navigation.funnel import find_bends, lay_string
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.mesh import locate, locate_many, make_flood
-from crowdsim.navigation.portal_points import place_points
-from crowdsim.navigation.posts import VERTEX, lay_out_posts
-from crowdsim.navigation.search import advance_search, begin_search, copy_corridor, corridor_size, make_slots
-from crowdsim.navigation.search_fields import FOUND, START_POLYGON, STATUS
+from crowdsim.navigation.corridor.funnel import find_bends, lay_string
+from crowdsim.navigation.corridor.portal_vertices import VERTEX, lay_out_posts
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.mesh.mesh import locate, locate_many, make_flood
+from crowdsim.navigation.search.a_star import advance_search, begin_search, copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search.goal_entries import make_scratch
+from crowdsim.navigation.search.portal_points import place_points
+from crowdsim.navigation.search.slot_fields import FOUND, START_POLYGON, STATUS
 
 SIZE = 12.0
 UTM = (400_000.0, 5_000_000.0)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdsim.pictures.budget import draw_budget, longest_ticks
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from tests.crowds import BUSY, simulation
 
 

@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from crowdsim.comparison.comparison import over_seeds, run_scene
+from crowdsim.comparison.counts import Trace
 from crowdsim.pictures import models
 from crowdsim.pictures.models import Panel, draw_models, figures
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.comparison import over_seeds, run_scene
-from crowdsim.schedule.tally import Trace
 from tests.crowds import SCENARIOS, on_circle, room
 
 pytest.importorskip("matplotlib")

@@ -8,10 +8,10 @@ import pytest
 import shapely
 
 from crowdsim.pictures.plan import LAYERS, draw_plan
-from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.scenario.strings import lines_of
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.setup.build import build_world
+from crowdsim.setup.path_lines import lines_of
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS
 from tests.pictures.test_velocities import outcome

@@ -14,7 +14,7 @@ from crowdsim import measures
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.motion import SPEED_OVER_S
 from crowdsim.pictures import curves, looked_through, sheet
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from tests.crowds import room, simulation
 
 

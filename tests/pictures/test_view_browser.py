@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from crowdsim.pictures.view.page import write_page
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.pictures import chromium
 from tests.pictures.test_view_page import NASTY, document, recorded
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import build_mesh
+from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.visibility.graph import build_graph
 from crowdsim.pictures.visibility import draw_visibility, tangents_of
 

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from crowdsim.cli.verdict import verdict_text
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures import arrivals
+from crowdsim.plans.exits import find_ways_out
 from crowdsim.plans.ground import find_ground
-from crowdsim.plans.kinds import Kind, kind_of
 from crowdsim.plans.read import read_plan
 from crowdsim.plans.starter import starter_of
-from crowdsim.plans.ways_out import find_ways_out
-from crowdsim.scenario.agents import resolve_agents
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.scenario.plan_kinds import Kind, kind_of
+from crowdsim.setup.agents import resolve_agents
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import ROOT
 
 GATE = "LINESTRING (5 0, 0 0, 0 8, 10 8, 10 0, 6.2 0)"  # a room of 10 m x 8 m with a gap of 1.2 m in the south

@@ -7,7 +7,7 @@ import pytest
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.closeness import aggregates, compare_places
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from tests.recording.crowd import Crowd, new_writer
 
 AT = 30

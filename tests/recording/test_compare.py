@@ -8,7 +8,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.recording.compare import compare_digests, first_difference
 from crowdsim.recording.digest import column_digests
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import EventKind
 from tests.recording.crowd import Crowd, new_writer, record
 

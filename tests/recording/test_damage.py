@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import recover
 from tests.crowds import ROOT
 from tests.recording.crowd import header, record

@@ -13,7 +13,7 @@ import shapely
 from crowdsim.errors import RecordingError
 from crowdsim.recording import export as module
 from crowdsim.recording.export import export_csv, export_pedpy, export_sqlite
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import STANDARD_COLUMNS, RecordedColumn
 from crowdsim.recording.writer import RecordingWriter
 from tests.recording.crowd import GROUND, Crowd, header, new_writer, record, roster_of

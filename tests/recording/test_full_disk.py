@@ -14,7 +14,7 @@ import pytest
 from crowdsim.errors import ExitCode, RecordingError
 from crowdsim.recording import storage
 from crowdsim.recording.files import partials_of
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import recover
 from crowdsim.recording.schema import RunState
 from tests.recording.crowd import Crowd, new_writer

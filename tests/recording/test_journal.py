@@ -16,7 +16,7 @@ from crowdsim.recording.files import lock_of
 from crowdsim.recording.gate import Damage
 from crowdsim.recording.journal import CHUNK_BYTES, IDLE_BYTES, Journal, Kept, Rest
 from crowdsim.recording.locks import create_locked, is_held, taken
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import recover
 from crowdsim.recording.schema import TRAJECTORY_DTYPE
 from crowdsim.recording.unpack import Packed

@@ -17,7 +17,7 @@ from crowdsim.recording import gate
 from crowdsim.recording.commit import newest
 from crowdsim.recording.files import partials_of
 from crowdsim.recording.journal import CHUNK_BYTES
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import recover
 from crowdsim.recording.schema import RunState
 

@@ -14,7 +14,7 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording.checkpoint import MAGIC, checkpoint_bytes, read_checkpoint
 from crowdsim.recording.compare import first_difference
 from crowdsim.recording.migrate import CHECKPOINT_VERSION, STEPS, migrate
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import FORMAT_VERSION
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT

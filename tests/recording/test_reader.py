@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording import reader as module
+from crowdsim.recording import opening as module
 from crowdsim.recording.journal import Rest
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import RunState
 from crowdsim.recording.snapshot import Snapshot, lookup3
 from tests.recording.crowd import Crowd, new_writer, record
@@ -130,7 +130,7 @@ def test_a_file_that_is_being_written_can_be_read_all_the_time(tmp_path):
 
 READER = """
 import select, sys
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from tests.recording.crowd import Crowd
 crowd = Crowd(100)
 open_run(sys.argv[1]).trajectories()  # loads pandas

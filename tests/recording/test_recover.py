@@ -9,7 +9,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.recording import storage
 from crowdsim.recording.digest import run_digest
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import cut, recover
 from crowdsim.recording.schema import RunState
 from tests.recording.crowd import Crowd, killed, new_writer, record

@@ -15,7 +15,7 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording import writer as module
 from crowdsim.recording.digest import column_digests, run_digest
 from crowdsim.recording.files import partials_of
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import EVENT_DTYPE, STANDARD_COLUMNS, EventKind, RecordedColumn, RunState
 from tests.recording.crowd import COUNTS, Crowd, header, new_writer, record, roster_of
 

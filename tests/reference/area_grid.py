@@ -1,4 +1,4 @@
-"""Naive twins of the kernels in `crowdsim.scenario.area_grid`, without any grid: edge_span, list_near, classify_cells, is_inside, wall_clearance, off_walls,
+"""Naive twins of the kernels in `crowdsim.setup.area_grid`, without any grid: edge_span, list_near, classify_cells, is_inside, wall_clearance, off_walls,
 may_stand, find_spots.
 
 An area is a list of edges (ax, ay, bx, by).

@@ -1,4 +1,4 @@
-"""Naive twins of the kernels in `crowdsim.scenario.draws`: exponential, exponentials."""
+"""Naive twins of the kernels in `crowdsim.setup.draws`: exponential, exponentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twin of `crowdsim.navigation.handles.find_polygons`: one handle at a time, by its bits."""
+"""Twin of `crowdsim.navigation.tiles.handles.find_polygons`: one handle at a time, by its bits."""
 
 
 def find_polygon(handle, salt, first):

@@ -1,4 +1,4 @@
-"""Naive twin of `crowdsim.avoidance.local_grid`, `local_way` and `local_grids`: cells one by one, shortest ways by Dijkstra's search.
+"""Naive twin of `crowdsim.navigation.local_grid.grid`, `local_way` and `local_grids`: cells one by one, shortest ways by Dijkstra's search.
 
 Twin of `draw_discs`, `draw_segments`, `find_spans`, `search_spans`, `off_line`, `list_portals`, `pull_string`, `find_local_way` and `find_local_ways`.
 """

@@ -1,4 +1,4 @@
-"""Naive twins of the kernels in `crowdsim.scenario.packing`: gap_to_others, place_in_turn, push_apart_in_area.
+"""Naive twins of the kernels in `crowdsim.setup.packing`: gap_to_others, place_in_turn, push_apart_in_area.
 
 Plain lists and loops over everything; only the order in which overlapping discs are summed up follows the kernel's grid, since sums depend on it.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from crowdsim.scenario.packing import CROWDED, HOMELESS, MOVE_EVERY, PLACED, SPOTS_TRIED, TOUCHING
+from crowdsim.setup.packing import CROWDED, HOMELESS, MOVE_EVERY, PLACED, SPOTS_TRIED, TOUCHING
 from crowdsim.world.random import Stream, uniform01
 from tests.reference.area_grid import Edge, may_stand, off_walls
 

@@ -1,4 +1,4 @@
-"""Naive twins of `crowdsim.navigation.progress` and `crowdsim.systems.progress`, one agent at a time."""
+"""Naive twins of `crowdsim.navigation.corridor.progress` and `crowdsim.systems.paths.progress`, one agent at a time."""
 
 import math
 

@@ -6,8 +6,8 @@ Kernels: begin_search, advance_search, corridor_size, copy_corridor, serve_slots
 import heapq
 import math
 
-from crowdsim.navigation.goals import target_in_piece
-from crowdsim.navigation.mesh import make_flood
+from crowdsim.navigation.goals.goals import target_in_piece
+from crowdsim.navigation.mesh.mesh import make_flood
 from tests.reference.goals import pieces_of
 from tests.reference.heights import step_time
 from tests.reference.mesh import diagonals, pair_width, widest_from_edge

@@ -1,11 +1,11 @@
-"""Naive twin of `crowdsim.schedule.slicer.Slicer`: a list that is looked through from the beginning for every slice.
+"""Naive twin of `crowdsim.simulation.slicer.Slicer`: a list that is looked through from the beginning for every slice.
 
 Written from S0, section 3.3 (steps 1 to 8), with what the slicer adds: a task is due from a tick on, its head start, and turns among equals.
 """
 
 from __future__ import annotations
 
-from crowdsim.systems.slices import Wish
+from crowdsim.systems.base.slices import Wish
 
 
 class NaiveSlicer:

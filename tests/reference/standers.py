@@ -9,8 +9,8 @@ import math
 
 import shapely
 
-from crowdsim.navigation.goals import nearest_in_piece
-from crowdsim.navigation.mesh import are_parted, is_cut_off
+from crowdsim.navigation.goals.goals import nearest_in_piece
+from crowdsim.navigation.mesh.mesh import are_parted, is_cut_off
 
 ROUND = 128  # Segments of a quarter of a circle.
 

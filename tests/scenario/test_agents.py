@@ -14,7 +14,7 @@ import pytest
 import shapely
 
 from crowdsim.errors import ScenarioError
-from crowdsim.scenario.agents import Agents, agent_label, recorded_rows, resolve_agents
+from crowdsim.setup.agents import Agents, agent_label, recorded_rows, resolve_agents
 from crowdsim.world.random import agent_key
 from tests.scenario.worlds import SMALL, load, with_line
 
@@ -169,7 +169,7 @@ import hashlib, sys
 import numpy as np
 from tests.scenario.owners import fixed_owners
 from tests.scenario.worlds import SMALL, load
-from crowdsim.scenario.agents import resolve_agents
+from crowdsim.setup.agents import resolve_agents
 with fixed_owners():
     agents = resolve_agents(load(SMALL.replace("count: 20", "count: 120")))
 digest = hashlib.sha256()

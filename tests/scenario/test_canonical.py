@@ -11,12 +11,12 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.scenario.agents import resolve_agents
 from crowdsim.scenario.canonical import _text
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.scenario.templates import TEMPLATES, template_text
 from crowdsim.scenario.tree import plain
 from crowdsim.scenario.yaml_reader import read_yaml
+from crowdsim.setup.agents import resolve_agents
 from tests.scenario.test_agents import same
 from tests.scenario.worlds import SMALL, load, with_line
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdsim.scenario.distributions import WEIDMANN_SPEED, Distribution, number
-from crowdsim.scenario.draws import draw_distribution, exponential, exponentials
+from crowdsim.setup.draws import draw_distribution, exponential, exponentials
 from crowdsim.world.random import Stream
 from tests.reference import draws as naive
 from tests.scenario.worlds import load, problems_of, with_line

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from crowdsim.scenario.build import build_world
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.scenario.ways import ideal_times
+from crowdsim.setup.build import build_world
+from crowdsim.setup.paths import ideal_times
 
 TEXT = """
 version: 1

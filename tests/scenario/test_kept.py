@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdsim.scenario import kept
+from crowdsim.kernels import disk_cache as kept
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.scenario import area_grid, packing, placement
+from crowdsim.setup import area_grid, packing, placement
 from crowdsim.world.random import Stream
 from tests.reference import area_grid as naive_grid
 from tests.reference import packing as naive

@@ -10,8 +10,8 @@ import pytest
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.scenario import packing
-from crowdsim.scenario.placement import WALL_MARGIN_M, Placed, place
+from crowdsim.setup import packing
+from crowdsim.setup.placement import WALL_MARGIN_M, Placed, place
 
 ROOM = shapely.box(0, 0, 10, 10)
 PILLARS = ROOM.difference(shapely.union_all([shapely.Point(x, y).buffer(0.6) for x in (3, 7) for y in (3, 7)]))

@@ -6,9 +6,9 @@ import pytest
 import shapely
 
 from crowdsim.errors import ScenarioError
-from crowdsim.scenario.agents import resolve_agents
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
+from crowdsim.setup.agents import resolve_agents
 
 STAIR = "{name: stair, lower: ground, upper: upper, foot: [[10, 4], [10, 6]], head: [[14.8, 4], [14.8, 6]]}"
 

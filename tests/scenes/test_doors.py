@@ -8,8 +8,8 @@ import pytest
 from crowdsim import open_run
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.systems.base import Tick
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.base.system import Tick
 from crowdsim.systems.gates import Gates
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
@@ -197,10 +197,10 @@ def several(request):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_number_of_threads_changes_nothing(threads, several, monkeypatch):
-    import crowdsim.threads
+    import crowdsim.kernels.threads
 
     way, expected = several
-    monkeypatch.setattr(crowdsim.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
     with simulation(SEVERAL, sets=WAYS[way], threads=threads) as run:
         monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
         assert digests(run, TICKS) == expected

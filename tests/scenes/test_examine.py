@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from crowdsim.scenario.build import build_world
-from crowdsim.scenario.examine import examine, notes_left
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.setup.build import build_world
+from crowdsim.setup.examine import examine, notes_left
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 from tests.cli.command import crowdsim
 from tests.crowds import SCENARIOS

@@ -7,10 +7,10 @@ import pytest
 import shapely
 
 from crowdsim.recording.export import export_pedpy
-from crowdsim.recording.reader import open_run
-from crowdsim.scenario.build import build_world
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.setup.build import build_world
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS
 
 RISE, RUN = 6.0, 8.0  # 10 m along the slope

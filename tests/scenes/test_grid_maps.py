@@ -7,10 +7,10 @@ import pytest
 
 from crowdsim.errors import ScenarioError
 from crowdsim.navigation.grid.files import grid_to_text, load_grid
-from crowdsim.scenario.build import build_world, grid_of
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.systems.ways import PlanWays
+from crowdsim.setup.build import build_world, grid_of
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.on_grid import PlanWays
 from crowdsim.world.columns import PathStatus
 from tests.crowds import SCENARIOS
 from tests.reference import s2_grid

@@ -5,11 +5,11 @@ import pytest
 
 from crowdsim.errors import ScenarioError
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.systems.base import Tick
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.base.system import Tick
 from crowdsim.systems.follow import Follow
+from crowdsim.systems.on_grid import FollowWays, PlanWays
 from crowdsim.systems.plan import Plan
-from crowdsim.systems.ways import FollowWays, PlanWays
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, SCENARIOS, digests, room, simulation
@@ -83,9 +83,9 @@ def test_a_goal_in_a_closed_room_is_approached_and_the_verdict_says_so():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
-    import crowdsim.threads
+    import crowdsim.kernels.threads
 
-    monkeypatch.setattr(crowdsim.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
     with simulation(sets=GRID, threads=threads) as run:
         monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
         assert digests(run, TICKS) == expected

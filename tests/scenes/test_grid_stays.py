@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.systems.ways import PlanWays
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.on_grid import PlanWays
 from tests.crowds import SCENARIOS
 
 GRID = "navigation={kind: grid, cell_size: 0.1, object_padding: 0.02}"

@@ -5,7 +5,7 @@ import pytest
 
 from crowdsim.systems import Plan
 from crowdsim.systems.by_group import PlanByGroup
-from crowdsim.systems.ways import PlanWays
+from crowdsim.systems.on_grid import PlanWays
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, simulation

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.systems.record import DIGEST_COLUMNS, Record
 from crowdsim.world.columns import Gait
 from tests.crowds import room, simulation

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crowdsim.avoidance.local_way import AGREES, LEADS_ROUND, NO_WAY
-from crowdsim.recording.reader import open_run
+from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_WAY
+from crowdsim.recording.opening import open_run
 from crowdsim.world.columns import ReplanCause
 from crowdsim.world.events import EventKind
 from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, room, simulation
@@ -69,7 +69,7 @@ def test_replanning_hears_of_a_way_that_is_none_and_the_walker_goes_as_near_as_c
 @pytest.mark.full
 def test_a_stander_in_a_door_is_still_asked_aside():
     from crowdsim.scenario.load import load_scenario
-    from crowdsim.schedule.simulation import Simulation
+    from crowdsim.simulation.simulation import Simulation
     from tests.crowds import SCENARIOS
 
     with Simulation(load_scenario(SCENARIOS / "doorway-blocked.yaml", sets=["bodies.local_grid=true"])) as run:

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from crowdsim.scenario.build import build_world
-from crowdsim.scenario.examine import examine
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.scenario.locked import Locks, eras_of, locked_in
+from crowdsim.setup.build import build_world
+from crowdsim.setup.examine import examine
+from crowdsim.setup.locked import Locks, eras_of, locked_in
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT, SCENARIOS
 
@@ -122,7 +122,7 @@ def offices(rooms):
 @pytest.mark.parametrize("most", [3, 32])
 def test_many_doors_that_close_one_after_the_other_lock_in_everybody_behind_them(most, monkeypatch):
     """Where there are more grounds than are looked at, nobody is left out, and it is not said which door it was."""
-    monkeypatch.setattr("crowdsim.scenario.locked.MOST_GROUNDS", most)
+    monkeypatch.setattr("crowdsim.setup.locked.MOST_GROUNDS", most)
     found, problems = notes(offices(6))
     assert sorted(item for item, _, _ in found) == [f"room {k}[0]" for k in range(6)] and problems == []
     exactly = [f'once "door {k}" closes at {k + 1} s (events[{k}])' for k in range(6)]

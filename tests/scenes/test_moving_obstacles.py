@@ -8,9 +8,9 @@ import pytest
 from crowdsim.avoidance.registry import available_models, origin_of
 from crowdsim.errors import ScenarioError
 from crowdsim.measures.obstacles import places_of_obstacles
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, digests, room, simulation

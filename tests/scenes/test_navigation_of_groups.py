@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import ScenarioError
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.budget import WorkBudget
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.schedule.slicer import Slicer
-from crowdsim.systems.base import Tick
+from crowdsim.simulation.budget import WorkBudget
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.simulation.slicer import Slicer
+from crowdsim.systems.base.slices import SearchTask, search
+from crowdsim.systems.base.system import Tick
+from crowdsim.systems.on_grid import PlanWays
 from crowdsim.systems.plan import Plan
-from crowdsim.systems.slices import SearchTask, search
-from crowdsim.systems.ways import PlanWays
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, room, simulation
@@ -100,12 +100,12 @@ def expected():
 
 
 def test_threads_and_the_order_of_groups_change_nothing(expected, monkeypatch):
-    import crowdsim.threads
+    import crowdsim.kernels.threads
 
     scene = busy("mesh", "grid", "visibility")
     with simulation({**scene, "groups": scene["groups"][::-1]}) as run:
         assert digests(run, TICKS) == expected
-    monkeypatch.setattr(crowdsim.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
     with simulation(scene, threads=3) as run:
         monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
         assert digests(run, TICKS) == expected

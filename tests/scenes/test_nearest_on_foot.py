@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.targets import points_of
-from crowdsim.scenario.build import build_world
+from crowdsim.navigation.goals.targets import points_of
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.scenario.strings import lines_of
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.setup.build import build_world
+from crowdsim.setup.path_lines import lines_of
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import PathStatus
 
 KINDS = ("grid", "s2-grid")

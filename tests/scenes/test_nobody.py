@@ -3,7 +3,7 @@
 import pytest
 
 from crowdsim.avoidance.registry import available_models, origin_of
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.world.events import EventKind
 from tests.crowds import simulation
 

@@ -8,8 +8,8 @@ import shapely
 
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.parameters import parameter_rows
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.systems.replan import wish_to_replan
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import ReplanCause
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, digests, room, simulation
@@ -208,9 +208,9 @@ def test_a_goal_that_moved_is_a_cause():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID])
 def test_threads_order_and_saving_change_nothing(navigation, monkeypatch):
-    import crowdsim.threads
+    import crowdsim.kernels.threads
 
-    monkeypatch.setattr(crowdsim.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
     sets, ticks = [navigation, *BOTH], 80
     document = in_the_way()
     with simulation(document, sets=sets) as run:

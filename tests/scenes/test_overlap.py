@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from crowdsim.bodies.contacts import TOUCH_M
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS, on_circle, room, simulation
 
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi"]

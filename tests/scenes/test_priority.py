@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.systems.base import Tick
+from crowdsim.systems.base.system import Tick
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.world.events import EventKind
 from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, simulation

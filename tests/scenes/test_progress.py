@@ -8,10 +8,10 @@ import pytest
 import shapely
 
 from crowdsim.measures import deadlock
-from crowdsim.navigation.measure import measure_corridors, measure_ways
-from crowdsim.recording.reader import open_run
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import AgentState, has_way
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, room, simulation

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import PathStatus
 
 KINDS = ("mesh", "optimal", "visibility")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance.model import CrowdView, empty_choice
-from crowdsim.avoidance.sampled import SampledHrvo
+from crowdsim.avoidance.sampling.sampled import SampledHrvo
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.geometry.walls import no_walls
+from crowdsim.kernels.threads import Team
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.threads import Team
+from crowdsim.simulation.simulation import Simulation
 from tests.avoidance.sampling_states import states
 from tests.crowds import SCENARIOS
 from tests.reference import sampled as twin

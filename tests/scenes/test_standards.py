@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.standards import (
     DOOR_WIDTHS,
     LONG,

@@ -8,7 +8,7 @@ import pytest
 
 from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import on_circle, room, simulation
 
 IDEAL_S = 10.0 / 1.34

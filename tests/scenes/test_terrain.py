@@ -5,7 +5,7 @@ import pytest
 
 from crowdsim.errors import ScenarioError
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 from tests.crowds import digests
 

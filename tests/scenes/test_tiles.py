@@ -6,8 +6,8 @@ import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.geometry.steps import at_once
-from crowdsim.navigation.hold import NOTHING_HELD
-from crowdsim.systems.tile_changes import change_ground_of_tiles, change_steps, change_tiles, ground_steps
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.systems.ground.tile_changes import change_ground_of_tiles, change_steps, change_tiles, ground_steps
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, simulation

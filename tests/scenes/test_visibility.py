@@ -6,9 +6,9 @@ import pytest
 import shapely
 
 from crowdsim.errors import ScenarioError
-from crowdsim.recording.reader import open_run
+from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import BUSY, SCENARIOS, digests, simulation
 from tests.reference.visibility import sight_polygon
 

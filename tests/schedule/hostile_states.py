@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.checkpoint import Checkpoint, checkpoint_bytes, read_checkpoint
+from crowdsim.scenario.inputs import as_scenario
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.model import Scenario
-from crowdsim.schedule.asked import as_scenario
-from crowdsim.schedule.checkpoints import Start, checkpoint_of
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.checkpoints import Start, checkpoint_of
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS
 
 TICKS = 40  # after a state was taken up: what was wrong in it has got to the kernels by then

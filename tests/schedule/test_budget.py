@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.errors import CrowdsimError, ScenarioError
-from crowdsim.recording.reader import open_run
-from crowdsim.schedule.budget import RECENT_TICKS, ClockBudget, RecordedBudget, WorkBudget, recorded_grants
-from crowdsim.schedule.slicer import Slicer
-from crowdsim.systems.slices import Progress, Wish
+from crowdsim.recording.opening import open_run
+from crowdsim.simulation.budget import RECENT_TICKS, ClockBudget, RecordedBudget, WorkBudget, recorded_grants
+from crowdsim.simulation.slicer import Slicer
+from crowdsim.systems.base.slices import Progress, Wish
 from tests.crowds import BUSY, digests, simulation
 
 TICKS = 40

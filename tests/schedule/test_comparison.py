@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from crowdsim.schedule.comparison import HEADERS, Outcome, over_seeds, table_row
+from crowdsim.comparison.comparison import HEADERS, Outcome, over_seeds, table_row
 
 
 def outcome(seed, **more):

@@ -23,9 +23,9 @@ def expected():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3, 7])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
-    import crowdsim.threads
+    import crowdsim.kernels.threads
 
-    monkeypatch.setattr(crowdsim.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
     with simulation(threads=threads) as run:
         monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
         assert digests(run, TICKS) == expected

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdsim.measures.deadlock_causes import NOT_DIAGNOSED
-from crowdsim.navigation.hold import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
 from crowdsim.saved import Saved, SavedError, ascends, fields_of
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.world.causes import NOT_DIAGNOSED
 from tests.crowds import ROOT
 from tests.schedule.hostile_states import SCENES, prepared
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from numba import types
 
-from crowdsim import build_kernels, kernels
-from crowdsim.schedule.needed import Needed, needed_by, ready, shared_out, the_list, type_of, type_text
+from crowdsim import build_kernels
+from crowdsim.kernels import decorator as kernels
+from crowdsim.kernels.needed import Needed, needed_by, ready, shared_out, the_list, type_of, type_text
 from tests.cli.command import environment
 from tests.crowds import ROOT
 
@@ -22,8 +23,8 @@ CALLED = """
 import json, sys, tempfile
 from pathlib import Path
 from crowdsim.build_kernels import _in_another_process
-from crowdsim.schedule.needed import needed_by, ready
-from crowdsim.schedule.warm import all_scenes
+from crowdsim.kernels.needed import needed_by, ready
+from crowdsim.simulation.warm import all_scenes
 
 for scene in all_scenes():
     if json.dumps(scene.needs + (scene.explaining,)) in sys.argv[1:]:
@@ -35,7 +36,7 @@ for scene in all_scenes():
 
 
 def scenes() -> list[str]:
-    from crowdsim.schedule.warm import all_scenes
+    from crowdsim.simulation.warm import all_scenes
 
     return [json.dumps((*scene.needs, scene.explaining)) for scene in all_scenes()]
 
@@ -107,7 +108,7 @@ def test_each_choice_needs_what_is_called_with_it_and_not_what_the_others_beside
 
 def test_work_is_shared_out_so_that_all_end_together_and_nobody_makes_the_same_parts(monkeypatch):
     sizes = [100, 100, 1, 1, 1, 1]
-    monkeypatch.setattr("crowdsim.schedule.needed.the_list", lambda: the_list.__wrapped__()._replace(sizes=sizes))
+    monkeypatch.setattr("crowdsim.kernels.needed.the_list", lambda: the_list.__wrapped__()._replace(sizes=sizes))
     wanted = [Needed(f"m.{k}", (), (k % 2, 2 + k % 4)) for k in range(8)]
     lists = shared_out(wanted, 2)
     assert sorted(each for own in lists for each in own) == sorted(wanted)
@@ -117,8 +118,9 @@ def test_work_is_shared_out_so_that_all_end_together_and_nobody_makes_the_same_p
 
 PROGRAM = """
 import os, sys
-from crowdsim import kernels
-from crowdsim.schedule import ahead, needed
+from crowdsim.kernels import decorator as kernels
+from crowdsim.kernels import ahead
+from crowdsim.kernels import needed
 names = [f"walkers.many.outer{k}" for k in range(COUNT)]
 own, told = [], []
 kernels.on_compile(own.append)
@@ -143,7 +145,7 @@ def test_several_processes_compile_and_one_that_comes_later_loads(tmp_path: Path
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")
     one = "@kernel\ndef outer{0}(x):\n    s = 0.0\n    for i in range({0}):\n        s += x\n    return s + 1.0\n"
-    (folder / "many.py").write_text("from crowdsim.kernels import kernel\n" + "".join(one.format(k) for k in range(count)))
+    (folder / "many.py").write_text("from crowdsim.kernels.decorator import kernel\n" + "".join(one.format(k) for k in range(count)))
     own = {**environment(), "PYTHONPATH": f"{tmp_path / 'code'}:{ROOT}", "CROWDSIM_CACHE_DIR": str(tmp_path / "cache"), "CROWDSIM_COMPILE_PROCESSES": str(processes)}
 
     def run() -> list[str]:

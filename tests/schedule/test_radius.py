@@ -5,9 +5,9 @@ import pytest
 import shapely
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.recording.reader import open_run
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.recording.opening import open_run
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation
@@ -159,7 +159,7 @@ def test_radii_that_cannot_be_are_refused_and_nothing_changes(radius, message):
 @pytest.mark.parametrize("kind", ["mesh", "optimal"])
 def test_memory_does_not_grow_with_the_number_of_radii(kind):
     """One mesh and one set of slots answer for two radii as for two thousand; what a planner notes of requests is bounded by the gaps of the mesh."""
-    from crowdsim.navigation.build import build_mesh
+    from crowdsim.navigation.mesh.build import build_mesh
 
     mesh = build_mesh(random_ground(4)).mesh
     goals = point_goals(mesh, [[6.0, 6.0]])

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from crowdsim.geometry.steps import at_once
-from crowdsim.recording.reader import open_run
-from crowdsim.scenario.grounds import Grounds, TiledGrounds
-from crowdsim.schedule.budget import ClockBudget, WorkBudget, recorded_grants
-from crowdsim.schedule.slicer import Slicer
-from crowdsim.systems.base import Tick
-from crowdsim.systems.building import HEAD_START, TASK
+from crowdsim.recording.opening import open_run
+from crowdsim.setup.grounds import Grounds, TiledGrounds
+from crowdsim.simulation.budget import ClockBudget, WorkBudget, recorded_grants
+from crowdsim.simulation.slicer import Slicer
+from crowdsim.systems.base.slices import Progress, Wish
+from crowdsim.systems.base.system import Tick
 from crowdsim.systems.gates import Gates
-from crowdsim.systems.rebuild import Order, Rebuild
-from crowdsim.systems.slices import Progress, Wish
+from crowdsim.systems.ground.building import HEAD_START, TASK
+from crowdsim.systems.ground.rebuild import Order, Rebuild
 from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation
 from tests.scenes.test_doors import ROOMS

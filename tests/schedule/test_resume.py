@@ -14,8 +14,8 @@ from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.checkpoint import checkpoint_names, checkpoints_of, read_checkpoint
 from crowdsim.recording.compare import first_difference
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.checkpoints import Rotation, Start, checkpoint_of, require_same_shape
-from crowdsim.schedule.simulation import Simulation
+from crowdsim.simulation.checkpoints import Rotation, Start, checkpoint_of, require_same_shape
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS
 
 ALL = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))

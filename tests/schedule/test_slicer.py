@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.schedule.slicer import ClockMeter, GrantMeter, Slicer, WorkMeter
-from crowdsim.systems.slices import Progress, Spent, Wish
+from crowdsim.simulation.slicer import ClockMeter, GrantMeter, Slicer, WorkMeter
+from crowdsim.systems.base.slices import Progress, Spent, Wish
 from tests.reference.slicer import NaiveSlicer
 
 

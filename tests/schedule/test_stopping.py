@@ -10,7 +10,7 @@ from tests.crowds import simulation
 
 def test_a_signal_that_was_lost_stops_the_run_all_the_same(monkeypatch):
     """As one is that comes while the compiler has called back into Python."""
-    monkeypatch.setattr("crowdsim.schedule.simulation.PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr("crowdsim.simulation.simulation.PROGRESS_SECONDS", 0.0)
     with stoppable() as asked, simulation() as run:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
+from crowdsim.comparison.counts import COLLISION_DEPTH_M, Tally, Trace
 from crowdsim.measures import collisions, detours, path_lengths, steering_scores
-from crowdsim.measures.tracks import tracks_of
+from crowdsim.measures.sources import tracks_of
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.schedule.tally import COLLISION_DEPTH_M, Tally, Trace
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import room
 
 # Two streams through one gap, via a point, some later than others, one who only stands, one who is at its goal from the start, and one who never arrives.

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.navigation.tiles import TiledMesh
-from crowdsim.recording.reader import open_run
-from crowdsim.schedule.budget import recorded_grants
-from crowdsim.systems import tile_changes
-from crowdsim.systems.base import Tick
-from crowdsim.systems.building import TASK
+from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
+from crowdsim.recording.opening import open_run
+from crowdsim.simulation.budget import recorded_grants
+from crowdsim.systems.base.system import Tick
 from crowdsim.systems.gates import Gates
+from crowdsim.systems.ground import tile_changes
+from crowdsim.systems.ground.building import TASK
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation

@@ -11,11 +11,11 @@ from tests.crowds import ROOT
 PROGRAM = """
 from pathlib import Path
 import crowdsim
-from crowdsim.compiling import KernelDispatcher
-from crowdsim.schedule.warm import warm_kernels
+from crowdsim.kernels.compiling import KernelDispatcher
+from crowdsim.simulation.warm import warm_kernels
 
 scenarios = [crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"]) for path in sorted(Path("scenarios").glob("*.yaml"))]
-warm_kernels(scenarios[0])
+warm_kernels(scenarios[0], crowdsim.Simulation)
 compile_it, late = KernelDispatcher.compile, []
 def noted(self, sig):
     late.append(self.py_func.__name__)
@@ -34,8 +34,9 @@ EXPLAINING = """
 import tempfile
 from pathlib import Path
 from numba import types
-from crowdsim.avoidance import outside, sampling
-from crowdsim.compiling import KernelDispatcher
+from crowdsim.avoidance.velocity_obstacles import boundary as outside
+from crowdsim.avoidance.sampling import kernel as sampling
+from crowdsim.kernels.compiling import KernelDispatcher
 from tests.crowds import BUSY, simulation
 
 compile_it, late = KernelDispatcher.compile, []

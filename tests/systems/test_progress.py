@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.navigation.progress import Measured, note_progress
-from crowdsim.systems.progress import forget_path, take_length, take_path
+from crowdsim.navigation.corridor.progress import Measured, note_progress
+from crowdsim.systems.paths.progress import forget_path, take_length, take_path
 from crowdsim.world.columns import AgentColumns
 from tests.reference import progress as naive
 

@@ -7,9 +7,10 @@ import pytest
 
 from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.replan import ReplanParameters
-from crowdsim.systems.base import Tick
-from crowdsim.systems.replan import Replan, wish_to_replan
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
+from crowdsim.systems.base.system import Tick
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.replan import Replan
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 
 NOW, COOLDOWN = 100, 5  # ticks of 0.1 s

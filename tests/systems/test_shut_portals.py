@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from crowdsim.navigation.search_fields import MOST_PRICED
-from crowdsim.systems.shut_portals import forget_old, forget_open, remember_shut
+from crowdsim.navigation.search.slot_fields import MOST_PRICED
+from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
 
 TWIN = 10  # Portal i is seen from behind as portal TWIN + i.
 CORNER = (20.0, 0.0)

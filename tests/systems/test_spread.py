@@ -5,12 +5,12 @@ import pytest
 import shapely
 
 from crowdsim.bodies.spread import find_crowds, lead_aside
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.fronts import find_fronts
-from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.fronts import find_fronts
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.scenario.load import load_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.threads import Team
+from crowdsim.simulation.simulation import Simulation
 from tests.crowds import ROOT, assert_same_on_threads_and_from_saved_states, simulation
 from tests.navigation.worlds import located
 from tests.reference import nudge

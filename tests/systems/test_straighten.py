@@ -5,9 +5,9 @@ import pytest
 
 import crowdsim.systems.follow
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.schedule.simulation import Simulation
-from crowdsim.systems.base import Tick
-from crowdsim.systems.straighten import led_round_free_vertices, straighten
+from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.base.system import Tick
+from crowdsim.systems.paths.straighten import led_round_free_vertices, straighten
 from tests.crowds import SCENARIOS
 
 # The ground is cut up round the pond so that a portal ends 0.1 m from it, in the grass.

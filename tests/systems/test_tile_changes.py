@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from crowdsim.navigation.tiles import Renumbered
-from crowdsim.systems.tile_changes import _carry_corridors
+from crowdsim.navigation.tiles.tiled_mesh import Renumbered
+from crowdsim.systems.ground.tile_changes import _carry_corridors
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 

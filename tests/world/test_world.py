@@ -4,8 +4,8 @@ import esper
 import numpy as np
 import shapely
 
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import Itinerary, Population, World
 

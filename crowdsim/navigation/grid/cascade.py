@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import cell_at, cell_of, node_at
 from crowdsim.navigation.grid.obstacles import stamp_standers
 from crowdsim.navigation.grid.search import (

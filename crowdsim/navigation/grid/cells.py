@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
 
 

@@ -1,6 +1,6 @@
 """Which points of their goals agents ask a grid for ways to: all that can be meant, so that the search finds which is nearest on foot.
 
-A goal has a point in the middle of each of its pieces and, if it has several pieces, more along their rims, see `crowdsim.navigation.targets.points_of`.
+A goal has a point in the middle of each of its pieces and, if it has several pieces, more along their rims, see `crowdsim.navigation.goals.targets.points_of`.
 Of those some are on the same part of the ground as the agent: only they can be walked to. A point that lies on no walkable cell is moved to one nearby (S2
 section 3), perhaps through a wall: then the way would end behind it. Such a point is left out where there are others. Points on rims are meant only where
 the body has room.
@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.goals import GoalPieces
+from crowdsim.navigation.goals.goals import GoalPieces
+from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.ground import TOUCH_M
 from crowdsim.navigation.grid.search import NEED, GridSlots, make_slots, new_generation
-from crowdsim.navigation.mesh import NavMesh, is_in_sight, make_flood, wall_distance
-from crowdsim.navigation.targets import points_of
+from crowdsim.navigation.mesh.mesh import NavMesh, is_in_sight, make_flood, wall_distance
 
 Choices = tuple[NDArray[np.int32], list[NDArray[np.int64]]]
 CLASS_M = 0.1  # Bodies are taken to be as wide as the next multiple when points on rims are chosen: then those of about one size mean the same points.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 
 NEAR_BARS = 256
 NO_GROUND = -1.0  # Clearance of a cell that no available area holds.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, cell_of, centre_of, is_on_grid, node_at
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS

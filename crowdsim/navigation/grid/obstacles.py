@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, node_at
 from crowdsim.navigation.grid.search import GENERATION, GENERATION_SHIFT, STAMPED, TAKEN, is_walkable
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crowdsim.navigation.aim import AimParameters
-from crowdsim.navigation.sharing import ShareParameters
-from crowdsim.navigation.targets import TargetParameters
+from crowdsim.navigation.goals.targets import TargetParameters
+from crowdsim.navigation.search.heuristic_weight import AimParameters
+from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.tunable import param
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.kernels import lean_kernel
-from crowdsim.navigation.goals import GoalPieces
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.grid.cascade import advance_way, begin_way_to_nearest, last_node
 from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.grid import Grid
@@ -26,11 +27,10 @@ from crowdsim.navigation.grid.points import PointLists
 from crowdsim.navigation.grid.search import BYTES_A_NODE, END_X, END_Y, EXPANSIONS, OCTILE_PULL, PENDING, PULL, STATUS, GridSlots, make_slots
 from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
 from crowdsim.navigation.grid.trees import CellTrees, trees_that_fit
-from crowdsim.navigation.mesh import NavMesh
-from crowdsim.navigation.sharing import NO_TREE
-from crowdsim.navigation.standers.near import list_standers
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.search.sharing import NO_TREE
+from crowdsim.navigation.stationary.near import list_standers
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends, fields_of
-from crowdsim.threads import Team
 from crowdsim.tunable import tunables
 
 MOST_SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import cell_at, cell_of, centre_of, is_on_grid, node_at
 from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
 from crowdsim.navigation.grid.search import END_X, END_Y, START, START_X, START_Y, STEP_SHIFT, is_walkable

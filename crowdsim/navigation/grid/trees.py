@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.ground import cell_of
@@ -34,7 +34,7 @@ from crowdsim.navigation.grid.search import (
     begin_astar,
     new_generation,
 )
-from crowdsim.navigation.sharing import SharedTrees
+from crowdsim.navigation.search.sharing import SharedTrees
 from crowdsim.saved import WIDEST_M, Saved
 
 CLEARANCE_STEP_M = 0.1  # Bodies whose clearances lie within the same step share a tree; smaller gives closer distances for wide ones, and more trees.

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.ends import TOUCH_M
-from crowdsim.navigation.joins import NO_JOIN, is_before, join_over, part_before
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.navigation.goals.goal_entry import TOUCH_M
+from crowdsim.navigation.mesh.floor_seams import NO_JOIN, is_before, join_over, part_before
 from crowdsim.navigation.visibility.tangents import CLIP_M
 
 IS_CORNER, IS_GIVEN = np.bool_(False), np.bool_(True)  # What an end of a straight part is; plain False and True would be types of their own to numba.

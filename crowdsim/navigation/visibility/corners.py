@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import inlined_kernel, kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel
 
 
 class Corners(NamedTuple):

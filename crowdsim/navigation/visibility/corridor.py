@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.visibility.search import BEST_NODE, BEST_PIECE, BEST_X, BEST_Y, START_POLYGON, START_X, START_Y, end_of
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh, make_flood
+from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.navigation.mesh.mesh import NavMesh, make_flood
 from crowdsim.navigation.visibility.corners import Corners, find_corners
 from crowdsim.navigation.visibility.sight import NOWHERE, see_all, trace_sight
 from crowdsim.navigation.visibility.tangents import bending_radii, measure_rooms, strip_radius

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.funnel import tangent
-from crowdsim.navigation.goals import nearest_in_piece
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.navigation.corridor.funnel import tangent
+from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, is_straight_clear
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import is_between_walls

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
-from crowdsim.navigation.goals import GoalPieces
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.visibility.graph import VisibilityGraph
 
 

@@ -1,4 +1,4 @@
-"""The planner over points of visibility: the same questions and answers as `crowdsim.navigation.planner.MeshPlanner`, found over corners.
+"""The planner over points of visibility: the same questions and answers as `crowdsim.navigation.planning.mesh_planner.MeshPlanner`, found over corners.
 
 Its ways are the shortest of all for their radius, not only in their corridor; or the cheapest, where metres cost differently. What steering gets is a
 corridor, as from any planner: the way over the corners is the taut string in it, so agents walk it, arcs and all, and stay free to be pushed off it.
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels import lean_kernel
-from crowdsim.navigation.aim import AimParameters
-from crowdsim.navigation.goals import GoalPieces
-from crowdsim.navigation.mesh import Flood, NavMesh
-from crowdsim.navigation.protocol import ANSWER_WORK, Answers, starts_of, work_of
-from crowdsim.navigation.sharing import NO_TREE, ShareParameters
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalPieces
+from crowdsim.navigation.mesh.mesh import Flood, NavMesh
+from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, starts_of, work_of
+from crowdsim.navigation.search.heuristic_weight import AimParameters
+from crowdsim.navigation.search.sharing import NO_TREE, ShareParameters
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, GraphSize, VisibilityGraph, build_graph
 from crowdsim.navigation.visibility.links import link_goals
@@ -38,7 +39,6 @@ from crowdsim.navigation.visibility.search import (
 from crowdsim.navigation.visibility.trees import CornerTrees
 from crowdsim.navigation.visibility.weights import make_weights
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends, fields_of
-from crowdsim.threads import Team
 from crowdsim.tunable import param
 
 SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.

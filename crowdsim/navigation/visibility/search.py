@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import angle_between
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.ends import TOUCH_M, next_clear_stretch
-from crowdsim.navigation.funnel import tangent
-from crowdsim.navigation.goals import GoalPieces, nearest_in_piece
-from crowdsim.navigation.mesh import Flood, NavMesh, wall_distance
-from crowdsim.navigation.search import NOT_IN_HEAP, pop_first, sift_up
-from crowdsim.navigation.search_fields import FOUND, PENDING, TIE_SLACK, UNREACHABLE
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.navigation.corridor.funnel import tangent
+from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
+from crowdsim.navigation.goals.goals import GoalPieces, nearest_in_piece
+from crowdsim.navigation.mesh.mesh import Flood, NavMesh, wall_distance
+from crowdsim.navigation.search.a_star import NOT_IN_HEAP, pop_first, sift_up
+from crowdsim.navigation.search.slot_fields import FOUND, PENDING, TIE_SLACK, UNREACHABLE
 from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, is_arc_clear, is_straight_clear
 from crowdsim.navigation.visibility.graph import VisibilityGraph
 from crowdsim.navigation.visibility.links import GoalLinks, distance_to_bounds
@@ -30,7 +30,7 @@ from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import is_between_walls
 from crowdsim.navigation.visibility.weights import Weights, extra_cost
 
-# Whole numbers of a slot; the first four are where `crowdsim.navigation.search` has them, whose heap this one uses.
+# Whole numbers of a slot; the first four are where `crowdsim.navigation.search.a_star` has them, whose heap this one uses.
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, START_POLYGON, BEST_NODE, BEST_PIECE, TESTS, IS_TIGHT, TREE = range(11)
 HEADER_SIZE = 11
 # Real numbers of a slot.
@@ -62,7 +62,7 @@ class VisibilitySlots(NamedTuple):
     stamp : (s, n) int64
         Generation in which a node was first reached.
     heap, place : (s, n) int32
-        As in `crowdsim.navigation.search.SearchSlots`.
+        As in `crowdsim.navigation.search.a_star.SearchSlots`.
     state : (s, n) uint8
         UNTESTED, OPEN, or CLOSED: expanded, or too narrow.
     """

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.navigation.mesh import MOST_CROSSINGS
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.navigation.mesh.mesh import MOST_CROSSINGS
 
 NOWHERE = np.int64(-1)  # Where there is no corner or polygon to name. A plain -1 would be a type of its own to numba, and compile every kernel anew.
 GRAZE_M = 1e-7  # A line of sight may run this far into a wall: far above the rounding at coordinates of 1e7 m (2e-9), and lengths change by 1e-14 of it.

@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
-from crowdsim.kernels import inlined_kernel, kernel, lean_kernel
-from crowdsim.navigation.joins import NO_JOIN, are_apart, join_over
-from crowdsim.navigation.mesh import make_flood
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.navigation.mesh.floor_seams import NO_JOIN, are_apart, join_over
+from crowdsim.navigation.mesh.mesh import make_flood
 
 ALONG = 1e-9  # Cosine up to which a wall still counts as at a right angle to the body's direction: rounding of unit vectors, far above 1e-16.
 CLIP_M = 1e-7  # Depth in front of a corner's walls below which other walls are taken as their continuation: rounding of collinear walls.

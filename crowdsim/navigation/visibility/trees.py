@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import angle_between
-from crowdsim.kernels import inlined_kernel, lean_kernel
-from crowdsim.navigation.funnel import tangent
-from crowdsim.navigation.goals import GoalPieces, nearest_in_piece
-from crowdsim.navigation.mesh import NavMesh, make_flood
-from crowdsim.navigation.search import NOT_IN_HEAP, pop_first, sift_up
-from crowdsim.navigation.search_fields import HEAP_SIZE
-from crowdsim.navigation.sharing import SharedTrees
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.navigation.corridor.funnel import tangent
+from crowdsim.navigation.goals.goals import GoalPieces, nearest_in_piece
+from crowdsim.navigation.mesh.mesh import NavMesh, make_flood
+from crowdsim.navigation.search.a_star import NOT_IN_HEAP, pop_first, sift_up
+from crowdsim.navigation.search.sharing import SharedTrees
+from crowdsim.navigation.search.slot_fields import HEAP_SIZE
 from crowdsim.navigation.visibility.clear import IS_CORNER, is_straight_clear
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, VisibilityGraph
 from crowdsim.navigation.visibility.links import GoalLinks

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.plane import orientation
-from crowdsim.kernels import kernel, lean_kernel
-from crowdsim.navigation.mesh import NavMesh, height_at, locate, locate_at_height
+from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.navigation.mesh.mesh import NavMesh, height_at, locate, locate_at_height
 from crowdsim.navigation.visibility.sight import narrow_window
 
 SHADOW_EDGE_M = 1e-6  # A way along the border of what a watcher sees is out of its sight: corners between are touched exactly, within rounding.

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import shapely
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.grid import Area, Shut, build_grid
 from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
 from crowdsim.navigation.grid.parameters import GridParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.sight import is_in_sight
-from crowdsim.threads import Team
 from tests.navigation.grid.worlds import OneWay, cells_of, centre, random_cell, random_grid
 from tests.reference.grid_cells import are_parted, bars_of
 from tests.reference.grid_search import costs_from

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import shapely
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.follow import closed_cells, find_cut
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters, WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.walkers import Walkers
-from crowdsim.threads import Team
 from tests.navigation.grid.worlds import grid_of
 from tests.reference.grid_follow import Walker, is_cut
 from tests.reference.grid_sight import touches

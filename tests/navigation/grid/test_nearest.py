@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from crowdsim.threads import Team
 from tests.navigation.grid.worlds import NAMES, OneWay, random_grid
 
 ALL = 1 << 40

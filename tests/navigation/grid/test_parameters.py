@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import shapely
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.files import grid_from_json, grid_from_text, grid_to_text
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters, WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from crowdsim.threads import Team
 from tests.navigation.grid.worlds import cells_of, grid_of
 
 ROOM, TABLE = Area("room", shapely.box(0, 0, 10, 8)), shapely.box(4, 3, 5, 4)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.errors import NavigationError
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters, WayParameters
 from crowdsim.navigation.grid.planner import BATCH, MOST_SLOTS, GridPlanner
-from crowdsim.threads import Team
 from tests.navigation.grid.worlds import NAMES, OneWay, cell_of_node, centre, grid_of, random_cell, random_grid
 from tests.reference.grid_obstacles import standers_near
 from tests.reference.grid_search import costs_from

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.bodies.nudge import is_clear_way
-from crowdsim.navigation.build import build_mesh
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.grid.clearance import SPARE_M, walked
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from crowdsim.navigation.grid.room import SPARE_M, walked
-from crowdsim.navigation.mesh import locate_many, make_flood
-from crowdsim.threads import Team
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.mesh.mesh import locate_many, make_flood
 from tests.reference import grid_room
 from tests.reference.nudge import clearance_of_line
 

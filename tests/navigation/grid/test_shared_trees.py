@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from crowdsim.threads import Team
 from tests.navigation.grid.worlds import NAMES, cell_of_node, cells_of, node_of, random_grid
 from tests.reference.grid_search import costs_from
 

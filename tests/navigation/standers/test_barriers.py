@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.search import corridor_size
-from crowdsim.navigation.search_fields import BEST_TOTAL, FOUND, STATUS, UNREACHABLE
-from crowdsim.navigation.standers.barriers import draw_barriers
-from crowdsim.navigation.standers.passage import are_parted_by_standers, gap_count, gap_point, is_way_open, portal_place
-from crowdsim.navigation.standers.search import advance_round, begin_round, copy_round
-from crowdsim.navigation.standers.slots import IS_FULL, make_stander_slots
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.search.a_star import corridor_size
+from crowdsim.navigation.search.slot_fields import BEST_TOTAL, FOUND, STATUS, UNREACHABLE
+from crowdsim.navigation.stationary.barriers import draw_barriers
+from crowdsim.navigation.stationary.passage import are_parted_by_standers, gap_count, gap_point, is_way_open, portal_place
+from crowdsim.navigation.stationary.search import advance_round, begin_round, copy_round
+from crowdsim.navigation.stationary.slots import IS_FULL, make_stander_slots
 from tests.navigation.worlds import free_points, located, pillar_hall, point_goals, random_ground, rooms
 from tests.reference.standers import People, Rounds, gaps_of, outline, taken_by_people, taken_by_walls, together
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.build import build_mesh
-from crowdsim.navigation.goals import GoalShape, cut_goals
-from crowdsim.navigation.planner import MeshPlanner
-from crowdsim.navigation.search_fields import FOUND, FOUND_THROUGH_AGENTS
-from crowdsim.navigation.standers.parameters import StanderParameters
-from crowdsim.navigation.standers.planner import StanderPlanner
-from crowdsim.threads import Team
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND, FOUND_THROUGH_AGENTS
+from crowdsim.navigation.stationary.parameters import StanderParameters
+from crowdsim.navigation.stationary.planner import StanderPlanner
 from tests.navigation.floors import two_storeys
 from tests.navigation.worlds import located
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from crowdsim.navigation.standers.near import list_standers
+from crowdsim.navigation.stationary.near import list_standers
 from tests.reference.grid_obstacles import standers_near
 
 

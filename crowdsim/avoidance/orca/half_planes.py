@@ -1,0 +1,71 @@
+"""The half-plane of velocities that keeps an agent clear of another one for a while (ORCA)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.avoidance.orca.linear_programs import NORMAL_X, NORMAL_Y, OFFSET
+from crowdsim.avoidance.surroundings import OTHER_RADIUS, OTHER_SHARE, OTHER_SIDE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
+from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.simd import bits, choose, load, root, spread, store
+
+_F0, _F1 = np.float32(0.0), np.float32(1.0)
+_U0, _U16 = np.uint64(0), np.uint64(16)
+
+
+@inlined_kernel
+def agent_half_planes(others, count, vx, vy, radius, per_horizon, per_tick, lines, first_line):
+    """Write the half-planes that neighbours impose on an agent.
+
+    Parameters
+    ----------
+    others : (OTHER_FLOATS,) float32
+        By area: relative position (m), velocity (m/s), radius (m), the agent's share of the change, and for those at the agent's very centre +1 or
+        -1 (see Notes).
+    count : uint64
+    vx, vy : float32, m/s
+        The agent's velocity.
+    radius : float32, m
+    per_horizon, per_tick : float32, 1/s
+        Reciprocals of the time horizon and of the tick's length.
+    lines : (LINE_FLOATS,) float32
+        Receives half-planes `first_line` to ``first_line + count``; what lies up to 15 places behind is overwritten.
+    first_line : uint64
+
+    Notes
+    -----
+    van den Berg et al. (2011), section 4: u is the least change of the relative velocity that leaves the velocity obstacle, a cone cut off by a
+    disc; of u the agent takes its share (1/2 between two that decide, 1 towards one that stands). Discs that overlap already are to part within
+    one tick. Two exact ties, which RVO2 gives to the right leg or leaves undefined, are decided so that mirrored scenes stay mirrored: heading
+    for the centre, the obstacle's foremost point counts; where centres and velocities coincide, the one with the lower entity id (+1) parts
+    along +x, the other (-1) along -x. Without radii, an obstacle is a ray and both its legs are one. Twin: `tests/reference/half_planes.py`.
+    """
+    zero, one = spread(_F0), spread(_F1)
+    for first in range(_U0, count, _U16):
+        px, py = load(others, OTHER_X + first), load(others, OTHER_Y + first)
+        rvx, rvy = spread(vx) - load(others, OTHER_VX + first), spread(vy) - load(others, OTHER_VY + first)
+        reach = spread(radius) + load(others, OTHER_RADIUS + first)
+        reach_squared, distance_squared = reach * reach, px * px + py * py
+        apart = distance_squared > reach_squared
+        rate = choose(apart, spread(per_horizon), spread(per_tick))
+        wx, wy = rvx - rate * px, rvy - rate * py  # from the centre of the cut-off disc to the relative velocity
+        w_squared, inwards = wx * wx + wy * wy, wx * px + wy * py
+        before_disc = (inwards < zero) & (inwards * inwards > reach_squared * w_squared)
+        on_disc = choose(apart, choose(before_disc, one, zero), one) > zero
+        turn = px * wy - py * wx
+        side = choose(turn > zero, one, choose(turn < zero, spread(-_F1), zero))  # left leg, right leg, heading for the centre
+        on_axis = side == zero
+        length = root(choose(on_disc, w_squared, choose(on_axis, distance_squared, distance_squared - reach_squared)))
+        scale = choose(on_disc | on_axis, length, distance_squared)
+        nx = choose(on_disc, wx, choose(on_axis, zero - px, zero - px * reach - side * py * length)) / scale
+        ny = choose(on_disc, wy, choose(on_axis, zero - py, side * px * length - py * reach)) / scale
+        nothing = on_disc & (w_squared == zero)
+        if bits(nothing) != _U0:  # the relative velocity has no direction from the disc's centre; neither have the centres where they coincide
+            together, distance = distance_squared == zero, root(distance_squared)
+            nx = choose(nothing, choose(together, load(others, OTHER_SIDE + first), (zero - px) / distance), nx)
+            ny = choose(nothing, choose(together, zero, (zero - py) / distance), ny)
+        to_leg = zero - (nx * rvx + ny * rvy)
+        change = choose(on_disc, reach * rate - length, choose(on_axis, to_leg - (length - reach) * rate, to_leg))
+        store(lines, NORMAL_X + first_line + first, nx)
+        store(lines, NORMAL_Y + first_line + first, ny)
+        store(lines, OFFSET + first_line + first, nx * spread(vx) + ny * spread(vy) + load(others, OTHER_SHARE + first) * change)

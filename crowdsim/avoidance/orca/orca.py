@@ -1,0 +1,189 @@
+"""ORCA: optimal reciprocal collision avoidance, with walls.
+
+van den Berg, Guy, Lin, Manocha, "Reciprocal n-body collision avoidance", ISRR 2009 (Springer 2011), and the facts of its library RVO2, whose
+velocities this model reproduces to 1e-4 m/s. Each neighbour forbids a half-plane of velocities, each wall too; the permitted velocity nearest to
+the preferred one is taken, and where none is permitted, the one that breaks the half-planes of agents least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.avoidance.explain import half_plane_reasons
+from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice
+from crowdsim.avoidance.neighbours import CHOSEN, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS
+from crowdsim.avoidance.orca.half_planes import agent_half_planes
+from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET, best_velocity, least_violation
+from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, wall_half_planes
+from crowdsim.avoidance.parameters import Horizons
+from crowdsim.avoidance.registry import register
+from crowdsim.avoidance.surroundings import (
+    OTHER_FLOATS,
+    OTHER_SIDE,
+    SHOWN,
+    SHOWN_RADIUS,
+    SHOWN_VX,
+    SHOWN_VY,
+    Look,
+    LookingModel,
+    look_round,
+    meet_others,
+)
+from crowdsim.geometry.cells import plane_numbers
+from crowdsim.geometry.speed import limited
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.simd import prefetch
+
+_F0 = np.float32(0.0)
+_WHOLE = np.float32(1.0)
+_AHEAD = np.uint64(8)  # Slots ahead whose rows are fetched: rows lie anywhere in memory, and in large crowds not in the nearest cache.
+_U0 = np.uint64(0)
+
+
+@inlined_kernel
+def _part_coinciding(cells_row, slot, count, floats, slots, others):
+    """Say which way to part from neighbours, where the nearest stands at the agent's very centre."""
+    if count > _U0 and floats[NEAR_X] == _F0 and floats[NEAR_Y] == _F0:
+        for place in range(count):
+            lower = cells_row[slot] < cells_row[np.uint64(slots[CHOSEN + place])]
+            others[OTHER_SIDE + place] = _WHOLE if lower else -_WHOLE
+
+
+@lean_kernel
+def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out, floats, slots, others, lines, distances, found, tally):
+    """Do what `choose_velocities` says, with workspaces; `tally` (1,) receives how many half-planes of walls the last agent had."""
+    wanted, farthest = np.uint64(numbers[0]), np.float32(numbers[1])
+    per_horizon, per_wall_horizon, per_tick = np.float32(1.0 / numbers[2]), 1.0 / numbers[3], np.float32(1.0 / numbers[4])
+    cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
+    origin, table = cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
+    entity, velocity, preferred, radii, speeds, active, zones, reaches = view
+    chosen, diagnoses, blockers, counts, _ = out
+    wall_shape, wall_link, zone_start, zone_wall = frame
+    last = np.uint64(cells_row.size - 1)
+    for slot in range(np.uint64(start), np.uint64(stop)):
+        row = np.uint64(cells_row[slot])
+        ahead = np.uint64(cells_row[min(slot + _AHEAD, last)])
+        for pairs in (velocity, preferred):
+            prefetch(pairs, ahead + ahead)
+        for singles in (radii, speeds):
+            prefetch(singles, ahead)
+        prefetch(zones, ahead)
+        prefetch(reaches, ahead)
+        if active[row] == 0:
+            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
+            continue
+        count, walls = _U0, _U0
+        if wanted > _U0:
+            plane = plane_numbers(origin, table, cells_plane[slot])
+            count = look_round(
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
+                floats, slots,
+            )  # fmt: skip
+            meet_others(hot, SHOWN, count, floats, slots, others)
+            _part_coinciding(cells_row, slot, count, floats, slots, others)
+        speed, radius = speeds[row], radii[row]
+        first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
+        if first_wall < end_wall:
+            walls = wall_half_planes(
+                wall_shape, wall_link, zone_wall, first_wall, end_wall, cells_x[slot], cells_y[slot], velocity[row, 0], velocity[row, 1],
+                radius, speed * numbers[3] + radius, per_wall_horizon, distances, found, lines,
+            )
+        tally[0] = walls
+        own = slot * SHOWN
+        agent_half_planes(others, count, hot[own + SHOWN_VX], hot[own + SHOWN_VY], hot[own + SHOWN_RADIUS], per_horizon, per_tick, lines, walls)
+        wish_x, wish_y = limited(preferred[row, 0], preferred[row, 1], speed)
+        best_x, best_y, binding, diagnosis = _solve(lines, walls, walls + count, np.float32(speed), np.float32(wish_x), np.float32(wish_y))
+        blocker = np.int64(NOBODY)
+        if binding >= 0:
+            wish_x, wish_y = limited(np.float64(best_x), np.float64(best_y), speed)
+            blocker = np.int64(WALL)
+            if np.uint64(binding) >= walls:
+                blocker = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(binding) - walls])]]
+        chosen[row, 0], chosen[row, 1] = wish_x, wish_y  # where nothing binds, the wish itself, unrounded
+        diagnoses[row], blockers[row], counts[row] = diagnosis, blocker, count
+
+
+@inlined_kernel
+def _solve(lines, walls, count, speed, wish_x, wish_y):
+    """Return the best velocity, the half-plane that binds it, and the diagnosis."""
+    failed, x, y, binding = best_velocity(lines, _U0, count, speed, wish_x, wish_y, wish_x, wish_y, False, wish_x, wish_y)
+    diagnosis = FEASIBLE
+    if failed < count:
+        diagnosis = INFEASIBLE if failed < walls else RELAXED
+        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding, wish_x, wish_y)
+    return x, y, binding, diagnosis
+
+
+@kernel
+def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out):
+    """Choose ORCA velocities for the agents of the slots start..stop.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of slots.
+    cells : Cells
+    hot : (4 n,) float32
+        As `gather_shown` wrote it.
+    view : Columns
+        By row.
+    frame : WallFrame
+    numbers : (5,) float64
+        Neighbours wanted, neighbour distance (m), time horizon for agents and for walls (s), tick length (s).
+    margin : float32, m
+        How much farther than last time the last neighbour is looked for at first.
+    out : Choice
+        Rows of the agents in this range are written; `samples` are left alone.
+
+    Notes
+    -----
+    About 110 ns for neighbours, 15 for half-planes and 60 for the linear programs an agent at 1 a square metre; see
+    benchmarks/avoidance.py. Twin: `tests/reference/orca.py`.
+    """
+    floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
+    others, lines = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
+    distances, found, tally = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), np.zeros(1, np.int64)
+    _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out, floats, slots, others, lines, distances, found, tally)
+
+
+def _half_planes(lines: NDArray[Any], walls: int, others: NDArray[np.int64], entity: int, choice: Choice, row: int) -> NDArray[Any]:
+    """Return the half-planes of an agent as reasons."""
+    count = walls + len(others)
+    normal_x, normal_y, offsets = (lines[int(area) : int(area) + count].astype(np.float64) for area in (NORMAL_X, NORMAL_Y, OFFSET))
+    imposers = np.concatenate([np.full(walls, WALL, dtype=np.int64), others])
+    told = half_plane_reasons(entity, np.stack([normal_x, normal_y], axis=1), offsets, imposers, choice.velocity[row])
+    own = told["other"] == choice.blocker[row]  # of several walls, the one on whose boundary the velocity lies
+    if choice.blocker[row] != NOBODY and own.any():
+        told["binds"][np.argmin(np.where(own, np.abs(told["value"]), np.inf))] = 1
+    return told
+
+
+@register
+class Orca(LookingModel):
+    """Half-planes and linear programs; the reference for speed and for guarantees."""
+
+    name: ClassVar[str] = "orca"
+    chooser = staticmethod(choose_velocities)
+
+    @dataclass(frozen=True)
+    class Parameters(Horizons):
+        """What can be tuned: whom agents heed, and how far ahead."""
+
+    def numbers(self, tick_length: float) -> NDArray[np.float64]:
+        """Return what `choose_velocities` is told."""
+        own = self.parameters
+        return np.array([own.neighbour_count, own.neighbour_distance, own.time_horizon, own.time_horizon_walls, tick_length], dtype=np.float64)
+
+    def reasons_of(self, entity: int, row: int, look: Look, choice: Choice) -> list[NDArray[Any]]:
+        """Return the half-planes of an agent, those of walls first, as the programs took them."""
+        floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
+        others, lines, tally = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32), np.zeros(1, np.int64)
+        distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
+        _choose_velocities(*look, floats, slots, others, lines, distances, found, tally)
+        near = look.columns.entity[look.rows(slots, np.arange(choice.neighbour_count[row]))]
+        return [_half_planes(lines, int(tally[0]), near, entity, choice, row)]

@@ -1,0 +1,337 @@
+"""Samplers: which velocities are tried, sixteen at a time; the one with the least penalty is taken.
+
+The penalty of a velocity is the sum of four: its distance to the preferred and to the present velocity (over the maximum speed), how far it goes off
+the side to keep to (a mean over neighbours), and that of its urgency z, the time horizon over the time of impact: ``z / (1 + softening z)``. Their
+sources are S1, Custom hRVO, which names them, and DetourCrowd, which gives the last one its form: ``1 / (softening + t / horizon)``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.avoidance.sampling.candidate_velocities import SEED_X, SEED_Y, deviation, lay_out_lines, seed_crossings, seed_feet, strayed, take_cheapest
+from crowdsim.avoidance.sampling.time_to_collision import IMPACT, first_impact, urgency_and_side
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.simd import bit_count, bits, choose, first_bit, least, load, numbers, spread, store
+
+ADAPTIVE, GRID, CIRCLE = 0, 1, 2
+MOST_GRID = 129
+MOST_DIRECTIONS = 256
+
+FIRST_STEP = np.float32(0.12)  # Radius of the first ring round the best seed, over the maximum speed. Larger finds other valleys, smaller is finer.
+SHRINK = np.float32(0.25)  # From ring to ring; each try has one of this radius and one of half of it.
+LAST_STEP = np.float32(1e-3)  # Rings smaller than this share of the maximum speed change nothing that could be seen.
+SEED_SHARE = 0.75  # Share of the samples that seeds may use; the rest is for rings.
+ENOUGH = np.float32(1.005)  # A penalty within half a per cent of what no velocity can fall below is taken at once.
+
+# Areas of a float32 array: sixteen velocities, and the table of grid steps or directions.
+BATCH_X, BATCH_Y, TABLE = np.uint64(0), np.uint64(16), np.uint64(32)
+BATCH_FLOATS = 32 + max(MOST_GRID, 2 * MOST_DIRECTIONS) + 16
+
+_F0, _F1, _HALF, _INFINITE = np.float32(0.0), np.float32(1.0), np.float32(0.5), np.float32(np.inf)
+_U0, _U1, _U3, _U16 = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(16)
+
+# Two rings of eight directions, the inner one of half the radius and turned by half a step: cosines, then sines.
+_C, _D, _E = np.sqrt(0.5), np.sqrt(0.5 + 0.5 * np.sqrt(0.5)), np.sqrt(0.5 - 0.5 * np.sqrt(0.5))
+_COSINES = [1.0, _C, 0.0, -_C, -1.0, -_C, 0.0, _C, _D / 2, _E / 2, -_E / 2, -_D / 2, -_D / 2, -_E / 2, _E / 2, _D / 2]
+_SINES = [0.0, _C, 1.0, _C, 0.0, -_C, -1.0, -_C, _E / 2, _D / 2, _D / 2, _E / 2, -_E / 2, -_D / 2, -_D / 2, -_E / 2]
+_RINGS = np.array([*_COSINES, *_SINES], dtype=np.float32)
+
+
+# Columns of `Tried.numbers`, each for sixteen velocities in `Tried.lanes`: the velocity, the parts of its penalty, and their sum.
+TRIED_X, TRIED_Y, TRIED_PREFERRED, TRIED_CURRENT, TRIED_SIDE, TRIED_IMPACT, TRIED_PENALTY = range(7)
+TRIED_NUMBERS = 7
+
+
+class Tried(NamedTuple):
+    """Room for what the samplers try, for those who ask.
+
+    Attributes
+    ----------
+    numbers : (k, 7) float32
+        A row for each velocity tried, in that order.
+    hits : (k,) int64
+        What is run into first within the horizon, as `first_impact` numbers it; -1 where nothing is.
+    lanes : (7 * 16,) float32
+        Workspace.
+    filled : (1,) int64
+        How many rows there are.
+    """
+
+    numbers: NDArray[np.float32]
+    hits: NDArray[np.int64]
+    lanes: NDArray[np.float32]
+    filled: NDArray[np.int64]
+
+
+def room_for_tried(most: int) -> Tried:
+    """Return room for `most` velocities.
+
+    Parameters
+    ----------
+    most : int
+    """
+    return Tried(np.zeros((most, TRIED_NUMBERS), np.float32), np.zeros(most, np.int64), np.zeros(16 * TRIED_NUMBERS, np.float32), np.zeros(1, np.int64))
+
+
+@lean_kernel
+def _tell(tried, obstacles, counts, aim, x, y, side, impact, penalty, which):
+    """Add those of sixteen velocities whose bits are set in `which` to what was tried."""
+    told, hits, lanes, filled = tried
+    store(lanes, _U16 * np.uint64(TRIED_X), x)
+    store(lanes, _U16 * np.uint64(TRIED_Y), y)
+    store(lanes, _U16 * np.uint64(TRIED_PREFERRED), strayed(x, y, aim[0], aim[1], aim[4]))
+    store(lanes, _U16 * np.uint64(TRIED_CURRENT), strayed(x, y, aim[2], aim[3], aim[5]))
+    store(lanes, _U16 * np.uint64(TRIED_SIDE), side)
+    store(lanes, _U16 * np.uint64(TRIED_IMPACT), impact)
+    store(lanes, _U16 * np.uint64(TRIED_PENALTY), penalty)
+    while which != _U0:
+        lane = first_bit(which)
+        which &= which - _U1
+        at = filled[0]
+        for column in range(TRIED_NUMBERS):
+            told[at, column] = lanes[_U16 * np.uint64(column) + lane]
+        urgency, hit = first_impact(obstacles, counts[1], counts[2], told[at, TRIED_X], told[at, TRIED_Y])
+        hits[at] = hit if urgency > IMPACT else -1
+        filled[0] = at + 1
+
+
+@lean_kernel
+def try_batch(obstacles, counts, aim, weights, x, y, wanted, best, told):
+    """Try up to sixteen velocities.
+
+    Parameters
+    ----------
+    obstacles : (OBSTACLE_FLOATS,) float32
+    counts : tuple of uint64
+        Discs of neighbours, all discs, slabs.
+    aim : tuple of float32
+        As in `seeds.deviation`.
+    weights : tuple of float32
+        Of the side, over the number of neighbours; of the impact; the softening.
+    x, y : lanes of float32, m/s
+    wanted : uint64
+        How many of the lanes to try.
+    best : tuple of float32
+        Least penalty so far, and its velocity x and y.
+    told : Tried or None
+        Receives what is tried. None costs nothing: the kernel is compiled without it.
+
+    Returns
+    -------
+    tuple
+        The new `best`.
+    used : uint64
+        Velocities tried: those of the lanes that are neither too fast nor cannot be better than `best`, whatever they run into.
+    lane : int64
+        The lane that is the new best; -1 where none is.
+
+    Notes
+    -----
+    Twin: `tests/reference/sampled.py`.
+    """
+    least_penalty, best_x, best_y = best
+    side_weight, impact_weight, softening = weights
+    cost = deviation(aim, x, y)
+    limit = least_penalty - impact_weight / (_F1 + softening)
+    tried = (cost < spread(limit)) & (numbers() < spread(np.int32(wanted)))
+    used, lane = bit_count(bits(tried)), np.int64(-1)
+    if used > _U0:
+        urgency, side = urgency_and_side(obstacles, counts[0], counts[1], counts[2], x, y)
+        aside = spread(side_weight) * side
+        impact = spread(impact_weight) * urgency / (spread(_F1) + spread(softening) * urgency)
+        penalty = cost + aside + impact
+        if told is not None:
+            _tell(told, obstacles, counts, aim, x, y, aside, impact, penalty, bits(tried))
+        penalty = choose(tried, penalty, spread(_INFINITE))
+        found = least(penalty)
+        if found < least_penalty:
+            place = first_bit(bits(penalty == spread(found)))
+            least_penalty, lane = found, np.int64(place)
+    return (least_penalty, best_x, best_y), used, lane
+
+
+@inlined_kernel
+def _try_stored(obstacles, counts, aim, weights, batch, wanted, best, told):
+    """Do as `try_batch` with the velocities that lie in `batch`."""
+    best, used, lane = try_batch(obstacles, counts, aim, weights, load(batch, BATCH_X), load(batch, BATCH_Y), wanted, best, told)
+    if lane >= 0:
+        best = (best[0], batch[BATCH_X + np.uint64(lane)], batch[BATCH_Y + np.uint64(lane)])
+    return best, used, lane
+
+
+@lean_kernel
+def search_adaptively(obstacles, counts, aim, weights, heading, side, speed, per_wall_horizon, samples, seeds, slots, batch, told):
+    """Find a good velocity with few samples: seeds in the order of their deviation, then ever smaller rings round the best.
+
+    Parameters
+    ----------
+    obstacles, counts, aim, weights : tuple
+        As in `try_batch`; the preferred velocity is not faster than the agent can be.
+    heading : tuple of float32
+        Unit vector with which rings are aligned where the best is the preferred velocity.
+    side : float32
+        +1 or -1; rings are mirrored with it.
+    speed : float32, m/s
+        The agent's maximum speed.
+    per_wall_horizon : float32, 1/s
+    samples : uint64, >= 16
+        Velocities that may be tried.
+    seeds, slots, batch : ndarray
+        Workspaces.
+    told : Tried or None
+        As in `try_batch`.
+
+    Returns
+    -------
+    x, y : float32, m/s
+    used : uint64
+        Velocities tried.
+    is_wish : bool
+        The preferred velocity was taken as it is.
+
+    Notes
+    -----
+    A seed whose deviation alone is dearer than the best penalty, less that of no impact, ends the seeds: all that follow are dearer. Twin:
+    `tests/reference/sampled.py`.
+    """
+    lines = lay_out_lines(obstacles, counts[1], counts[2], side, per_wall_horizon, seeds)
+    count = seed_feet(obstacles, counts[0], lines, aim, seeds)
+    batch[BATCH_X], batch[BATCH_Y], batch[BATCH_X + _U1], batch[BATCH_Y + _U1] = aim[0], aim[1], aim[2], aim[3]
+    batch[BATCH_X + np.uint64(2)], batch[BATCH_Y + np.uint64(2)] = _F0, _F0
+    dearest = np.float32(4.0) * speed * (aim[4] + aim[5]) + LAST_STEP  # no velocity within the limit deviates by more than twice the speed
+    taken = take_cheapest(seeds, count, _U16 - _U3, dearest, slots)
+    _gather(seeds, slots, taken, batch, _U3)
+    best, used, lane = _try_stored(obstacles, counts, aim, weights, batch, taken + _U3, (_INFINITE, _F0, _F0), told)
+    is_wish = lane == 0
+    no_impact = weights[1] / (_F1 + weights[2])
+    apart_x, apart_y = aim[0] - aim[2], aim[1] - aim[3]
+    floor = (no_impact + min(aim[4], aim[5]) * np.sqrt(apart_x * apart_x + apart_y * apart_y)) * ENOUGH
+    if best[0] <= floor:
+        return best[1], best[2], used, is_wish
+    count = seed_crossings(lines, aim, best[0] - no_impact, count, seeds)
+    for_seeds = np.uint64(np.float64(samples) * SEED_SHARE)
+    while used < for_seeds:
+        taken = take_cheapest(seeds, count, min(_U16, for_seeds - used), best[0] - no_impact, slots)
+        if taken == _U0:
+            break
+        _gather(seeds, slots, taken, batch, _U0)
+        best, tried, lane = _try_stored(obstacles, counts, aim, weights, batch, taken, best, told)
+        used += tried
+        is_wish = is_wish and lane < 0
+    best, used, lane = _search_rings(obstacles, counts, aim, weights, heading, side, speed, samples, best, used, told)
+    return best[1], best[2], used, is_wish and lane < 0
+
+
+@inlined_kernel
+def _gather(seeds, slots, taken, batch, first):
+    """Write the seeds taken to the batch, from the place `first` on."""
+    for place in range(taken):
+        seed = np.uint64(slots[place])
+        batch[BATCH_X + first + place], batch[BATCH_Y + first + place] = seeds[SEED_X + seed], seeds[SEED_Y + seed]
+
+
+@inlined_kernel
+def _search_rings(obstacles, counts, aim, weights, heading, side, speed, samples, best, used, told):
+    """Try rings round the best, the first direction towards the preferred velocity; return best, used, and 0 if there was anything better, else -1."""
+    step, better = FIRST_STEP * speed, np.int64(-1)
+    cosines, sines = load(_RINGS, _U0), load(_RINGS, _U16)
+    while used < samples and step > LAST_STEP * speed:
+        ex, ey = aim[0] - best[1], aim[1] - best[2]
+        length = np.sqrt(ex * ex + ey * ey)
+        if length > _F0:
+            ex, ey = ex / length, ey / length
+        else:
+            ex, ey = heading
+        fx, fy = -side * ey, side * ex
+        x = spread(best[1]) + (cosines * spread(ex) + sines * spread(fx)) * spread(step)
+        y = spread(best[2]) + (cosines * spread(ey) + sines * spread(fy)) * spread(step)
+        best, tried, lane = try_batch(obstacles, counts, aim, weights, x, y, min(_U16, samples - used), best, told)
+        used += tried
+        if lane >= 0:
+            cosine, sine = _RINGS[np.uint64(lane)], _RINGS[np.uint64(lane) + _U16]
+            best_x, best_y = best[1] + (cosine * ex + sine * fx) * step, best[2] + (cosine * ey + sine * fy) * step
+            best, better = (best[0], best_x, best_y), np.int64(0)
+        step *= SHRINK
+    return best, used, better
+
+
+@lean_kernel
+def search_grid(obstacles, counts, aim, weights, heading, side, speed, size, batch, told):
+    """Try the preferred velocity and all velocities of a square grid over the disc of velocities, aligned with the heading.
+
+    Parameters
+    ----------
+    obstacles, counts, aim, weights, heading, side, speed, batch, told : tuples, numbers and ndarray
+        As in `search_adaptively`; `batch` holds the numbers of grid lines, the middle one 0, from `TABLE` on.
+    size : uint64, odd
+        Lines in each direction; the first and the last are tangents of the disc.
+
+    Returns
+    -------
+    x, y, used, is_wish
+        As `search_adaptively`.
+
+    Notes
+    -----
+    Source: S1, Geometric vs. Sampling (129 x 129). Twin: `tests/reference/sampled.py`.
+    """
+    batch[BATCH_X], batch[BATCH_Y] = aim[0], aim[1]
+    best, used, _ = _try_stored(obstacles, counts, aim, weights, batch, _U1, (_INFINITE, _F0, _F0), told)
+    is_wish = True
+    pitch = speed / np.float32((size - _U1) // np.uint64(2))
+    ex, ey = heading[0] * pitch, heading[1] * pitch
+    fx, fy = -side * ey, side * ex
+    for line in range(size):
+        across = batch[TABLE + line]
+        for first in range(_U0, size, _U16):
+            along = load(batch, TABLE + first)
+            x, y = along * spread(ex) + spread(across * fx), along * spread(ey) + spread(across * fy)
+            best, tried, lane = try_batch(obstacles, counts, aim, weights, x, y, min(_U16, size - first), best, told)
+            used += tried
+            if lane >= 0:
+                place = batch[TABLE + first + np.uint64(lane)]
+                best = (best[0], place * ex + across * fx, place * ey + across * fy)
+                is_wish = False
+    return best[1], best[2], used, is_wish
+
+
+@lean_kernel
+def search_circle(obstacles, counts, aim, weights, heading, side, directions, batch, told):
+    """Try all directions at the preferred speed, and standing still.
+
+    Parameters
+    ----------
+    obstacles, counts, aim, weights, heading, side, batch, told : tuples, numbers and ndarray
+        As in `search_adaptively`; `batch` holds the cosines of directions from `TABLE` on, and from ``TABLE + directions`` on their sines. The first
+        direction is straight on.
+    directions : uint64
+        A multiple of 16.
+
+    Returns
+    -------
+    x, y, used, is_wish
+        As `search_adaptively`.
+
+    Notes
+    -----
+    Twin: `tests/reference/sampled.py`.
+    """
+    best, used, is_wish = (_INFINITE, _F0, _F0), _U0, False
+    fx, fy = -side * aim[1], side * aim[0]
+    for first in range(_U0, directions, _U16):
+        cosines, sines = load(batch, TABLE + first), load(batch, TABLE + directions + first)
+        x, y = cosines * spread(aim[0]) + sines * spread(fx), cosines * spread(aim[1]) + sines * spread(fy)
+        best, tried, lane = try_batch(obstacles, counts, aim, weights, x, y, _U16, best, told)
+        used += tried
+        if lane >= 0:
+            cosine, sine = batch[TABLE + first + np.uint64(lane)], batch[TABLE + directions + first + np.uint64(lane)]
+            best = (best[0], cosine * aim[0] + sine * fx, cosine * aim[1] + sine * fy)
+            is_wish = first == _U0 and lane == 0
+    best, tried, lane = try_batch(obstacles, counts, aim, weights, spread(_F0), spread(_F0), _U1, best, told)
+    if lane >= 0:
+        return _F0, _F0, used + tried, False
+    return best[1], best[2], used + tried, is_wish

@@ -1,0 +1,299 @@
+"""The kernel of all models that choose a velocity outside a union of velocity obstacles: neighbours, obstacles, the best velocity, and what gives way."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL
+from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS
+from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, best_velocity, least_violation
+from crowdsim.avoidance.orca.linear_programs import NORMAL_X as LINE_X
+from crowdsim.avoidance.orca.linear_programs import NORMAL_Y as LINE_Y
+from crowdsim.avoidance.orca.linear_programs import OFFSET as LINE_OFFSET
+from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
+from crowdsim.avoidance.surroundings import (
+    SHOWN_MEANT_X,
+    SHOWN_MEANT_Y,
+    SHOWN_RADIUS,
+    SHOWN_SHARE,
+    SHOWN_VX,
+    SHOWN_VY,
+    SHOWN_WITH_MEANT,
+    look_round,
+)
+from crowdsim.avoidance.velocity_obstacles.boundary import OUTSIDE_FLOATS, SHALLOW, best_outside
+from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, BASE, CUT, NORMAL_X, NORMAL_Y, OFFSET, PLANE_FLOATS, PLANES, agent_obstacle, wall_obstacle
+from crowdsim.geometry.cells import plane_numbers
+from crowdsim.geometry.speed import limited
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.simd import load, spread, store
+
+_F0, _F1 = np.float32(0.0), np.float32(1.0)
+_U0, _U1, _U16 = np.uint64(0), np.uint64(1), np.uint64(16)
+
+
+class Settings(NamedTuple):
+    """What the step is told; all numbers are float64.
+
+    Attributes
+    ----------
+    neighbour_count, neighbour_distance : float, m
+    per_horizon, per_standing_horizon, per_wall_horizon, per_tick : float, 1/s
+        Reciprocals of the horizons towards agents that move, agents that stand, and walls, and of the tick; 0: endless.
+    bias, bias_strength, spike : float
+        The `shape` of `agent_obstacle`.
+    side : float
+        1: right, -1: left; on which side to pass where nothing else decides.
+    side_sine : float
+        Sine of the angle between the way to another one and the relative velocity below which nothing else decides.
+    sideways, steadiness, pull : float
+        The cost of a velocity where the wish is forbidden: that of swerving, for each m/s squared, where falling behind costs 1; that of changing
+        velocity; and what part of the preferred speed the cheapest swerve has, to the preferred side.
+    drops : float
+        Not 0: where nothing is permitted, the farthest neighbours are no longer heeded; else the horizon is shortened.
+    """
+
+    neighbour_count: float
+    neighbour_distance: float
+    per_horizon: float
+    per_standing_horizon: float
+    per_wall_horizon: float
+    per_tick: float
+    bias: float
+    bias_strength: float
+    spike: float
+    side: float
+    side_sine: float
+    sideways: float
+    steadiness: float
+    pull: float
+    drops: float
+
+
+class Tally(NamedTuple):
+    """What the choice of one agent came to, as `choose_outside_with` counts it.
+
+    Attributes
+    ----------
+    walls, obstacles : int
+        Obstacles of walls, which come first; all obstacles.
+    steps : int
+        Steps in which obstacles of agents gave way, see `_best_possible`; -1 where none helped.
+    binding : int
+        The obstacle that binds the velocity; -1 for none.
+    halvings : int
+        How often a horizon can be halved at most.
+    """
+
+    walls: int
+    obstacles: int
+    steps: int
+    binding: int
+    halvings: int
+
+
+TALLY = len(Tally._fields)
+
+
+@lean_kernel
+def aim_of(wish_x, wish_y, vx, vy, speed, settings):
+    """Return the cost of velocities where the wish is forbidden, as `best_outside` takes it.
+
+    The cost is ``ahead^2 + sideways * (aside - pull * |wish|)^2 + steadiness * |v - velocity|^2``, with v less the wish in parts along and square to it.
+    """
+    sideways, steadiness = settings.sideways, settings.steadiness
+    length = np.sqrt(wish_x * wish_x + wish_y * wish_y)
+    ux, uy = (wish_x / length, wish_y / length) if length > 0.0 else (0.0, 0.0)
+    round_x, round_y = sideways * settings.pull * settings.side * wish_y, -(sideways * settings.pull * settings.side * wish_x)
+    bx, by = wish_x + round_x + steadiness * vx, wish_y + round_y + steadiness * vy
+    more = (1.0 - sideways) / (1.0 + steadiness) * (ux * bx + uy * by)
+    cx, cy = limited((bx - more * ux) / (sideways + steadiness), (by - more * uy) / (sideways + steadiness), speed)
+    qxx, qyy = sideways + steadiness + (1.0 - sideways) * (ux * ux), sideways + steadiness + (1.0 - sideways) * (uy * uy)
+    qxy = (1.0 - sideways) * (ux * uy)
+    return np.float32(cx), np.float32(cy), np.float32(qxx), np.float32(qxy), np.float32(qyy)
+
+
+@lean_kernel
+def _shorten(planes, begin, count, factor):
+    """Let the obstacles from `begin` on end at a horizon shorter by `factor`."""
+    for plane in range(PLANES):
+        for first in range(begin, count, _U16):
+            at = np.uint64(plane) * AREA + first
+            store(planes, OFFSET + at, load(planes, BASE + at) + load(planes, CUT + at) * spread(factor))
+
+
+@lean_kernel
+def _best_possible(planes, walls, count, speed, wish_x, wish_y, aim, side, drops, halvings, work):
+    """Find the best velocity outside the obstacles; where there is none, let agents give way as little as leaves one.
+
+    One step of giving way leaves out the farthest neighbour that is still heeded (`drops`), all but one at most, or halves the horizon, `halvings`
+    times at most. A velocity that some steps leave is left by more of them, so the number of steps is found by bisection.
+
+    Returns
+    -------
+    steps : int
+        -1 where nothing helps; then the obstacles are left with the shortest horizon.
+    x, y, obstacle
+        As of `best_outside`.
+    """
+    most = halvings
+    if drops:
+        most = np.int64(count - walls) - 1 if count > walls else 0
+    unfit, fit, steps = -1, most + 1, 0
+    best_x, best_y, binding = _F0, _F0, np.int64(-1)
+    while unfit < steps < fit:
+        heeded = count
+        if drops:
+            heeded = count - np.uint64(steps)
+        elif steps > 0:
+            _shorten(planes, walls, count, np.float32(1 << steps))
+        exists, x, y, obstacle = best_outside(planes, heeded, speed, wish_x, wish_y, aim, side, work, None)
+        if exists:
+            fit, best_x, best_y, binding = steps, x, y, obstacle
+        else:
+            unfit = steps
+        steps = (unfit + fit) >> 1
+    return (fit if fit <= most else -1), best_x, best_y, binding
+
+
+@lean_kernel
+def _least_deep(planes, walls, count, speed, wish_x, wish_y, vx, vy, lines):
+    """Find the velocity that is least deep in the obstacles of agents: each is kept out of by the plane that is nearest to the present velocity.
+
+    Returns
+    -------
+    x, y : float32, m/s
+    obstacle : int64
+    diagnosis : int
+    """
+    for obstacle in range(count):
+        nearest, best = _U0, np.float32(np.inf)
+        for plane in range(PLANES):
+            at = np.uint64(plane) * AREA + obstacle
+            depth = planes[OFFSET + at] - (planes[NORMAL_X + at] * vx + planes[NORMAL_Y + at] * vy)
+            if depth < best:
+                nearest, best = at, depth
+        lines[LINE_X + obstacle], lines[LINE_Y + obstacle] = planes[NORMAL_X + nearest], planes[NORMAL_Y + nearest]
+        # Touched walls may leave standing still alone, which rounding would take away from the linear programs.
+        lines[LINE_OFFSET + obstacle] = planes[OFFSET + nearest] - (SHALLOW if obstacle < walls else _F0)
+    failed, x, y, binding = best_velocity(lines, _U0, count, speed, wish_x, wish_y, wish_x, wish_y, False, wish_x, wish_y)
+    diagnosis = RELAXED
+    if failed < count:
+        diagnosis = INFEASIBLE if failed < walls else RELAXED
+        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding, wish_x, wish_y)
+    return x, y, binding, diagnosis
+
+
+@inlined_kernel
+def _agent_obstacles(cells_x, cells_y, cells_row, shown, slot, count, slots, settings, speed, planes, walls, owner):
+    """Write the obstacles of neighbours that matter, after those of walls; return how many there are in all."""
+    shape = (settings.bias, settings.bias_strength, settings.spike)
+    own, made = slot * SHOWN_WITH_MEANT, walls
+    vx, vy, radius = np.float64(shown[own + SHOWN_VX]), np.float64(shown[own + SHOWN_VY]), np.float64(shown[own + SHOWN_RADIUS])
+    meant_x, meant_y = np.float64(shown[own + SHOWN_MEANT_X]), np.float64(shown[own + SHOWN_MEANT_Y])
+    for place in range(count):
+        other = np.uint64(slots[CHOSEN + place])
+        px, py, theirs = cells_x[other] - cells_x[slot], cells_y[other] - cells_y[slot], other * SHOWN_WITH_MEANT
+        wx, wy = meant_x - np.float64(shown[theirs + SHOWN_MEANT_X]), meant_y - np.float64(shown[theirs + SHOWN_MEANT_Y])
+        turn = px * wy - py * wx
+        if turn * turn <= settings.side_sine * settings.side_sine * ((px * px + py * py) * (wx * wx + wy * wy)):
+            turn = -settings.side
+        share = 1.0 - np.float64(shown[theirs + SHOWN_SHARE])  # what is left to the other one: nothing where it stands
+        if agent_obstacle(
+            planes, made, px, py, vx, vy, np.float64(shown[theirs + SHOWN_VX]), np.float64(shown[theirs + SHOWN_VY]),
+            radius + np.float64(shown[theirs + SHOWN_RADIUS]), share, turn, settings.per_horizon if share > 0.0 else settings.per_standing_horizon,
+            settings.per_tick, cells_row[slot] < cells_row[other], shape, speed,
+        ):
+            owner[made] = np.int64(place)
+            made += _U1
+    return made
+
+
+@lean_kernel
+def choose_outside_with(start, stop, cells, shown, columns, frame, settings, margin, out, floats, slots, planes, owner, work, lines, distances, found, tally):
+    """Do what `choose_outside` says, with workspaces; `tally` (5,) receives what the last agent came to, see `Tally`."""
+    wanted, farthest, side = np.uint64(settings.neighbour_count), np.float32(settings.neighbour_distance), np.float32(settings.side)
+    cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
+    origin, table = cells.origin, cells.shape
+    z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
+    entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
+    chosen, diagnoses, blockers, counts, _ = out
+    wall_shape, wall_link, zone_start, zone_wall = frame
+    halvings, longest = 0, settings.per_tick / max(min(settings.per_horizon, settings.per_standing_horizon), 1e-9)
+    while (1 << halvings) < longest and halvings < 30:
+        halvings += 1
+    for slot in range(np.uint64(start), np.uint64(stop)):
+        row = np.uint64(cells_row[slot])
+        if active[row] == 0:
+            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
+            continue
+        count = _U0
+        if wanted > _U0:
+            plane = plane_numbers(origin, table, cells_plane[slot])
+            count = look_round(
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
+                floats, slots,
+            )  # fmt: skip
+        speed, radius = speeds[row], radii[row]
+        fast = np.float32(speed)
+        walls, first_wall, end_wall = _U0, zone_start[zones[row]], zone_start[zones[row] + 1]
+        if first_wall < end_wall:
+            x, y, sight = cells_x[slot], cells_y[slot], speed / settings.per_wall_horizon + radius
+            for nth in range(near_walls(wall_shape, zone_wall, first_wall, end_wall, x, y, sight, distances, found)):
+                if wall_obstacle(planes, walls, wall_shape, wall_link, found[nth], x, y, radius, settings.per_wall_horizon, fast):
+                    walls += _U1
+        made = _agent_obstacles(cells_x, cells_y, cells_row, shown, slot, count, slots, settings, fast, planes, walls, owner)
+        wish_x, wish_y = limited(preferred[row, 0], preferred[row, 1], speed)
+        aim = aim_of(wish_x, wish_y, velocity[row, 0], velocity[row, 1], speed, settings)
+        near_x, near_y = np.float32(wish_x), np.float32(wish_y)
+        steps, x, y, binding = _best_possible(planes, walls, made, fast, near_x, near_y, aim, side, settings.drops != 0.0, halvings, work)
+        diagnosis = FEASIBLE if steps == 0 else RELAXED
+        if steps < 0:
+            vx, vy = np.float32(velocity[row, 0]), np.float32(velocity[row, 1])
+            x, y, binding, diagnosis = _least_deep(planes, walls, made, fast, near_x, near_y, vx, vy, lines)
+        tally[0], tally[1], tally[2], tally[3], tally[4] = walls, made, steps, binding, halvings
+        blocker = np.int64(NOBODY)
+        if binding >= 0:
+            wish_x, wish_y = limited(np.float64(x), np.float64(y), speed)
+            blocker = np.int64(WALL)
+            if np.uint64(binding) >= walls:
+                blocker = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(owner[np.uint64(binding)])])]]
+        chosen[row, 0], chosen[row, 1] = wish_x, wish_y  # where nothing binds, the wish itself, unrounded
+        diagnoses[row], blockers[row], counts[row] = diagnosis, blocker, count
+
+
+@kernel
+def choose_outside(start, stop, cells, shown, columns, frame, settings, margin, out):
+    """Choose velocities outside velocity obstacles for the agents of the slots start..stop.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of slots.
+    cells : Cells
+    shown : (6 n,) float32
+        As `gather_shown` wrote it, with the velocities by which sides are chosen.
+    columns : Columns
+        By row.
+    frame : WallFrame
+    settings : Settings
+    margin : float32, m
+        How much farther than last time the last neighbour is looked for at first.
+    out : Choice
+        Rows of the agents in this range are written; `samples` are left alone.
+
+    Notes
+    -----
+    Where nothing is permitted, walls are kept, and of the rest the farthest neighbours give way (`drops`), or the latest collisions: the horizon is
+    halved until a velocity is left, down to a tick. What overlaps on all sides leaves nothing even so; then the velocity that is least deep in any
+    obstacle is taken. Twins: `tests/reference/clearpath.py`, `tests/reference/hrvo.py`.
+    """
+    floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
+    planes, owner, work = np.zeros(PLANE_FLOATS, np.float32), np.zeros(MOST_NEIGHBOURS + MOST_WALLS, np.int64), np.zeros(OUTSIDE_FLOATS, np.float32)
+    lines, distances, found = np.zeros(LINE_FLOATS, np.float32), np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
+    tally = np.zeros(TALLY, np.int64)
+    choose_outside_with(start, stop, cells, shown, columns, frame, settings, margin, out, floats, slots, planes, owner, work, lines, distances, found, tally)
+
+

@@ -1,0 +1,101 @@
+"""Ways through a hall of pillars: ours beside those of JuPedSim's router, between the same points."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+HALL_M, PILLARS, WIDE_M = 50.0, 300, 0.6
+
+
+def pillar_hall(seed: int = 1) -> Any:
+    """Return a square hall with pillars that are turned at random, as a polygon."""
+    rng = np.random.default_rng(seed)
+    half = WIDE_M / 2.0
+    boxes = []
+    for _ in range(PILLARS):
+        x, y = rng.uniform(1.0, HALL_M - 1.0, 2)
+        boxes.append(shapely.affinity.rotate(shapely.box(x - half, y - half, x + half, y + half), rng.uniform(0.0, 90.0)))
+    ground = shapely.box(0.0, 0.0, HALL_M, HALL_M).difference(shapely.union_all(boxes))
+    return max(shapely.get_parts(ground), key=lambda part: part.area)
+
+
+def points_in(ground: Any, count: int, seed: int = 2) -> NDArray[np.float64]:
+    """Return points of a ground, 5 cm clear of walls, (count, 2) float64, m."""
+    inner, rng = shapely.buffer(ground, -0.05), np.random.default_rng(seed)
+    shapely.prepare(inner)
+    found = np.zeros((0, 2))
+    while len(found) < count:
+        some = rng.uniform(0.0, HALL_M, (2 * count, 2))
+        found = np.concatenate([found, some[shapely.contains_xy(inner, some)]])
+    return found[:count]
+
+
+def our_ways(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) -> Callable[[], NDArray[np.float64]]:
+    """Return a function that finds the ways of points without width and returns their lengths, (n,) float64, m: search, and the string pulled tight."""
+    from crowdsim.scenario.load import parse_scenario
+    from crowdsim.setup.build import build_world
+    from crowdsim.setup.paths import lengths_of
+
+    agents = [{"position": place, "goals": {"point": goal, "arrive_within": 0.01}} for place, goal in zip(begin.tolist(), end.tolist(), strict=True)]
+    groups = [{"name": "all", "agents": agents, "radius": 0.04}]
+    text = {"version": 1, "tick": 0.01, "geometry": {"walkable": {"wkt": shapely.to_wkt(ground, 9)}}, "groups": groups}
+    built = build_world(parse_scenario(json.dumps(text), file="bench"))
+    goal = np.array([built.world.itineraries[number].goals[0] for number in built.population.itinerary.tolist()], dtype=np.int32)
+    position, polygon, radius = built.agents.position.copy(), built.polygon.copy(), np.zeros(len(goal))
+    return lambda: lengths_of(built.world, position, polygon, goal, radius)[1]
+
+
+def jupedsim_ways(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) -> Callable[[], NDArray[np.float64]]:
+    """Return a function that asks JuPedSim's router for the same ways."""
+    import jupedsim
+
+    router = jupedsim.RoutingEngine(ground)
+    pairs = [(tuple(a), tuple(b)) for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
+
+    def ask() -> NDArray[np.float64]:
+        ways = [np.array(router.compute_waypoints(a, b)) for a, b in pairs]
+        return np.array([float(np.hypot(*np.diff(way, axis=0).T).sum()) for way in ways])
+
+    return ask
+
+
+def measure_ways(
+    count: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], float]:
+    """Measure ways of points, by turns; see `crowdsim.bench.scenes.Scene.run`. A row's `longer` is the mean length of its ways beside ours."""
+    from crowdsim.bench.rounds import busy_seconds, installed
+    from crowdsim.bench.rows import spread, told_times
+
+    ground = pillar_hall()
+    places = points_in(ground, 2 * count)
+    begin, end = places[:count], places[count:]
+    note("building the mesh")
+    askers = {"crowdsim": our_ways(ground, begin, end)}
+    if "jupedsim" in products:
+        try:
+            askers["jupedsim"] = jupedsim_ways(ground, begin, end)
+        except ImportError:
+            missing["jupedsim"] = "not installed (pip install jupedsim)"
+    lengths = {product: ask() for product, ask in askers.items()}  # the first of each, which may compile, is nobody's speed
+    times: dict[str, list[float]] = {product: [] for product in askers}
+    note("taking turns")
+    busy, own, started = busy_seconds(), time.process_time(), time.perf_counter()
+    for _ in range(rounds):
+        for product, ask in askers.items():
+            since = time.process_time()
+            ask()
+            times[product].append((time.process_time() - since) / count * 1e9)
+    others = max(0.0, (busy_seconds() - busy - (time.process_time() - own)) / (time.perf_counter() - started))
+    rows = [{"product": "crowdsim", "model": "mesh ways", "version": installed("crowdsim"), **told_times(times["crowdsim"], count, 1)}]
+    if "jupedsim" in askers:
+        row = {"product": "jupedsim", "model": "RoutingEngine", "version": installed("jupedsim"), "beside": "mesh ways", "alike": "kind"}
+        longer = round(float(np.mean(lengths["jupedsim"] / lengths["crowdsim"])), 4)
+        rows.append({**row, "longer": longer, **told_times(times["jupedsim"], count, 1), **spread(times["jupedsim"], times["crowdsim"])})
+    return rows, others

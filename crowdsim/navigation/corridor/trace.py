@@ -1,0 +1,226 @@
+"""Ways cut into the parts that lie in one polygon each: for lengths over ground that is not even, and for pictures of floors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.geometry.plane import arc_tangent, orientation
+from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.navigation.corridor.funnel import find_bends, lay_string, pull_straight
+from crowdsim.navigation.corridor.portal_vertices import BRUSH, VERTEX, bits_of, lay_out_posts, post_disc
+from crowdsim.navigation.mesh.floor_seams import IN_LINE_M
+from crowdsim.navigation.mesh.mesh import Flood, make_flood
+
+CHORDS = 8  # Most chords of an arc: half a turn, or less, is halved until chords span at most 22.5 degrees. Their middles are 2 % of the radius off.
+_COSINE = 0.92387953251128674  # Of 22.5 degrees.
+
+
+class Tracing(NamedTuple):
+    """Scratch of `trace_way`, made by `make_tracing`; and what it finds.
+
+    Attributes
+    ----------
+    posts, bends, straight : (m,) int32
+    points : (2 m + 2, 2) float64
+    flood : Flood
+    place : (k + 1, 2) float64, m
+        Where the parts of the way begin, and where the last one ends.
+    over : (k,) int64
+        The polygon that each part leads over.
+    stretch : (k,) float64
+        How many times as long as its part, a chord, the way is.
+    """
+
+    posts: NDArray[np.int32]
+    bends: NDArray[np.int32]
+    straight: NDArray[np.int32]
+    points: NDArray[np.float64]
+    flood: Flood
+    place: NDArray[np.float64]
+    over: NDArray[np.int64]
+    stretch: NDArray[np.float64]
+
+
+@kernel
+def make_tracing(posts, polygons):
+    """Return scratch for `trace_way`.
+
+    Parameters
+    ----------
+    posts : int
+        Most posts of a corridor.
+    polygons : int
+        Of the mesh.
+    """
+    parts = 4 * posts
+    return Tracing(
+        np.empty(posts, dtype=np.int32), np.empty(posts, dtype=np.int32), np.empty(posts, dtype=np.int32), np.empty((2 * posts + 2, 2)),
+        make_flood(polygons), np.empty((parts + 1, 2)), np.empty(parts, dtype=np.int64), np.empty(parts),
+    )  # fmt: skip
+
+
+@lean_kernel
+def trace_way(mesh, goals, cells, start, length, polygon, piece, x, y, radius, tracing):
+    """Trace the shortest way through a corridor, corners rounded at the radius.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    cells : (m,) int32
+    start, length : int
+        The corridor, see `lay_out_posts`.
+    polygon : int
+        Where the way begins.
+    piece : int
+        Piece of the goal at the end of the corridor.
+    x, y : float, m
+        Where the way begins.
+    radius : float, m
+    tracing : Tracing
+        Written.
+
+    Returns
+    -------
+    int
+        Number of parts; -1 if there is no room for all.
+    """
+    posts, bends, straight = tracing.posts, tracing.bends, tracing.straight
+    count, laid = lay_out_posts(mesh, cells, start, length, polygon, 0, length + 1, posts, 0)
+    if laid <= length:
+        return -1
+    if mesh.vertex_room.size > 0:
+        begin, size = pull_straight(mesh, goals, cells, start, length, posts, count, polygon, piece, x, y, radius, bends, tracing.flood)[4:]
+        if begin >= 0:
+            for k in range(size):
+                straight[k] = bends[begin + k]
+            cells, start, length = straight, 0, size
+        count, _ = lay_out_posts(mesh, cells, start, length, polygon, 0, length + 1, posts, 0)
+    found, tx, ty = find_bends(mesh, goals, cells, start, length, posts, count, polygon, piece, x, y, radius, bends, tracing.flood)
+    lay_string(mesh, posts, bends, found, x, y, tx, ty, radius, tracing.points)
+    if length + 1 + (CHORDS + 1) * found > tracing.over.size:
+        return -1
+    return trace_string(
+        mesh, cells, start, length, polygon, posts, bends, found, tracing.points, radius, tracing.place, tracing.over, tracing.stretch
+    )
+
+
+@lean_kernel
+def trace_string(mesh, cells, start, length, polygon, posts, bends, found, points, radius, place, over, stretch):
+    """Cut a string at the portals of its corridor.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    cells : (m,) int32
+    start, length : int
+        The corridor, see `lay_out_posts`.
+    polygon : int
+        Where the way begins.
+    posts : (k,) int32
+        Of the whole corridor.
+    bends : (k,) int32
+    found : int
+        See `find_bends`.
+    points : (2 found + 2, 2) float64, m
+        See `lay_string`.
+    radius : float, m
+    place : (k + 1, 2) float64, m
+        Receives where the parts begin, and where the last one ends.
+    over : (k,) int64
+        Receives the polygon that each part leads over.
+    stretch : (k,) float64
+        Receives how many times as long as its part, a chord, the way is.
+
+    Returns
+    -------
+    int
+        Number of parts, at most ``length + 1 + (CHORDS + 1) * found``.
+
+    Notes
+    -----
+    The portals say which polygon comes next. The line itself could not: it touches walls, and where it goes back round the end of a wall, floors may lie above
+    each other. Twin: `tests/reference/heights.py`.
+    """
+    place[0, 0], place[0, 1] = points[0, 0], points[0, 1]
+    count, portal, known, passed = 0, 0, 0, 0
+    for line in range(2 * found + 1):
+        chords, cosine, sine, longer, side = 1, 1.0, 0.0, 1.0, 0.0
+        cx = cy = vx = vy = 0.0
+        if line % 2 == 1:
+            cx, cy, side = post_disc(mesh, posts[bends[line // 2]], radius)
+            vx, vy = points[line, 0] - cx, points[line, 1] - cy
+            chords, cosine, sine, longer = _halve(vx, vy, points[line + 1, 0] - cx, points[line + 1, 1] - cy)
+            sine = sine if side > 0.0 else -sine
+        for chord in range(chords):
+            tx, ty = points[line + 1, 0], points[line + 1, 1]
+            if chord < chords - 1:
+                vx, vy = cosine * vx - sine * vy, sine * vx + cosine * vy
+                tx, ty = cx + vx, cy + vy
+            while True:
+                x, y = place[count, 0], place[count, 1]
+                share = 1.0
+                if portal < length:
+                    share = _share_before(mesh, cells[start + length - 1 - portal], x, y, tx, ty)
+                if share > 0.0:
+                    over[count], stretch[count] = polygon, longer
+                    count += 1
+                    place[count, 0], place[count, 1] = (x + share * (tx - x), y + share * (ty - y)) if share < 1.0 else (tx, ty)
+                if share >= 1.0:
+                    break
+                polygon = mesh.edge_polygon[mesh.edge_twin[cells[start + length - 1 - portal]]]
+                portal += 1
+        if line % 2 == 1:
+            while known <= bends[line // 2]:
+                passed += posts[known] >= 0 and posts[known] & BRUSH == 0
+                known += 1
+            # Where a string touches the very corner it may go on along the lines of the portals that end there; round a kerb it may pass beside them.
+            is_wall = mesh.is_wall_vertex[bits_of(posts[bends[line // 2]]) >> VERTEX] == 1
+            while (side == 0.0 or not is_wall) and portal < passed:
+                polygon = mesh.edge_polygon[mesh.edge_twin[cells[start + length - 1 - portal]]]
+                portal += 1
+    return count
+
+
+@lean_kernel
+def _share_before(mesh, edge, x, y, tx, ty):
+    """Return how much of a line lies before that through a portal (0..1)."""
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    px, py, qx, qy = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+    before, beyond = orientation(px, py, qx, qy, x, y), orientation(px, py, qx, qy, tx, ty)
+    wx, wy = qx - px, qy - py
+    rim = IN_LINE_M * np.hypot(wx, wy)
+    if max(abs(before), abs(beyond)) <= rim:
+        return _share_along(wx * (x - px) + wy * (y - py), wx * (tx - px) + wy * (ty - py), wx * wx + wy * wy, rim)
+    if beyond >= 0.0:
+        return 1.0
+    return max(0.0, before) / (max(0.0, before) - beyond)
+
+
+@lean_kernel
+def _share_along(here, there, whole, rim):
+    """Return how much of a line along a portal lies before it comes to the end of the portal (0..1)."""
+    if there > whole + rim:
+        return min(1.0, max(0.0, whole - here) / (there - here)) if there > here else 1.0
+    if there < -rim:
+        return min(1.0, max(0.0, here) / (here - there)) if here > there else 1.0
+    return 1.0
+
+
+@lean_kernel
+def _halve(ax, ay, bx, by):
+    """Halve the angle between two vectors of one length until it is small.
+
+    Returns into how many, the cosine and the sine of one, and its arc over its chord. Roots are rounded alike by all machines; cosines are not.
+    """
+    scale = np.hypot(ax, ay) * np.hypot(bx, by)
+    if scale <= 0.0:
+        return 1, 1.0, 0.0, 1.0
+    cosine, sine, parts = (ax * bx + ay * by) / scale, abs(ax * by - ay * bx) / scale, 1
+    while cosine < _COSINE and parts < CHORDS:
+        cosine, sine, parts = np.sqrt(0.5 * (1.0 + max(-1.0, cosine))), np.sqrt(0.5 * (1.0 - max(-1.0, cosine))), 2 * parts
+    tangent = sine / (1.0 + cosine)  # of half the angle, whose sine is half the chord
+    return parts, cosine, sine, arc_tangent(tangent) * np.sqrt(1.0 + tangent * tangent) / tangent if tangent > 1e-9 else 1.0

@@ -1,0 +1,227 @@
+"""A mesh of plane patches in space, as `crowdsim.geometry.surface` finds them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.errors import NavigationError
+from crowdsim.geometry.floor_plans import CLEARANCE_M
+from crowdsim.geometry.surface import Patch
+from crowdsim.geometry.triangulation import triangulate
+from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, mesh_from_polygons, with_crossings
+from crowdsim.navigation.mesh.merge import merge_to_convex
+
+STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets people climb benches.
+MEETS_M = 5e-3  # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to rounding in plan.
+_Key = tuple[float, float, float, float]
+
+
+def build_surface(
+    patches: Sequence[Patch],
+    layers: NDArray[np.int32],
+    *,
+    openings: Mapping[int, Any] | None = None,
+    parameters: MeshParameters | None = None,
+    wall_reach: float = 5.0,
+    clearance: float = CLEARANCE_M,
+    step: float = STEP_M,
+) -> MeshBuild:
+    """Build the mesh of patches.
+
+    Parameters
+    ----------
+    patches : sequence of Patch
+    layers : (sheets,) int32
+        Floor of each sheet.
+    openings : mapping of int to shapely geometry, optional
+        Areas of exits by floor: boundary inside them is no wall.
+    parameters : MeshParameters, optional
+    wall_reach : float, m
+        See `build_mesh`.
+    clearance : float, m
+        Free height above all ground.
+    step : float, m
+        How high one steps: ground of two sheets that meet along an edge in plan is joined up to this difference in height.
+
+    Raises
+    ------
+    NavigationError
+        If there is no ground.
+
+    Notes
+    -----
+    Widths of gaps are exact within a patch; across the edges of patches they are those of the edges. Walking keeps bodies out of narrower gaps.
+    """
+    if not patches:
+        raise NavigationError("there is no walkable ground: no face looks up, is flat enough, and has the clearance above it")
+    parameters = parameters or MeshParameters()
+    openings = openings or {}
+    sides = 3 if parameters.cells == "triangles" else parameters.most_sides
+    rings = [_keys(patch.ground) for patch in patches]
+    open_edges = _open_edges(patches, rings, max(step, MEETS_M))
+    points: list[tuple[float, float, float]] = []
+    number: dict[tuple[int, float, float], list[int]] = {}
+    polygons: list[list[int]] = []
+    layer: list[int] = []
+    slope: list[tuple[float, float]] = []
+    height: list[float] = []
+    for count, (patch, keys) in enumerate(zip(patches, rings, strict=True)):
+        own_layer = int(layers[patch.sheet])
+        inner = {key for key in keys if (count, key) in open_edges}
+        corners, own = _polygons_of(patch, inner, openings.get(own_layer), parameters, sides)
+        row = []
+        for (x, y), z in zip(corners.tolist(), patch.plane.height(corners).tolist(), strict=True):
+            there = number.setdefault((patch.sheet, x, y), [])
+            place = next((place for place in there if abs(points[place][2] - z) < MEETS_M), len(points))
+            if place == len(points):
+                points.append((x, y, z))
+                there.append(place)
+            row.append(place)
+        polygons += [[row[corner] for corner in polygon] for polygon in own]
+        layer += [own_layer] * len(own)
+        slope += [patch.plane.slope] * len(own)
+        height += patch.plane.height(corners[[polygon[0] for polygon in own]]).tolist()
+    vertices, polygons = _welded(np.array(points), polygons, number, open_edges, patches)
+    mesh, walls = mesh_from_polygons(
+        vertices, polygons, layers=np.array(layer, dtype=np.int32), openings=openings, wall_reach=wall_reach, clearance=clearance, slopes=np.array(slope),
+        heights=np.array(height),
+    )  # fmt: skip
+    return MeshBuild(mesh, walls, parameters, None)
+
+
+def _key(a: Sequence[float], b: Sequence[float]) -> _Key:
+    first, last = sorted(((a[0], a[1]), (b[0], b[1])))
+    return (*first, *last)
+
+
+def _keys(ground: Any) -> list[_Key]:
+    """Return the edges of a patch, each from its lesser end."""
+    found = []
+    for ring in (ground.exterior, *ground.interiors):
+        points = shapely.get_coordinates(ring).tolist()
+        found += [_key(a, b) for a, b in itertools.pairwise(points)]
+    return found
+
+
+def _open_edges(patches: Sequence[Patch], rings: Sequence[Sequence[_Key]], step: float) -> dict[tuple[int, _Key], int]:
+    """Return the edges over which one can walk, as (patch, edge), with the patch on the other side: both have them, at one height or over a step."""
+    at: dict[_Key, list[int]] = defaultdict(list)
+    for number, keys in enumerate(rings):
+        for key in keys:
+            at[key].append(number)
+    found: dict[tuple[int, _Key], int] = {}
+    for key, numbers in at.items():
+        if len(numbers) < 2:
+            continue
+        ends = np.array(key).reshape(2, 2)
+        heights = [patches[number].plane.height(ends) for number in numbers]
+        apart = [
+            (float(np.abs(heights[i] - heights[j]).max()), a, b) for i, a in enumerate(numbers) for j, b in enumerate(numbers[i + 1 :], i + 1)
+        ]
+        for rise, a, b in sorted(apart):
+            is_one_sheet = patches[a].sheet == patches[b].sheet
+            if (a, key) in found or (b, key) in found or rise > (MEETS_M if is_one_sheet else step):
+                continue
+            if is_one_sheet or _face_each_other(patches[a], patches[b], key):
+                found[a, key], found[b, key] = b, a
+    return found
+
+
+def _face_each_other(a: Patch, b: Patch, key: _Key) -> bool:
+    """Return whether two patches lie on different sides of their common edge."""
+    ends = np.array(key).reshape(2, 2)
+    middle, along = ends.mean(axis=0), ends[1] - ends[0]
+    aside = np.array([-along[1], along[0]]) * (min(1e-4, 0.1 * float(np.hypot(*along))) / float(np.hypot(*along)))
+    left = [shapely.distance(patch.ground, shapely.Point(middle + aside)) < shapely.distance(patch.ground, shapely.Point(middle - aside)) for patch in (a, b)]
+    return left[0] != left[1]
+
+
+def _polygons_of(
+    patch: Patch, inner: set[_Key], exits: Any, parameters: MeshParameters, sides: int
+) -> tuple[NDArray[np.float64], list[list[int]]]:
+    """Return the corners of a patch's convex polygons, and these."""
+    ground = patch.ground
+    if exits is not None and not exits.is_empty and shapely.intersects(exits.boundary, ground):
+        rings = [_cut_walls(shapely.get_coordinates(ring), inner, exits.boundary) for ring in (ground.exterior, *ground.interiors)]
+        ground = shapely.Polygon(rings[0], rings[1:])
+    corners = shapely.get_coordinates(ground)[:-1]
+    if len(corners) == 3 and not ground.interiors:
+        return corners, [[0, 1, 2]]
+    parts = [shapely.MultiLineString([np.array(key).reshape(2, 2) for key in sorted(inner)])] if inner else []
+    if exits is not None:
+        parts.append(exits)
+    triangulation = triangulate(ground, openings=shapely.GeometryCollection(parts) if parts else None, widest_gap=2.0 * parameters.widest_body)
+    return triangulation.vertices, merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, sides)
+
+
+def _cut_walls(ring: NDArray[np.float64], inner: set[_Key], outline: Any) -> NDArray[np.float64]:
+    """Return a ring with vertices where its walls cross the outlines of exits; its other edges stay as the next patch has them."""
+    points = [ring[:1]]
+    for a, b in itertools.pairwise(ring):
+        points.append(np.array([b]) if _key(a, b) in inner else with_crossings(np.array([a, b]), outline)[1:])
+    return np.concatenate(points)
+
+
+def _welded(
+    points: NDArray[np.float64],
+    polygons: list[list[int]],
+    number: dict[tuple[int, float, float], list[int]],
+    open_edges: dict[tuple[int, _Key], int],
+    patches: Sequence[Patch],
+) -> tuple[NDArray[np.float64], list[list[int]]]:
+    """Return vertices of which those where sheets meet are one, and the polygons with their new numbers.
+
+    Sheets that overlap by a rounding error would give two polygons one side of an edge: there they are not joined.
+    """
+    crossings = [(one, key, other) for (one, key), other in sorted(open_edges.items()) if one < other and patches[one].sheet != patches[other].sheet]
+    while True:
+        final = _roots(points, number, crossings, patches)
+        seen: set[tuple[int, int]] = set()
+        twice: set[int] = set()
+        for polygon in polygons:
+            corners = [int(final[corner]) for corner in polygon]
+            for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
+                if (a, b) in seen or a == b:
+                    twice |= {a, b}
+                seen.add((a, b))
+        kept_crossings = [
+            (one, key, other)
+            for one, key, other in crossings
+            if not twice & {int(final[_vertex_of(points, number, patches[one], *end)]) for end in (key[:2], key[2:])}
+        ]
+        if len(kept_crossings) == len(crossings):
+            break
+        crossings = kept_crossings
+    kept, renumbered = np.unique(final, return_inverse=True)
+    return np.ascontiguousarray(points[kept]), [[int(renumbered[corner]) for corner in polygon] for polygon in polygons]
+
+
+def _vertex_of(points: NDArray[np.float64], number: dict[tuple[int, float, float], list[int]], patch: Patch, x: float, y: float) -> int:
+    """Return the vertex of a patch at one of its corners."""
+    z = float(patch.plane.height(np.array([[x, y]]))[0])
+    return min(number[patch.sheet, x, y], key=lambda place: abs(points[place, 2] - z))
+
+
+def _roots(
+    points: NDArray[np.float64], number: dict[tuple[int, float, float], list[int]], crossings: Sequence[tuple[int, _Key, int]], patches: Sequence[Patch]
+) -> NDArray[np.int64]:
+    """Return for each vertex the lowest that it is one with."""
+    root = np.arange(len(points))
+
+    def find(row: int) -> int:
+        while root[row] != row:
+            row = int(root[row])
+        return row
+
+    for one, key, other in crossings:
+        for end in (key[:2], key[2:]):
+            a, b = (find(_vertex_of(points, number, patches[which], *end)) for which in (one, other))
+            root[max(a, b)] = min(a, b)
+    return np.array([find(row) for row in range(len(points))])

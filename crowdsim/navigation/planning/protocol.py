@@ -1,0 +1,120 @@
+"""What every planner does: the protocol that the tick, the scenario and one contract test over all planners rely on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels.threads import Team
+from crowdsim.saved import Arrays, Saved
+
+ANSWER_WORK = 10  # What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes some 2 us, and measuring the way
+# through its corridor 0.2 us a portal, while one out of a tree takes nothing else.
+
+
+def work_of(answers: int, portals: int) -> int:
+    """Return what answers with so many portals in all count as, in expansions."""
+    return ANSWER_WORK * answers + portals
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Searches that ended, in the order in which they were asked for.
+
+    Attributes
+    ----------
+    entity : (k,) int64
+    status : (k,) uint8
+        FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE or OUT_OF_NODES.
+    piece : (k,) int32
+        Piece of the goal at the end; -1 unless found.
+    start : (k + 1,) int64
+    cells : (m,) int32
+        Corridor i is ``cells[start[i]:start[i + 1]]``, goal's end first.
+    """
+
+    entity: NDArray[np.int64]
+    status: NDArray[np.uint8]
+    piece: NDArray[np.int32]
+    start: NDArray[np.int64]
+    cells: NDArray[np.int32]
+
+    @property
+    def work(self) -> int:
+        """What the answers count as, in expansions: what is done with them takes time however they were found."""
+        return work_of(len(self.entity), len(self.cells))
+
+
+START = np.dtype([("entity", "i8"), ("x", "f8"), ("y", "f8"), ("polygon", "i4")])  # who asked from where (m)
+
+
+def starts_of(requests: NDArray[Any]) -> NDArray[Any]:
+    """Return what of requests is in `START`."""
+    found = np.zeros(len(requests), dtype=START)
+    for name in START.names or ():
+        found[name] = requests[name]
+    return found
+
+
+class Planner(Protocol):
+    """Answers requests for ways with corridors on the mesh, under a budget of expansions (SYSTEMS T1).
+
+    The answer to a request depends on the mesh, the goals, and the requests made before it: neither on budgets, nor on threads, nor on a save in between.
+    """
+
+    @property
+    def waiting(self) -> int:
+        """Requests that have not been answered."""
+
+    @property
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered: records of the type `START`."""
+
+    def oldest_tick(self, default: int) -> int:
+        """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
+
+    def submit(
+        self,
+        tick: int,
+        entity: NDArray[np.int64],
+        position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+        goal: NDArray[np.int32],
+        radius: NDArray[np.float64],
+    ) -> None:
+        """Ask for ways; whoever asks again withdraws what it asked before.
+
+        Parameters
+        ----------
+        tick : int
+            Now.
+        entity : (k,) int64
+        position : (k, 2) float64, m
+        polygon : (k,) int64
+        goal : (k,) int32
+        radius : (k,) float64, m
+        """
+
+    def drop(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that left or changed their mind."""
+
+    def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
+        """Search for at most `budget` expansions, less what the answers count as (`Answers.work`) if they count; return what ended and the expansions made.
+
+        An answer is begun where some of the budget is left.
+        """
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that lives in the planner as named arrays."""
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave to a planner on the same mesh and goals.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """

@@ -1,5 +1,0 @@
-"""People who stand about, as searches on a mesh see them (S2 sections 5 and 6).
-
-`near` lists them, `barriers` draws what they shut on what one search knows of the mesh, `passage` asks whether there is a way past, `search` looks for
-another, and `planner` does all this for whatever planner finds corridors.
-"""

@@ -1,0 +1,403 @@
+"""Ways round those who stand, for any planner that finds corridors: the first two steps of S2's cascade on a mesh (S2 section 5).
+
+Whatever the planner answers knows of walls alone. Where people stand near the line to the goal, it is looked at whether they leave a way through that
+corridor. If they do, the answer stays; if not, a search that knows of them looks for the cheapest corridor that is left. Where there is none, the answer is
+the first one after all, with the status FOUND_THROUGH_AGENTS. Who stands is noted when a request is made, so that its answer does not depend on when it is
+looked at.
+
+That is for corridors. On the line between two corners, which has no portal, `crowdsim.systems.go_round` leads round them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalPieces
+from crowdsim.navigation.goals.targets import nearest_pieces, targets_of
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.planning.mesh_planner import FOR_TEAMS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, bounds_of, sorted_answers
+from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, Planner, starts_of, work_of
+from crowdsim.navigation.planning.request_queue import REQUEST, Desk, Ended, Work
+from crowdsim.navigation.planning.search_backends import MiddleSearches, price_slots
+from crowdsim.navigation.search.a_star import chain_size
+from crowdsim.navigation.search.portal_prices import set_prices
+from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND, FOUND_THROUGH_AGENTS, MOST_PRICED, PENDING, STATUS
+from crowdsim.navigation.stationary.barriers import draw_barriers
+from crowdsim.navigation.stationary.near import list_standers
+from crowdsim.navigation.stationary.parameters import StanderParameters
+from crowdsim.navigation.stationary.passage import is_way_open
+from crowdsim.navigation.stationary.search import advance_round, begin_round, copy_round
+from crowdsim.navigation.stationary.slots import ANSWER, IS_FULL, LEAST_ROOM, LOOKS, NOT_BEGUN, STAYS, StanderSlots, make_stander_slots
+from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved, fields_of
+
+MOST_ROOM = 1 << 20  # Of saved slots; what they take is far below.
+STANDER_WORK = 4  # What somebody who stands near the line counts as, in expansions, where answers count: drawing what one of them shuts takes some 0.7 us.
+
+
+@lean_kernel
+def serve_round(
+    first, last, slots, mesh, goals, share, stander, stander_start, way, way_start, way_piece, answer_work, jobs, job_count, job_next, is_active, grant,
+    used, requests, is_open, status, piece, where, size, out, fill,
+):  # fmt: skip
+    """Let slots first..last - 1 work through their requests; see `crowdsim.navigation.planning.search_backends.serve_slots`.
+
+    The request with the key k has those who stand in rows ``stander_start[k]`` to ``stander_start[k + 1]`` - 1 of `stander`, and the way that was found
+    without them in ``way[way_start[k]:way_start[k + 1]]``. A slot without room for them stops where it is.
+    """
+    search = slots.search
+    for slot in range(first, last):
+        used[slot] = spent = fill[slot] = 0
+        while job_next[slot] < job_count[slot] and spent < grant[slot]:
+            job = jobs[slot, job_next[slot]]
+            if is_open[job] == 0:
+                job_next[slot] += 1
+                continue
+            request = requests[job]
+            key = request["key"]
+            at, count = way_start[key], way_start[key + 1] - way_start[key]
+            if is_active[slot] == 0:
+                slots.marks[slot, ANSWER] = NOT_BEGUN
+                if not draw_barriers(slots, slot, mesh, stander, stander_start[key], stander_start[key + 1], 0.5 * request["width"], share):
+                    break
+                if answer_work > 0:
+                    spent += STANDER_WORK * (stander_start[key + 1] - stander_start[key])
+                if is_way_open(slots, slot, mesh, goals, way, at, count, way_piece[key], request["x"], request["y"], request["polygon"]):
+                    slots.marks[slot, ANSWER], search.header[slot, STATUS] = STAYS, FOUND
+                else:
+                    slots.marks[slot, ANSWER] = LOOKS
+                    set_prices(search, slot, request)
+                    begin_round(slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"])
+                is_active[slot] = 1
+            if slots.marks[slot, ANSWER] == LOOKS:
+                made = advance_round(slots, slot, mesh, grant[slot] - spent)
+                used[slot] += made
+                spent += made
+                if search.header[slot, STATUS] == PENDING:
+                    break
+            is_new = slots.marks[slot, ANSWER] == LOOKS and search.header[slot, STATUS] == FOUND
+            portals = chain_size(search, slot) if is_new else count
+            if fill[slot] + portals > out.shape[1]:
+                break
+            where[job], size[job], piece[job] = fill[slot], portals, way_piece[key]
+            status[job] = FOUND if is_new or slots.marks[slot, ANSWER] == STAYS else FOUND_THROUGH_AGENTS
+            if is_new:
+                piece[job] = copy_round(slots, slot, mesh, out[slot], fill[slot])
+            else:
+                for place in range(count):
+                    out[slot, fill[slot] + place] = way[at + place]
+            fill[slot] += portals
+            is_active[slot] = 0
+            job_next[slot] += 1
+            spent += answer_work + portals if answer_work > 0 else 0
+
+
+class StanderPlanner:
+    """Lets another planner's ways lead round those who stand (SYSTEMS G7); a `crowdsim.navigation.planning.protocol.Planner`.
+
+    Parameters
+    ----------
+    planner : Planner
+        Finds corridors.
+    mesh : NavMesh
+    goals : GoalPieces
+    parameters : StanderParameters, optional
+    costs : str, default "time"
+        What ways round are to be short in, see `crowdsim.navigation.planning.mesh_planner.CostParameters`.
+
+    Attributes
+    ----------
+    prices : bool
+        Whether it heeds prices on portals.
+    """
+
+    def __init__(
+        self, planner: Planner, mesh: NavMesh, goals: GoalPieces, parameters: StanderParameters | None = None, costs: str = CostParameters.costs
+    ) -> None:
+        self.planner, self.mesh, self.goals = planner, mesh, goals
+        self.parameters = parameters or StanderParameters(round_standers=True)
+        self.prices: bool = getattr(planner, "prices", False)
+        self._costs = costs
+        self._slots_count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // max(1, 4 * MiddleSearches.slot_bytes(mesh)))))
+        self._slots = self._made(LEAST_ROOM)
+        self._desk = Desk(self._slots_count, 0, OWN_BATCH, OWN_BATCH, max(1 << 14, mesh.edge_count), _nothing_to_forget)
+        self._target = targets_of(goals)
+        self._part_of_piece = mesh.polygon_part[goals.piece_polygon]
+        self._asked = 0
+        self._requests: dict[int, tuple[Any, NDArray[np.float64]]] = {}  # by entity: what the planner was asked, and who stood near
+        self._ways: dict[int, tuple[NDArray[np.int32], int]] = {}  # by entity: corridor without those who stand, and piece of the goal
+        self._stander, self._disc = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
+        self._lay_out([])
+
+    def _made(self, room: int) -> StanderSlots:
+        slots = make_stander_slots(self._slots_count, self.mesh.edge_count, room)
+        price_slots(slots.search, self.mesh, self._costs)
+        return slots
+
+    @property
+    def waiting(self) -> int:
+        """Requests that have not been answered."""
+        return self.planner.waiting + self._desk.waiting
+
+    @property
+    def starts(self) -> NDArray[Any]:
+        """The requests that have not been answered; those that the planner or the desk has, twice."""
+        own = np.array([request for request, _ in self._requests.values()], dtype=REQUEST)
+        return np.concatenate([starts_of(own), self.planner.starts, starts_of(self._desk.requests)])
+
+    def oldest_tick(self, default: int) -> int:
+        """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
+        oldest = [part.oldest_tick(default) for part in (self.planner, self._desk) if part.waiting]
+        return min(oldest, default=default)
+
+    def stand(self, entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64], polygon: NDArray[np.int64]) -> None:
+        """Say who stands about, for the requests that are made from now on.
+
+        Parameters
+        ----------
+        entity : (k,) int64
+        position : (k, 2) float64, m
+        radius : (k,) float64, m
+            Collision radius.
+        polygon : (k,) int64
+            Where they stand.
+        """
+        disc = np.column_stack([position, radius, polygon]).astype(np.float64).reshape(-1, 4)
+        by_x = np.lexsort((entity, disc[:, 1], disc[:, 0]))
+        self._stander, self._disc = np.asarray(entity, dtype=np.int64)[by_x], disc[by_x]
+
+    def submit(
+        self,
+        tick: int,
+        entity: NDArray[np.int64],
+        position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+        goal: NDArray[np.int32],
+        radius: NDArray[np.float64],
+        priced: NDArray[np.int32] | None = None,
+        price: float = 0.0,
+    ) -> None:
+        """Ask for ways round those who stand now; whoever asks again withdraws what it asked before. See `MeshPlanner.submit`."""
+        self.drop(entity)
+        more = (priced, price) if self.prices and priced is not None else ()
+        self.planner.submit(tick, entity, position, polygon, goal, radius, *more)
+        fresh = np.zeros(len(entity), dtype=REQUEST)
+        fresh["order"] = self._asked + np.arange(len(entity))
+        self._asked += len(entity)
+        fresh["entity"], fresh["goal"], fresh["polygon"], fresh["tick"] = entity, goal, polygon, tick
+        fresh["x"], fresh["y"], fresh["width"], fresh["price"] = position[:, 0], position[:, 1], 2.0 * radius, price
+        for place in range(MOST_PRICED):
+            fresh[f"priced_{place}"] = -1 if priced is None or not self.prices else priced[:, place]
+        start, rows = self._near(fresh)
+        for i, each in enumerate(fresh["entity"].tolist()):
+            self._requests[each] = fresh[i], self._disc[rows[start[i] : start[i + 1]]]
+
+    def _near(self, fresh: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return who stands near the straight line from each request to the piece of its goal that is nearest as the crow flies; see `list_standers`."""
+        position = np.column_stack([fresh["x"], fresh["y"]])
+        part = self.mesh.polygon_part[fresh["polygon"]]
+        piece = nearest_pieces(self.goals, self._target, fresh["goal"], position, part, self._part_of_piece)
+        target = np.where((piece >= 0)[:, None], self._target[piece], position) if len(self._target) else position
+        return list_standers(
+            fresh["entity"].copy(), np.hstack([position, target]), self.parameters.obstacle_reach, self._stander, np.ascontiguousarray(self._disc[:, :2])
+        )  # fmt: skip
+
+    def drop(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that left or changed their mind."""
+        self.planner.drop(entity)
+        self._desk.drop(entity)
+        for each in np.asarray(entity).tolist() if self._requests else ():
+            self._requests.pop(each, None)
+            self._ways.pop(each, None)
+
+    def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
+        """Search for at most `budget` expansions, less what the answers count as, if they count; see `Planner.advance`."""
+        spent = made = 0
+        finished: list[Ended] = []
+        while self.waiting and spent < budget:
+            if self._desk.waiting:
+                used, ended = self._round(budget - spent, team, ANSWER_WORK if counts_answers else 0)
+            else:
+                used, ended = self._from_planner(budget - spent, team, counts_answers)
+                spent += 0 if ended is None or not counts_answers else self._in_between
+            made += used
+            spent += used
+            if ended is not None and len(ended.order):
+                finished.append(ended)
+                spent += work_of(len(ended.order), len(ended.cells)) if counts_answers else 0
+                for each in ended.entity.tolist():
+                    near = len(self._requests.pop(each)[1])
+                    if self._ways.pop(each, None) is not None and counts_answers:
+                        spent += STANDER_WORK * near
+            elif used == 0 and not self._has_moved:
+                break
+        return sorted_answers(finished), made
+
+    def _from_planner(self, budget: int, team: Team, counts_answers: bool) -> tuple[int, Ended | None]:
+        """Let the planner search; return what nobody stands near of, and put the rest on the desk."""
+        answers, used = self.planner.advance(budget, team, counts_answers=counts_answers)
+        records = [self._requests[each] for each in answers.entity.tolist()]
+        looks = np.array([len(disc) > 0 for _, disc in records], dtype=np.bool_) & (answers.status == FOUND)
+        size = np.diff(answers.start)
+        for i in np.flatnonzero(looks).tolist():
+            self._ways[int(answers.entity[i])] = answers.cells[answers.start[i] : answers.start[i + 1]].copy(), int(answers.piece[i])
+        if looks.any():
+            self._lay_out([records[i][0] for i in np.flatnonzero(looks).tolist()])
+        self._has_moved = len(records) > 0
+        self._in_between = work_of(int(looks.sum()), int(size[looks].sum()))
+        order = np.array([record["order"] for record, _ in records], dtype=np.int64)[~looks]
+        cells = answers.cells[np.repeat(~looks, size)]
+        return used, Ended(order, answers.entity[~looks], answers.status[~looks], answers.piece[~looks], size[~looks], cells)
+
+    def _lay_out(self, fresh: list[Any]) -> None:
+        """Take requests to the desk, and put what is known of all that are there one after the other; their keys say where."""
+        entities = sorted(self._ways, key=lambda each: int(self._requests[each][0]["order"]))
+        key = {each: place for place, each in enumerate(entities)}
+        discs, ways = [self._requests[each][1] for each in entities], [self._ways[each][0] for each in entities]
+        self._pool = np.concatenate([np.zeros((0, 4)), *discs])
+        self._pool_start = np.cumsum([0, *(len(disc) for disc in discs)]).astype(np.int64)
+        self._way = np.concatenate([np.zeros(0, dtype=np.int32), *ways])
+        self._way_start = np.cumsum([0, *(len(way) for way in ways)]).astype(np.int64)
+        self._way_piece = np.array([self._ways[each][1] for each in entities], dtype=np.int32)
+        self._desk.set_keys(key)
+        if fresh:
+            rows = np.array(fresh, dtype=REQUEST)
+            rows["key"] = [key[each] for each in rows["entity"].tolist()]
+            self._desk.submit(rows[np.argsort(rows["order"], kind="stable")])
+
+    def _round(self, budget: int, team: Team, answer_work: int) -> tuple[int, Ended | None]:
+        """Let every slot with work use its share; a slot that has no room for those who stand gets more."""
+        self._desk.hand_out(budget)
+        work = self._desk.work()
+        self._serve(team, work, answer_work, 1 if budget >= FOR_TEAMS else len(work.jobs))
+        used, moved, ended = self._desk.collect()
+        self._has_moved = moved or self._make_room()
+        return used, ended
+
+    def _serve(self, team: Team, work: Work, answer_work: int, at_least: int) -> None:
+        """Let every slot work through its requests, at least so many slots on a thread."""
+        team.run(
+            serve_round, len(work.jobs), self._slots, self.mesh, self.goals, float(self.parameters.obstacle_radius_share), self._pool, self._pool_start,
+            self._way, self._way_start, self._way_piece, answer_work, *work, at_least=at_least,
+        )  # fmt: skip
+
+    def _make_room(self) -> bool:
+        """Double the room of all slots if one ran out of it; return whether one did."""
+        if not self._slots.marks[:, IS_FULL].any():
+            return False
+        self._slots.marks[:, IS_FULL] = 0
+        before, self._slots = self._slots, self._made(2 * self._slots.room)
+        _copy_slots(before, self._slots)
+        return True
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
+        self._lay_out([])  # keys as a planner that takes the state back gives them
+        entities = sorted(self._requests)
+        discs = [self._requests[each][1] for each in entities]
+        ways = [self._ways.get(each, (np.zeros(0, dtype=np.int32), -1)) for each in entities]
+        looks = self._desk.is_active & (self._slots.marks[:, ANSWER] == LOOKS)
+        return {
+            **{f"inner_{name}": array for name, array in self.planner.state().items()}, **{f"desk_{name}": array for name, array in self._desk.state().items()},
+            **fields_of("request_", np.array([self._requests[each][0] for each in entities], dtype=REQUEST)),
+            "room": np.array([self._slots.room], dtype=np.int64), "is_full": self._slots.marks[:, IS_FULL].astype(np.uint8),
+            "made": np.where(looks, self._slots.search.header[:, EXPANSIONS], 0),
+            "near": np.concatenate([np.zeros((0, 4)), *discs]), "near_count": np.array([len(disc) for disc in discs], dtype=np.int64),
+            "at_desk": np.array([each in self._ways for each in entities], dtype=np.uint8),
+            "way": np.concatenate([np.zeros(0, dtype=np.int32), *(way for way, _ in ways)]),
+            "way_count": np.array([len(way) for way, _ in ways], dtype=np.int64), "way_piece": np.array([piece for _, piece in ways], dtype=np.int32),
+            "stander": self._stander.copy(), "disc": self._disc.copy(), "counters": np.array([self._asked], dtype=np.int64),
+        }  # fmt: skip
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave to a planner on the same mesh and goals: searches are begun again and do what they had done.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved, mesh = Saved.of(state), self.mesh
+        asked = saved.whole("counters", 0, MOST)
+        bounds = bounds_of(mesh, self.goals, asked)
+        low, high = [-FARTHEST_M, -FARTHEST_M, 0.0, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M, float(mesh.polygon_count - 1)]
+        stander = saved.take("stander", "i8", low=1, high=MOST)
+        disc, near = saved.take("disc", "f8", (len(stander), 4), low=low, high=high), saved.take("near", "f8", (None, 4), low=low, high=high)
+        for name, each in (("disc", disc), ("near", near)):
+            saved.require(each[:, 3] == np.floor(each[:, 3]), name, "the last number is that of a polygon")
+        requests = saved.records("request_", REQUEST, bounds)
+        count = len(requests)
+        near_of = _split(near, saved.parts("near_count", count, len(near)))
+        at_desk, way = saved.take("at_desk", "u1", (count,), high=1) == 1, saved.take("way", "i4", low=0, high=mesh.edge_count - 1)
+        saved.require(mesh.edge_twin[way] >= 0, "way", "that is no portal")
+        lengths = saved.parts("way_count", count, len(way))
+        piece = saved.take("way_piece", "i4", (count,), low=-1, high=len(self.goals.piece_polygon) - 1)
+        for row in np.flatnonzero(at_desk).tolist():
+            saved.require(piece[row] >= 0 and len(near_of[row]) > 0, "at_desk", "has a request with no goal, or that nobody stands near")
+        self.planner.restore(saved.below("inner_"))
+        self._desk.restore(saved.below("desk_"), bounds)
+        here = set(requests["entity"][at_desk].tolist())
+        saved.require(len(set(requests["entity"].tolist())) == count, "request_entity", "names somebody twice")
+        others = {*self.planner.starts["entity"].tolist()} == set(requests["entity"][~at_desk].tolist())
+        saved.require(others and here == set(self._desk.entities), "at_desk", "is not that of the requests that there are")
+        self._requests, self._ways = {}, {}
+        for row, (each, way_of) in enumerate(zip(requests["entity"].tolist(), _split(way, lengths), strict=True)):
+            self._requests[each] = requests[row], near_of[row]
+            if at_desk[row]:
+                self._ways[each] = way_of, int(piece[row])
+                saved.require(_leads_there(mesh, requests[row], way_of, int(self.goals.piece_polygon[piece[row]])), "way", "its portals are not joined")
+        self._stander, self._disc, self._asked = stander, disc, asked
+        self._lay_out([])
+        room = saved.whole("room", LEAST_ROOM, MOST_ROOM)
+        saved.require(room & (room - 1) == 0, "room", "is no power of two")
+        is_full = saved.take("is_full", "u1", (self._slots_count,), high=1)
+        made = saved.take("made", "i8", (self._slots_count,), low=0, high=MOST)
+        self._slots = self._made(room)
+        saved.require(self._redo(made), "made", "the search comes to an end sooner, or goes on")
+        self._slots.marks[:, IS_FULL] = is_full
+
+    def _redo(self, made: NDArray[np.int64]) -> bool:
+        """Let slots begin the requests that they are in the middle of, and do so many expansions; return whether they did."""
+        count, active = self._slots_count, self._desk.is_active
+        is_right = bool(np.all(active | (made == 0)))
+        # Where answers count, drawing who stands there may have taken all that was granted: then nothing was looked at yet.
+        for which, answer_work in ((active & (made > 0), 0), (active & (made == 0), 1)):
+            none, used = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+            work = Work(
+                np.arange(count).reshape(-1, 1).copy(), which.astype(np.int64), none.copy(), none.copy(), np.where(which, np.maximum(made, 1), 0), used,
+                self._desk.in_hand, np.ones(count, dtype=np.uint8), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), none.copy(), none.copy(),
+                np.zeros((count, 0), dtype=np.int32), none.copy(),
+            )  # fmt: skip
+            self._serve(Team(1), work, answer_work, count)
+            is_right = is_right and bool(np.array_equal(used[which], made[which]))
+        return is_right
+
+
+def _nothing_to_forget(slot: int) -> None:
+    """Keep no trees."""
+
+
+def _split(array: NDArray[Any], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:
+    """Return copies of the parts of an array, end to end in it."""
+    return [part.copy() for part in np.split(array, np.cumsum(lengths)[:-1])] if len(lengths) else []
+
+
+def _leads_there(mesh: NavMesh, request: Any, way: NDArray[np.int32], end: int) -> bool:
+    """Return whether portals, the next one last, lead from where a request was made to a polygon."""
+    leaves, enters = mesh.edge_polygon[way], mesh.edge_polygon[mesh.edge_twin[way]]
+    if not len(way):
+        return int(request["polygon"]) == end
+    return int(leaves[-1]) == int(request["polygon"]) and int(enters[0]) == end and bool(np.array_equal(leaves[:-1], enters[1:]))
+
+
+def _copy_slots(old: StanderSlots, new: StanderSlots) -> None:
+    """Copy searches in the middle into slots with more room."""
+    for before, after in ((old.search, new.search), (old._replace(search=None), new._replace(search=None))):  # type: ignore[arg-type]
+        for name in before._fields:
+            array = getattr(before, name)
+            if array is not None:
+                getattr(after, name)[tuple(slice(length) for length in array.shape)] = array

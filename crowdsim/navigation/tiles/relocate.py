@@ -1,0 +1,58 @@
+"""Places for bodies that a new wall left no room: the nearest that they could be pushed to."""
+
+from __future__ import annotations
+
+from crowdsim.kernels.decorator import kernel
+from crowdsim.navigation.mesh.mesh import is_in_sight, locate, make_flood, wall_distance
+
+RAYS = 32  # Directions in which a free place is looked for; more finds one that is nearer by some per cent at most.
+STEP_OF_RADIUS = 0.125  # Distance between two places on a ray as a share of the radius.
+FARTHEST_M = 4.0  # Beyond the radius. Who finds no free place so near stays where it is; a door is not so deep.
+
+
+@kernel
+def settle(old, new, old_polygon, polygon, position, radius, rays, out, out_polygon):
+    """Find for bodies that stand too near to walls of a mesh the nearest place that is free.
+
+    Parameters
+    ----------
+    old, new : NavMesh
+        Before and after walls were put up.
+    old_polygon, polygon : (n,) int64
+        Where the bodies are, on each.
+    position : (n, 2) float64, m
+    radius : (n,) float64, m
+    rays : (k, 2) float64
+        Unit vectors, in the order in which equally near places are preferred.
+    out : (n, 2) float64, m
+        Receives the places: a body stays where it has room, and where nothing is free within `FARTHEST_M` and its radius.
+    out_polygon : (n,) int64
+        Receives the polygons of the new mesh there.
+
+    Notes
+    -----
+    Who is as far from walls as before stays too. A place counts if a straight way led there on the old mesh, so that nobody is put through a wall.
+    Bodies do not heed each other: who is put on the same place is pushed apart later. Twin: the naive search in
+    `tests/navigation/test_changed_ground.py`.
+    """
+    flood = make_flood(max(old.polygon_start.size, new.polygon_start.size) - 1)
+    for row in range(position.shape[0]):
+        x, y, r = position[row, 0], position[row, 1], radius[row]
+        out[row, 0], out[row, 1], out_polygon[row] = x, y, polygon[row]
+        room = wall_distance(new, polygon[row], x, y, r, flood)
+        if room >= r or room >= wall_distance(old, old_polygon[row], x, y, r, flood):
+            continue
+        is_free = False
+        for step in range(1, int((FARTHEST_M + r) / (STEP_OF_RADIUS * r)) + 1):
+            away = step * STEP_OF_RADIUS * r
+            for ray in range(rays.shape[0]):
+                to_x, to_y = x + away * rays[ray, 0], y + away * rays[ray, 1]
+                if not is_in_sight(old, old_polygon[row], x, y, to_x, to_y, old.polygon_layer[old_polygon[row]]):
+                    continue
+                place = locate(new, to_x, to_y, new.polygon_layer[polygon[row]])
+                if place >= 0 and wall_distance(new, place, to_x, to_y, r, flood) >= r:
+                    out[row, 0], out[row, 1], out_polygon[row] = to_x, to_y, place
+                    is_free = True
+                    break
+            if is_free:
+                break

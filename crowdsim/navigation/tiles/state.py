@@ -1,0 +1,98 @@
+"""Tiles as named arrays, for saving without pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh
+from crowdsim.saved import FARTHEST_M, Saved, ascends
+
+STRAIGHT = 1e-6  # Sine of the angle by which a corner of a convex polygon may turn the other way: rounding.
+
+
+def pack_tiles(tiles: Mapping[int, TileMesh]) -> dict[str, NDArray[Any]]:
+    """Return tiles as a few arrays: each array of all tiles end to end, and where each tile's part ends."""
+    numbers = sorted(tiles)
+    packed: dict[str, NDArray[Any]] = {"tiles": np.array(numbers, dtype=np.int64)}
+    for field, like in TileMesh.__annotations__.items():
+        parts = [getattr(tiles[number], field) for number in numbers]
+        packed[f"tiles.{field}"] = np.concatenate(parts) if parts else np.zeros((0, 2) if field == "vertex" else 0, dtype=_kind(str(like)))
+        packed[f"tiles.{field}.ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
+    return packed
+
+
+def unpack_tiles(saved: Saved, count: int) -> dict[int, TileMesh]:
+    """Return the tiles that `pack_tiles` packed; their numbers are below `count`.
+
+    Raises
+    ------
+    SavedError
+        If there is a tile that no ground has.
+    """
+    numbers = saved.take("tiles", "i8", low=0, high=count - 1)
+    saved.require(ascends(numbers), "tiles", "numbers of tiles ascend")
+    fields = []
+    for field, like in TileMesh.__annotations__.items():
+        name = f"tiles.{field}"
+        flat = saved.take(name, _kind(str(like)), (None, 2) if field == "vertex" else (None,))
+        ends = saved.take(f"{name}.ends", "i8", (len(numbers),), low=0, high=len(flat))
+        is_whole = bool(np.all(np.diff(ends) >= 0)) and (int(ends[-1]) if len(ends) else 0) == len(flat)
+        saved.require(is_whole, f"{name}.ends", "does not say where the parts of all tiles end")
+        fields.append([part.copy() for part in np.split(flat, ends[:-1])] if len(numbers) else [])
+    tiles = {number: TileMesh(*parts) for number, *parts in zip(numbers.tolist(), *fields, strict=True)}
+    for number, tile in tiles.items():
+        fault = _fault(tile, count)
+        saved.require(not fault, "tiles", f"has tile {number}, {fault}")
+    return tiles
+
+
+def _fault(tile: TileMesh, count: int) -> str:
+    """Return what is wrong with a tile: with the numbers that its arrays have of each other's entries, or its polygons; nothing where all is right."""
+    corners, edges = len(tile.vertex), len(tile.edge_vertex)
+    if not np.all(np.abs(tile.vertex) <= FARTHEST_M):
+        return "which lies nowhere"
+    for numbers, low, high, name in (
+        (tile.polygon_start, 0, edges, "polygons"), (tile.edge_vertex, 0, corners - 1, "corners"), (tile.edge_kind, INNER, BORDER, "kinds of edges"),
+        (tile.gap_edge, 0, edges - 1, "gaps"), (tile.gap_start, 0, len(tile.gap_tile), "gaps"), (tile.gap_tile, 0, count - 1, "gaps"),
+    ):  # fmt: skip
+        if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
+            return f"whose {name} are out of range"
+    sides, gaps = np.diff(tile.polygon_start), np.diff(tile.gap_start)
+    if not len(sides) or tile.polygon_start[0] != 0 or tile.polygon_start[-1] != edges or sides.min() < 3:
+        return "whose polygons do not take all edges in turn"
+    if len(tile.gap_start) != len(tile.gap_edge) + 1 or tile.gap_start[0] != 0 or tile.gap_start[-1] != len(tile.gap_tile) or np.any(gaps < 1):
+        return "whose gaps do not take all tiles in turn"
+    if len(tile.gap_width) != len(tile.gap_edge) or not np.all((tile.gap_width >= 0.0) & (tile.gap_width <= FARTHEST_M)):
+        return "whose gaps have no widths"
+    begin, end = tile.edge_vertex.astype(np.int64), end_vertices(tile).astype(np.int64)
+    key, back = begin * corners + end, end * corners + begin
+    if len(np.unique(key)) != edges or np.any(begin == end) or not np.all(np.isin(back[tile.edge_kind == INNER], key)):
+        return "whose polygons are not joined"
+    a, b, c = tile.vertex[begin], tile.vertex[end], tile.vertex[_following(tile.polygon_start, end)]
+    along, onward = b - a, c - b
+    turn = along[:, 0] * onward[:, 1] - along[:, 1] * onward[:, 0]
+    lengths = np.hypot(along[:, 0], along[:, 1])
+    if not lengths.min() > 0.0 or np.any(turn < -STRAIGHT * lengths * np.hypot(onward[:, 0], onward[:, 1])):
+        return "whose polygons are not convex"
+    area = np.add.reduceat(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], tile.polygon_start[:-1])
+    return "" if np.all(area > 0.0) else "whose polygons have no area"
+
+
+def end_vertices(tile: TileMesh) -> NDArray[np.int32]:
+    """Return where each edge ends, counter-clockwise round its polygon."""
+    return _following(tile.polygon_start, tile.edge_vertex)
+
+
+def _following(polygon_start: NDArray[np.int32], values: NDArray[Any]) -> NDArray[Any]:
+    """Return for each edge the value of the next one of its polygon."""
+    following = np.append(values[1:], values[:1])
+    following[polygon_start[1:] - 1] = values[polygon_start[:-1]]
+    return following
+
+
+def _kind(like: str) -> str:
+    return next(kind for kind in ("float64", "int32", "uint8") if kind in like)

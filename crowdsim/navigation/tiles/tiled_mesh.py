@@ -1,0 +1,539 @@
+"""A mesh in tiles that can be taken out, put back and replaced while bodies walk on it (SYSTEMS M8).
+
+Kernels see one `NavMesh`. When tiles change it is joined anew from those that are there, so that it depends on them only, and not on what was before; what
+keeps numbers of polygons or half-edges is told their new ones. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is removed
+gets a new salt, and all handles of its polygons are stale from then on, also after the same tile has been put back.
+
+Source: S1, "Save Games and All That", "Detour Serialization API", "Delta State".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import NavigationError
+from crowdsim.geometry.steps import Steps, at_once
+from crowdsim.geometry.walls import Walls
+from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, cut_at_openings
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.mesh.wall_lists import flood_wall_lists
+from crowdsim.navigation.tiles import handles
+from crowdsim.navigation.tiles.build import TileMesh, build_tile
+from crowdsim.navigation.tiles.cut import TileGround, cut_ground
+from crowdsim.navigation.tiles.join import Cells, Joined, join_tiles, make_cells
+from crowdsim.navigation.tiles.state import end_vertices, pack_tiles, unpack_tiles
+from crowdsim.saved import Arrays, Saved
+
+CLOSED = 1  # Flag of a polygon that nobody may enter or leave; the other bits of the flags are free for users.
+MOST_TILES = 1 << handles.TILE_BITS
+MISPLACED_M = 1e-3  # How far beyond its tile a polygon may reach.
+_LEAST_M, _FAR = 1e-3, 1e9  # Bounds of what a saved mesh says of its tiles and cells.
+
+
+class Renumbered(NamedTuple):
+    """What became of the polygons and half-edges of a mesh.
+
+    Attributes
+    ----------
+    polygon : (old np,) int32
+        New numbers; -1 for those that are gone.
+    edge : (old ne,) int32
+        Likewise; -1 also for portals that lead nowhere any more.
+    is_narrower : (old np,) bool
+        Polygons that stayed, but where some body does not fit any more that did.
+    """
+
+    polygon: NDArray[np.int32]
+    edge: NDArray[np.int32]
+    is_narrower: NDArray[np.bool_]
+
+
+class NewTiles(NamedTuple):
+    """A mesh of other tiles, joined and ready to be taken.
+
+    Attributes
+    ----------
+    remove : list of int
+    add : dict of int to (TileMesh or None)
+        What was asked for.
+    joined : Joined
+        Its walls have their lists.
+    now : Renumbered
+    version : int
+        Of the mesh that it was made from.
+    """
+
+    remove: list[int]
+    add: dict[int, TileMesh | None]
+    joined: Joined
+    now: Renumbered
+    version: int
+
+
+class TiledMesh:
+    """A mesh of tiles with salted handles.
+
+    Parameters
+    ----------
+    tiles : mapping of int to TileMesh
+        All there are, by number.
+    size : float, m
+    first : (int, int)
+        Column and row of tile 0; tile (i, j) covers ``i * size .. (i + 1) * size`` in x, likewise j in y.
+    shape : (int, int)
+        Columns and rows.
+    wall_reach : float, m
+        How far the wall lists of the polygons reach.
+
+    Attributes
+    ----------
+    mesh : NavMesh
+        Joined from the tiles that are there, plus one polygon, the last, that stands for no ground.
+    walls : Walls
+    salt : (tiles,) int64
+    flags : (np,) uint16
+        See `set_flags`.
+    areas : (np,) uint8
+        See `set_areas`.
+    """
+
+    def __init__(self, tiles: Mapping[int, TileMesh], size: float, first: tuple[int, int], shape: tuple[int, int], wall_reach: float) -> None:
+        self.size, self.first, self.shape, self.wall_reach = size, first, shape, float(wall_reach)
+        self._built = dict(tiles)  # as they were at the beginning
+        self._content = dict(tiles)  # as they are; of a tile that is not there, as it was
+        self._kept_flags = {tile: np.zeros(content.polygon_count, dtype=np.uint16) for tile, content in tiles.items()}
+        self._kept_areas = {tile: np.zeros(content.polygon_count, dtype=np.uint8) for tile, content in tiles.items()}
+        self.is_there = np.zeros(shape[0] * shape[1], dtype=np.bool_)
+        self.is_there[list(tiles)] = True
+        self.salt = np.full(len(self.is_there), handles.FIRST_SALT, dtype=np.int64)
+        self._cells: Cells = make_cells(tiles)
+        self._version = 0  # goes up with everything that the joined mesh depends on
+        self._join()
+
+    @property
+    def tile_count(self) -> int:
+        """Number of tiles, those without ground included."""
+        return len(self.salt)
+
+    @property
+    def nowhere(self) -> int:
+        """The polygon that stands for no ground."""
+        return self.mesh.polygon_count - 1
+
+    def tile_at(self, x: float, y: float) -> int:
+        """Return the number of the tile over a point (m); -1 if none was ever there."""
+        return self.tile_named(int(np.floor(x / self.size)), int(np.floor(y / self.size)))
+
+    def tile_named(self, column: int, row: int) -> int:
+        """Return the number of the tile in a column and row; -1 if none was ever there."""
+        i, j = column - self.first[0], row - self.first[1]
+        tile = j * self.shape[0] + i
+        return tile if 0 <= i < self.shape[0] and 0 <= j < self.shape[1] and tile in self._content else -1
+
+    def name_of(self, tile: int) -> tuple[int, int]:
+        """Return the column and row of a tile."""
+        return tile % self.shape[0] + self.first[0], tile // self.shape[0] + self.first[1]
+
+    def known(self) -> list[int]:
+        """Return the numbers of the tiles that are there or were, ascending."""
+        return sorted(self._content)
+
+    def tiles(self) -> list[int]:
+        """Return the numbers of the tiles that are there, ascending."""
+        return [int(tile) for tile in np.flatnonzero(self.is_there)]
+
+    def content(self, tile: int) -> TileMesh:
+        """Return the polygons of a tile; of one that is not there, those that it had."""
+        self._refuse_unknown([tile])
+        return self._content[tile]
+
+    def tile_of_polygon(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the tile of each polygon; the number of tiles for the one that stands for no ground."""
+        return np.searchsorted(self.first_polygon, polygon, side="right") - 1
+
+    def handles_of(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the handles of polygons, shape (n,); the null handle where there is no ground."""
+        return self._handle[polygon]
+
+    def polygons_of(self, handle: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the polygons that handles name, shape (n,); `nowhere` for stale ones."""
+        found = handles.find_polygons(handle, self.salt, self.first_polygon)
+        return np.where(found < 0, self.nowhere, found)
+
+    def is_stale(self, handle: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which handles name nothing any more, shape (n,)."""
+        return handles.find_polygons(handle, self.salt, self.first_polygon) < 0
+
+    def change(self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()) -> Renumbered:
+        """Take tiles out and put tiles in, at once.
+
+        Parameters
+        ----------
+        remove : iterable of int
+        add : mapping of int to (TileMesh or None), or iterable of int
+            None is the tile as it was when it was taken out, flags and areas included. A tile that is removed and added is replaced.
+
+        Returns
+        -------
+        Renumbered
+
+        Raises
+        ------
+        NavigationError
+            If a tile to remove is not there, or one to add is, or lies elsewhere; nothing is changed then.
+        """
+        return self.take(at_once(self.steps(remove=remove, add=add)))
+
+    def steps(self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()) -> Steps[NewTiles]:
+        """Join the tiles that there will be, resting in between as often whatever they are; see `change`. Nothing is changed."""
+        gone, added = self._checked(remove, add)
+        version, new = self._version, {tile: content for tile, content in added.items() if content is not None}
+        there = sorted((set(self.tiles()) - set(gone)) | set(added))
+        flags = self._flags_by_tile() | {tile: np.zeros(content.polygon_count, dtype=np.uint16) for tile, content in new.items()}
+        before = Joined(self.mesh, self.walls, self.first_polygon, self.first_edge)
+        joined = self._joined(there, self._content | new, flags)
+        yield "joined"
+        joined = _with_wall_lists(joined, self.wall_reach)
+        yield "walls"
+        return NewTiles(gone, added, joined, renumber(before, joined, set(gone) | set(added)), version)
+
+    def take(self, made: NewTiles) -> Renumbered:
+        """Become what `steps` has made; where the mesh has become another one since, that is made anew.
+
+        Raises
+        ------
+        NavigationError
+            See `change`.
+        """
+        if made.version != self._version or made.joined.walls.reach != self.wall_reach:
+            made = at_once(self.steps(remove=made.remove, add=made.add))
+        self._kept_flags, self._kept_areas = self._flags_by_tile(), self._areas_by_tile()
+        for tile in made.remove:
+            self.is_there[tile] = False
+            self.salt[tile] = handles.next_salt(int(self.salt[tile]))
+        for tile, content in made.add.items():
+            self.is_there[tile] = True
+            if content is not None:
+                self._take_content(tile, content)
+        self._become(made.joined)
+        return made.now
+
+    def _checked(self, remove: Iterable[int], add: Mapping[int, TileMesh | None] | Iterable[int]) -> tuple[list[int], dict[int, TileMesh | None]]:
+        """Return what goes and what comes, if that can be."""
+        gone = sorted(set(remove))
+        added = dict(add) if isinstance(add, Mapping) else dict.fromkeys(add)
+        self._refuse_unknown([*gone, *added])
+        for tile in gone:
+            self.refuse_absent(tile, bool(self.is_there[tile]))
+        for tile in added:
+            self.refuse_present(tile, bool(self.is_there[tile]) and tile not in gone)
+            self._refuse_misplaced(tile, added[tile])
+        return gone, added
+
+    def refuse_absent(self, tile: int, is_there: bool) -> None:
+        """Raise NavigationError for a tile that is to go, unless it is there."""
+        if not is_there:
+            raise NavigationError(f"tile {self.name_of(tile)} is not there, so it cannot be removed")
+
+    def refuse_present(self, tile: int, is_there: bool) -> None:
+        """Raise NavigationError for a tile that is to come, if it is there."""
+        if is_there:
+            raise NavigationError(f"tile {self.name_of(tile)} is there already; remove it first, or in the same change")
+
+    def keep(self, tile: int, content: TileMesh) -> None:
+        """Note what a tile that is not there will be when it is put back: the ground has changed since it was taken out.
+
+        Raises
+        ------
+        NavigationError
+            If the tile is there, or lies elsewhere.
+        """
+        self._refuse_unknown([tile])
+        if self.is_there[tile]:
+            raise NavigationError(f"tile {self.name_of(tile)} is there; replace it with a change")
+        self._refuse_misplaced(tile, content)
+        self._take_content(tile, content)
+        self._version += 1
+
+    def _take_content(self, tile: int, content: TileMesh) -> None:
+        self._content[tile] = content
+        self._kept_flags[tile] = np.zeros(content.polygon_count, dtype=np.uint16)
+        self._kept_areas[tile] = np.zeros(content.polygon_count, dtype=np.uint8)
+
+    def set_flags(self, handle: NDArray[np.int64], flags: int) -> Renumbered:
+        """Set the flags of polygons. CLOSED ones can be neither entered nor left; what the other bits mean is the caller's.
+
+        Raises
+        ------
+        NavigationError
+            If a handle is stale.
+        """
+        self.flags[self._fresh(handle)] = flags
+        return self._rejoin()
+
+    def set_areas(self, handle: NDArray[np.int64], area: int) -> None:
+        """Set the area type of polygons, 0 to 255; what it means is the caller's.
+
+        Raises
+        ------
+        NavigationError
+            If a handle is stale.
+        """
+        self.areas[self._fresh(handle)] = area
+
+    def _fresh(self, handle: NDArray[np.int64]) -> NDArray[np.int64]:
+        handle = np.atleast_1d(handle)
+        stale = self.is_stale(handle)
+        if stale.any():
+            old = int(handle[stale][0])
+            raise NavigationError(
+                f"{int(stale.sum())} of {len(handle)} handles are stale: the first names polygon {handles.polygon_of(old)} of tile {handles.tile_of(old)} "
+                f"with salt {handles.salt_of(old)}, and that was removed. Look the polygons up anew"
+            )
+        return self.polygons_of(handle)
+
+    def _refuse_unknown(self, tiles: Iterable[int]) -> None:
+        for tile in tiles:
+            if tile not in self._content:
+                first, last = self.first, (self.first[0] + self.shape[0] - 1, self.first[1] + self.shape[1] - 1)
+                raise NavigationError(f"there is no tile number {tile}: tiles go from {first} to {last} (column, row), and those without ground do not count")
+
+    def _refuse_misplaced(self, tile: int, content: TileMesh | None) -> None:
+        if content is not None and not self._is_inside(tile, content):
+            (ax, ay), (bx, by) = content.vertex.min(axis=0), content.vertex.max(axis=0)
+            raise NavigationError(f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to tile {self.name_of(tile)}")
+
+    def _own(self, values: NDArray[Any], tile: int) -> NDArray[Any]:
+        return values[self.first_polygon[tile] : self.first_polygon[tile + 1]]
+
+    def _rejoin(self) -> Renumbered:
+        """Join the same tiles anew, whose flags are others than before; return what became of their polygons."""
+        before = Joined(self.mesh, self.walls, self.first_polygon, self.first_edge)
+        self._kept_flags, self._kept_areas = self._flags_by_tile(), self._areas_by_tile()
+        self._join()
+        return renumber(before, Joined(self.mesh, self.walls, self.first_polygon, self.first_edge), set())
+
+    def _flags_by_tile(self) -> dict[int, NDArray[np.uint16]]:
+        """Return the flags of all tiles: of one that is not there, as they were."""
+        return self._kept_flags | {tile: self._own(self.flags, tile).copy() for tile in self.tiles()}
+
+    def _areas_by_tile(self) -> dict[int, NDArray[np.uint8]]:
+        return self._kept_areas | {tile: self._own(self.areas, tile).copy() for tile in self.tiles()}
+
+    def _join(self) -> None:
+        self._become(_with_wall_lists(self._joined(self.tiles(), self._content, self._kept_flags), self.wall_reach))
+
+    def _joined(self, there: list[int], content: Mapping[int, TileMesh], flags: Mapping[int, NDArray[np.uint16]]) -> Joined:
+        closed = {tile: closed for tile in there if (closed := flags[tile] & CLOSED != 0).any()}
+        return join_tiles({tile: content[tile] for tile in there}, self.tile_count, self._cells, closed)
+
+    def _become(self, joined: Joined) -> None:
+        there = self.tiles()
+        self._version += 1
+        self.first_polygon, self.first_edge = joined.first_polygon, joined.first_edge
+        self.mesh: NavMesh = joined.mesh
+        self.walls: Walls = joined.walls
+        self.flags = np.concatenate([*(self._kept_flags[tile] for tile in there), np.zeros(1, dtype=np.uint16)])
+        self.areas = np.concatenate([*(self._kept_areas[tile] for tile in there), np.zeros(1, dtype=np.uint8)])
+        tile = np.repeat(np.arange(self.tile_count), np.diff(self.first_polygon))
+        handle = handles.pack(self.salt[tile], tile, np.arange(len(tile)) - self.first_polygon[tile])
+        self._handle: NDArray[np.int64] = np.append(handle, handles.NULL).astype(np.int64)
+
+    def tile_state(self, tile: int) -> dict[str, NDArray[Any]]:
+        """Return the flags and areas of a tile that is there as named arrays, with the reference that they are valid for (S1, "Delta State").
+
+        Raises
+        ------
+        NavigationError
+            If the tile is not there.
+        """
+        self._refuse_unknown([tile])
+        if not self.is_there[tile]:
+            raise NavigationError(f"tile {self.name_of(tile)} is not there, so it has no state to save")
+        reference = np.array([handles.pack(int(self.salt[tile]), tile, 0)], dtype=np.int64)
+        return {"reference": reference, "flags": self._own(self.flags, tile).copy(), "areas": self._own(self.areas, tile).copy()}
+
+    def restore_tile_state(self, state: Mapping[str, NDArray[Any]]) -> Renumbered:
+        """Take back what `tile_state` gave for the same version of the tile.
+
+        Raises
+        ------
+        NavigationError
+            If the tile was removed since, or has another number of polygons.
+        """
+        reference = state["reference"]
+        if self.is_stale(reference)[0]:
+            tile, salt = int(handles.tile_of(reference[0])), int(handles.salt_of(reference[0]))
+            raise NavigationError(f"the state is of tile {tile} with salt {salt}, which was removed since")
+        tile = int(handles.tile_of(reference[0]))
+        flags, areas = self._own(self.flags, tile), self._own(self.areas, tile)
+        if len(state["flags"]) != len(flags) or len(state["areas"]) != len(areas):
+            raise NavigationError(f"the state has {len(state['flags'])} polygons, but tile {self.name_of(tile)} has {len(flags)}")
+        flags[:], areas[:] = state["flags"], state["areas"]
+        return self._rejoin()
+
+    def state(self, *, whole: bool = False) -> dict[str, NDArray[Any]]:
+        """Return everything that lives as named arrays.
+
+        Parameters
+        ----------
+        whole : bool
+            Also the tiles that are as they were built: `from_state` then needs nothing else. Otherwise `restore` takes them from a mesh that was built alike.
+        """
+        self._kept_flags, self._kept_areas = self._flags_by_tile(), self._areas_by_tile()
+        known = sorted(self._content)
+        other = known if whole else [tile for tile in known if self._content[tile] is not self._built.get(tile)]
+        return {
+            "salt": self.salt.copy(),
+            "is_there": self.is_there.astype(np.uint8),
+            "flags": np.concatenate([self._kept_flags[tile] for tile in known]),
+            "areas": np.concatenate([self._kept_areas[tile] for tile in known]),
+            "place": np.array([self.size, *self.first, *self.shape, self.wall_reach]),
+            "cells": np.array([*self._cells.origin, self._cells.size, *self._cells.shape]),
+            **pack_tiles({tile: self._content[tile] for tile in other}),
+        }
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` of a mesh that was built alike gave; handles that were valid then are valid again.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved, count = Saved.of(state), self.tile_count
+        place = [self.size, *self.first, *self.shape]  # of another ground, these would be others
+        saved.take("place", "f8", (6,), low=[*place, 0.0], high=[*place, _FAR])
+        own = [*self._cells.origin, self._cells.size, *self._cells.shape]
+        saved.take("cells", "f8", (5,), low=own, high=own)
+        salt = saved.take("salt", "i8", (count,), low=handles.FIRST_SALT, high=handles.LAST_SALT)
+        is_there = saved.take("is_there", "u1", (count,), high=1).astype(np.bool_)
+        others = unpack_tiles(saved, count)
+        content = dict(self._built) | others
+        known = sorted(content)
+        saved.require(~is_there | np.isin(np.arange(count), known), "is_there", "there is no such tile")
+        sizes = [content[tile].polygon_count for tile in known]
+        flags, areas = saved.take("flags", "u2", (sum(sizes),)), saved.take("areas", "u1", (sum(sizes),))
+        for tile, each in others.items():
+            saved.require(self._is_inside(tile, each), "tiles", f"has tile {tile} elsewhere")
+        saved.require(_are_apart([content[tile] for tile in known if is_there[tile]]) if others else True, "tiles", "has two polygons on one side of an edge")
+        self._content, self.salt, self.is_there = content, salt, is_there
+        self._kept_flags = dict(zip(known, np.split(flags, np.cumsum(sizes)[:-1]), strict=True))
+        self._kept_areas = dict(zip(known, np.split(areas, np.cumsum(sizes)[:-1]), strict=True))
+        self._join()
+
+    @classmethod
+    def from_state(cls, state: Arrays) -> TiledMesh:
+        """Return the mesh whose ``state(whole=True)`` this is (S1, "Save Games"): nothing of the ground is needed.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved = Saved(state)
+        size, column, row, columns, rows, reach = saved.take("place", "f8", (6,), low=[_LEAST_M, -_FAR, -_FAR, 1, 1, 0.0], high=_FAR).tolist()
+        saved.require(columns * rows <= MOST_TILES, "place", "has too many tiles")
+        tiles = unpack_tiles(saved, int(columns) * int(rows))
+        saved.require(len(tiles) > 0, "tiles", "has no tiles")
+        # Tiles that were taken out may not fit to those that are there: all come together only in `restore`.
+        mesh = cls(dict(list(tiles.items())[:1]), size, (int(column), int(row)), (int(columns), int(rows)), reach)
+        mesh._built = tiles
+        x, y, cell, across, up = saved.take("cells", "f8", (5,), low=[-_FAR, -_FAR, _LEAST_M, 1, 1], high=[_FAR, _FAR, _FAR, 3000, 3000]).tolist()
+        mesh._cells = Cells(np.array([x, y]), cell, np.array([across, up], dtype=np.int64))
+        mesh.restore(Saved(state))
+        return mesh
+
+    def _is_inside(self, tile: int, content: TileMesh) -> bool:
+        low = np.array(self.name_of(tile)) * self.size
+        return bool(np.all(content.vertex >= low - MISPLACED_M) and np.all(content.vertex <= low + self.size + MISPLACED_M))
+
+
+@dataclass(frozen=True)
+class TiledBuild(MeshBuild):
+    """A mesh in tiles with the walls that belong to it."""
+
+    tiles: TiledMesh
+
+
+def _are_apart(tiles: list[TileMesh]) -> bool:
+    """Return whether no two polygons of tiles lie on the same side of an edge."""
+    points, index = np.unique(np.concatenate([np.zeros((0, 2)), *(tile.vertex for tile in tiles)]), axis=0, return_inverse=True)
+    base = np.cumsum([0, *(len(tile.vertex) for tile in tiles)])
+    index = index.reshape(-1)
+    keys = [index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)] for n, tile in enumerate(tiles)]
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *keys])
+    return len(np.unique(every)) == len(every)
+
+
+def _with_wall_lists(joined: Joined, reach: float) -> Joined:
+    """Return a joined mesh whose walls have the lists of those within `reach` (m) of each polygon."""
+    start, wall = flood_wall_lists(joined.mesh, len(joined.walls.start), reach)
+    return joined._replace(walls=joined.walls._replace(zone_start=start, zone_wall=wall, reach=reach))
+
+
+def renumber(before: Joined, after: Joined, changed: set[int]) -> Renumbered:
+    """Return what became of polygons and half-edges as tiles changed; those of the tiles in `changed` are gone."""
+    polygon = np.full(before.mesh.polygon_count, -1, dtype=np.int32)
+    edge = np.full(before.mesh.edge_count, -1, dtype=np.int32)
+    is_narrower = np.zeros(before.mesh.polygon_count, dtype=np.bool_)
+    for tile in np.flatnonzero(np.diff(before.first_polygon)).tolist():
+        if tile in changed:
+            continue
+        old, new = (slice(int(each.first_polygon[tile]), int(each.first_polygon[tile + 1])) for each in (before, after))
+        polygon[old] = np.arange(new.start, new.stop)
+        old_edge, new_edge = (slice(int(each.first_edge[tile]), int(each.first_edge[tile + 1])) for each in (before, after))
+        edge[old_edge] = np.arange(new_edge.start, new_edge.stop)
+        old_pair, new_pair = (slice(int(m.pair_start[s.start]), int(m.pair_start[s.stop])) for m, s in ((before.mesh, old), (after.mesh, new)))
+        narrower_edge = after.mesh.edge_width[new_edge] < before.mesh.edge_width[old_edge]
+        narrower_pair = after.mesh.pair_width[new_pair] < before.mesh.pair_width[old_pair]
+        starts = before.mesh.polygon_start[old] - before.mesh.polygon_start[old.start]
+        pair_starts = before.mesh.pair_start[old] - before.mesh.pair_start[old.start]
+        is_narrower[old] = np.logical_or.reduceat(narrower_edge, starts) | np.logical_or.reduceat(narrower_pair, pair_starts)
+    edge[(edge >= 0) & (before.mesh.edge_twin >= 0) & (after.mesh.edge_twin[edge] < 0)] = -1
+    return Renumbered(polygon, edge, is_narrower)
+
+
+def build_tiles(
+    ground: Any, size: float, *, openings: Any = None, parameters: MeshParameters | None = None, wall_reach: float = 5.0
+) -> tuple[TiledMesh, TileGround]:
+    """Build the tiled mesh of walkable ground.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+        Valid.
+    size : float, m
+        Side of a tile.
+    openings : shapely geometry, optional
+    parameters : MeshParameters, optional
+    wall_reach : float, m
+        See `crowdsim.navigation.mesh.build.build_mesh`.
+
+    Returns
+    -------
+    TiledMesh
+    TileGround
+        With which `crowdsim.navigation.tiles.build.tile_steps` makes tiles anew.
+
+    Raises
+    ------
+    NavigationError
+        If no mesh can be made, or the tiles are too many.
+    """
+    parameters = parameters or MeshParameters()
+    low_x, low_y, high_x, high_y = ground.bounds if not ground.is_empty else (0.0, 0.0, 0.0, 0.0)
+    wanted = ((high_x - low_x) / size + 1.0) * ((high_y - low_y) / size + 1.0)
+    if wanted > MOST_TILES:
+        raise NavigationError(f"tiles of {size:g} m make {wanted:,.0f} tiles of this ground, at most {MOST_TILES:,} are possible; make them larger")
+    if openings is not None and not openings.is_empty:
+        ground = cut_at_openings(ground, openings)
+    cut = cut_ground(ground, size, openings=openings, widest_gap=2.0 * parameters.widest_body)
+    sides = 3 if parameters.cells == "triangles" else parameters.most_sides
+    tiles = {tile: content for tile in range(cut.tile_count) if (content := build_tile(cut, tile, most_sides=sides)) is not None}
+    return TiledMesh(tiles, size, cut.first, cut.shape, wall_reach), cut

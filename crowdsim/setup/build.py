@@ -1,0 +1,413 @@
+"""From a resolved scenario to a world: mesh, walls, goals, agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.avoidance.density_speed import SpeedLaw, Weidmann
+from crowdsim.avoidance.guard import GuardedModel
+from crowdsim.avoidance.model import AvoidanceModel, wall_reach
+from crowdsim.avoidance.registry import model_named, origin_of
+from crowdsim.errors import NavigationError, Problem, ScenarioError
+from crowdsim.geometry.steps import Steps
+from crowdsim.geometry.walls import Walls
+from crowdsim.kernels.disk_cache import kept_arrays
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.grid.grid import Area, Grid, build_grid
+from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, WayParameters
+from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, MeshPart, build_mesh, build_parts, part_steps
+from crowdsim.navigation.mesh.floors import build_floors
+from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
+from crowdsim.navigation.mesh.surface_mesh import build_surface
+from crowdsim.navigation.planning.mesh_planner import CostParameters, MeshPlanner
+from crowdsim.navigation.planning.protocol import Planner
+from crowdsim.navigation.search.heuristic_weight import AimParameters
+from crowdsim.navigation.search.sharing import ShareParameters
+from crowdsim.navigation.stationary.parameters import StanderParameters
+from crowdsim.navigation.stationary.planner import StanderPlanner
+from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
+from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
+from crowdsim.scenario.areas import closed_at_the_begin, ground_without
+from crowdsim.scenario.floor import joins_of
+from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon
+from crowdsim.scenario.model import Goal, Scenario
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.scenario.tree import listed
+from crowdsim.setup.agents import Agents, agent_label, resolve_agents
+from crowdsim.setup.mesh_parts import mesh_parts
+from crowdsim.world.random import Stream, draw_uniform
+from crowdsim.world.world import Itinerary, Population, World
+
+LEAST_KEPT_VERTICES = 2000  # Of a plan whose mesh is kept on disk: it takes some 0.2 s to build; smaller ones are as soon built as read.
+WALL_REACH_MARGIN_M = 0.5  # Beyond what a model looks at: a body may be pushed, or stand off its polygon's edge by rounding.
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A world and who is to live in it.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    world : World
+    agents : Agents
+    population : Population
+    polygon : (n,) int64
+        Polygon of the mesh under each agent.
+    mesh_build : MeshBuild
+        Of the ground as it is at the begin.
+    """
+
+    scenario: Scenario
+    world: World
+    agents: Agents
+    population: Population
+    polygon: NDArray[np.int64]
+    mesh_build: MeshBuild
+
+
+def build_world(scenario: Scenario) -> Built:
+    """Build the world of a scenario.
+
+    Raises
+    ------
+    ScenarioError
+        If agents do not fit, or stand off the ground.
+    NavigationError
+        If the ground cannot be meshed.
+    """
+    agents = resolve_agents(scenario)
+    mesh_build = mesh_of(scenario, agents, [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)])
+    shapes = [goal_shape(goal) for goal in scenario.goals]
+    goals = cut_goals(mesh_build.mesh, shapes)
+    itineraries, itinerary = _itineraries(agents)
+    tiles = mesh_build.tiles if isinstance(mesh_build, TiledBuild) else None
+    world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries, tiles, shapes)
+    polygon = np.empty(len(agents), dtype=np.int64)
+    layer = np.array([group.layer for group in scenario.groups], dtype=np.int32)[agents.group] if len(agents) else np.zeros(0, dtype=np.int32)
+    locate_many(0, len(agents), mesh_build.mesh, agents.position, layer, polygon)
+    _refuse_lost(scenario, agents, polygon)
+    first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in itineraries] or [np.nan])[itinerary] if len(agents) else agents.speed
+    population = Population(
+        key=agents.key,
+        label=[agent_label(scenario, agents, row) for row in range(len(agents))],
+        group=agents.group,
+        itinerary=itinerary,
+        position=agents.position,
+        layer=mesh_build.mesh.polygon_layer[polygon],
+        radius=agents.radius,
+        speed=np.where(np.isnan(first_speed), agents.speed, first_speed),
+        maximum_speed=maximum_speeds(scenario, agents, itineraries, itinerary),
+        start_tick=agents.start_tick,
+        symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, agents.key, 0.0, 1.0),
+        is_immovable=agents.is_immovable,
+    )
+    return Built(scenario, world, agents, population, polygon, mesh_build)
+
+
+def maximum_speeds(scenario: Scenario, agents: Agents, itineraries: list[Itinerary], itinerary: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the speed that avoidance may use: the highest that an agent ever likes, times `bodies.top_speed` (m/s)."""
+    highest = np.array([np.nanmax([*each.speeds, -1.0]) for each in itineraries] or [-1.0])
+    fastest = np.maximum(agents.speed, highest[itinerary]) if len(agents) else agents.speed
+    return fastest * float(scenario.bodies.values["top_speed"])
+
+
+def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> MeshBuild:
+    """Build the mesh that a scenario's agents walk on; its walls know of exits, its widths go up to the widest agent.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    agents : Agents
+    closed : sequence of shapely Polygon or MultiPolygon, m
+        Areas that are parted from the rest of the ground by walls along their outlines.
+
+    Raises
+    ------
+    ScenarioError
+        If the ground cannot be meshed.
+    """
+    parameters = scenario.navigation.parameters(MeshParameters)
+    widest = float(agents.radius.max()) if len(agents) else 0.0
+    if widest > parameters.widest_body:
+        parameters = replace(parameters, widest_body=widest)
+    if parameters.tile_size > 0.0:
+        _refuse_tiles(scenario)
+    fastest = float(agents.speed.max()) if len(agents) else 0.0
+    try:
+        reach = model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M
+        return _kept_mesh(scenario, parameters, reach, closed)
+    except NavigationError as error:
+        raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
+
+
+def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> Steps[MeshBuild]:
+    """Build the mesh of a level floor with some areas closed as `mesh_of` does, resting between steps; how often depends on the number of its parts.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    like : MeshBuild
+        Another mesh of the scenario, in one piece, with the same parameters and reach.
+    closed : sequence of shapely Polygon or MultiPolygon, m
+
+    Raises
+    ------
+    ScenarioError
+        If the ground cannot be meshed.
+    """
+    geometry = scenario.geometry
+    parts = mesh_parts(geometry.walkable, closed, _exits(scenario, -1)) if closed else [MeshPart(geometry.walkable, _exits(scenario, -1))]
+    yield "parts"
+    terrain = geometry.terrain[0] if geometry.terrain else ()
+    try:
+        return (yield from part_steps(parts, parameters=like.parameters, wall_reach=like.walls.reach, terrain=terrain))
+    except NavigationError as error:
+        raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
+
+
+def _refuse_tiles(scenario: Scenario) -> None:
+    """Raise where the ground or the navigation does not go with tiles."""
+    why = ""
+    if scenario.geometry.floors or scenario.geometry.patches:
+        why = "tiles are made of one level floor, and this geometry has several floors or slopes"
+    elif others := [chosen.name for chosen in scenario.navigations if chosen.name not in ("mesh", "optimal")]:
+        why = f"tiles go with navigation mesh and optimal, not with {listed(others)}"
+    elif scenario.geometry.named_speeds:
+        why = f"tiles are all of one kind of ground, and this geometry has terrain with speeds of its own ({listed(scenario.geometry.named_speeds)})"
+    if why:
+        raise ScenarioError(Problem("navigation.tile_size", why, "Leave tile_size out, or write 0.", scenario.file))
+
+
+def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, closed: Sequence[Any]) -> MeshBuild:
+    """Return the mesh of a scenario's ground; a large one is kept on disk, under a hash of what it is made of."""
+    geometry = scenario.geometry
+    exits = {layer: area for layer in range(-1, len(geometry.floors)) if (area := _exits(scenario, layer)) is not None}
+    if sum(shapely.get_num_coordinates(ground) for ground in geometry.grounds) < LEAST_KEPT_VERTICES:
+        return _built_mesh(geometry, exits, parameters, reach, closed)
+    parts = [repr((parameters, reach, geometry.clearance, geometry.sheet_floors, [floor.plane for floor in geometry.floors])).encode()]
+    parts += [repr(joins_of(geometry.floors)).encode(), repr([floor.flight for floor in geometry.floors]).encode()]
+    parts += [repr((patch.plane, patch.sheet)).encode() + patch.ground.wkb for patch in geometry.patches]
+    parts += [ground.wkb for ground in geometry.grounds]
+    parts += [repr((layer, each.speed)).encode() + each.area.wkb for layer, floor in enumerate(geometry.terrain) for each in floor]
+    parts += [repr(layer).encode() + area.wkb for layer, area in exits.items()]
+    parts += [b"closed" + area.wkb for area in closed]
+    fresh: list[MeshBuild] = []
+
+    def make() -> dict[str, NDArray[Any]]:
+        fresh.append(_built_mesh(geometry, exits, parameters, reach, closed))
+        if isinstance(fresh[0], TiledBuild):
+            return fresh[0].tiles.state(whole=True)
+        mesh, walls = fresh[0].mesh._asdict(), fresh[0].walls._asdict()
+        return {**{f"mesh.{name}": np.asarray(each) for name, each in mesh.items()}, **{f"walls.{name}": np.asarray(each) for name, each in walls.items()}}
+
+    kept = kept_arrays("meshes", __file__, parts, make)
+    if fresh:
+        return fresh[0]
+    if parameters.tile_size > 0.0:
+        tiles = TiledMesh.from_state(kept)
+        return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
+
+    def fields(group: str, names: tuple[str, ...]) -> list[Any]:
+        arrays = [kept[f"{group}.{name}"] for name in names]
+        return [array if array.ndim else float(array) for array in arrays]
+
+    return MeshBuild(NavMesh(*fields("mesh", NavMesh._fields)), Walls(*fields("walls", Walls._fields)), parameters, exits.get(-1))
+
+
+def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParameters, reach: float, closed: Sequence[Any]) -> MeshBuild:
+    """Build the mesh of one floor, of storeys, or of a surface; `exits` are their areas by floor, -1 where there is one floor only."""
+    if parameters.tile_size > 0.0:
+        tiles, _ = build_tiles(geometry.walkable, parameters.tile_size, openings=exits.get(-1), parameters=parameters, wall_reach=reach)
+        if closed:  # it has the numbers of all tiles that there can be, and loses some
+            left, openings = ground_without(geometry.walkable, closed, exits.get(-1))
+            remove, add = differences(tiles, TileRebuilder(tiles.size, tiles.first, tiles.shape, parameters).tiles_of(left, openings))
+            tiles.change(remove=remove, add=add)
+        return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
+    terrain = geometry.terrain[0] if geometry.terrain else ()
+    if closed:
+        return build_parts(mesh_parts(geometry.walkable, closed, exits.get(-1)), parameters=parameters, wall_reach=reach, terrain=terrain)
+    if not geometry.floors:
+        return build_mesh(geometry.walkable, openings=exits.get(-1), parameters=parameters, wall_reach=reach, terrain=terrain)
+    if geometry.patches:
+        layers = np.array(geometry.sheet_floors, dtype=np.int32)
+        return build_surface(geometry.patches, layers, openings=exits, parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
+    floors = [floor.plan(exits.get(layer), geometry.terrain[layer] if geometry.terrain else ()) for layer, floor in enumerate(geometry.floors)]
+    return build_floors(floors, joins_of(geometry.floors), parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
+
+
+def _exits(scenario: Scenario, layer: int) -> Any:
+    """Return the areas of the exits on a floor, or None."""
+    exits = [goal.area for goal in scenario.goals if goal.kind == "exit" and goal.layer == layer]
+    return shapely.union_all(exits) if exits else None
+
+
+def model_reach(scenario: Scenario, fastest: float) -> float:
+    """Return how far from its rim an agent of speed `fastest` (m/s) heeds walls under any of the scenario's models and laws (m)."""
+    law = speed_law(scenario)
+    reaches = [wall_reach(model, fastest * float(scenario.bodies.values["top_speed"])) for model in avoidance_models(scenario)]
+    return max(*reaches, law.reach if law is not None else 0.0)
+
+
+def speed_law(scenario: Scenario) -> SpeedLaw | None:
+    """Return the scenario's law of speed and density, or None."""
+    return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
+
+
+def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None) -> Planner:
+    """Return a planner that finds corridors as the scenario says, or as `chosen`, one of `Scenario.navigations`, does.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot work on this ground.
+    """
+    chosen = chosen or scenario.navigation
+    planner = _planner_of_walls(scenario, world, chosen)
+    standers = chosen.parameters(StanderParameters)
+    if not standers.round_standers:
+        return planner
+    return StanderPlanner(planner, world.mesh, world.goals, standers, chosen.values.get("costs", CostParameters.costs))
+
+
+def _planner_of_walls(scenario: Scenario, world: World, chosen: Chosen) -> Planner:
+    """Return a planner that knows nothing of those who stand."""
+    _refuse_terrain(scenario, chosen)
+    if chosen.name != "visibility":
+        costs = chosen.values.get("costs", CostParameters.costs)
+        aim = chosen.parameters(AimParameters) if chosen.name == "mesh" else None
+        return MeshPlanner(world.mesh, world.goals, chosen.parameters(ShareParameters), chosen.name, costs, aim)
+    from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
+
+    try:
+        return VisibilityPlanner(world.mesh, world.goals, chosen.parameters(VisibilityParameters))
+    except NavigationError as error:
+        raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
+
+
+def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:
+    """Return a problem of a way to find ways, at the group that has it as its own, else at the scenario's navigation."""
+    for group in scenario.groups:
+        if group.navigation == chosen:
+            return Problem(f"{group.item}.navigation", message, way_out, *group.place)
+    return Problem("navigation", message, way_out, file=scenario.file)
+
+
+def _refuse_terrain(scenario: Scenario, chosen: Chosen) -> None:
+    """Raise where the ground has speeds that a planner knows nothing of: its ways would be called the best and are not."""
+    if chosen.name != "mesh" and scenario.geometry.named_speeds:
+        raise ScenarioError(
+            _about_navigation(
+                scenario, chosen, f"{chosen.name} looks for short ways and knows no speeds of ground, but the geometry has terrain with speeds of its own "
+                f"({listed(scenario.geometry.named_speeds)})", "Take navigation: mesh, whose ways are quick ones, or leave the terrain out.",
+            )
+        )  # fmt: skip
+
+
+def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
+    """Return (n,) bool: which agents find their way as `chosen`, one of `Scenario.navigations`, says."""
+    groups = np.array([built.scenario.navigation_of(group) == chosen for group in built.scenario.groups], dtype=np.bool_)
+    return groups[built.agents.group]
+
+
+def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
+    """Return the cells that agents find ways on, as they are at the begin: S2's, made of the areas and obstacles of the scenario.
+
+    Parameters
+    ----------
+    built : Built
+    chosen : Chosen, optional
+        One of `Scenario.navigations`; by default the scenario's own.
+
+    Raises
+    ------
+    ScenarioError
+        If the ground is not one level floor, or too large.
+    """
+    scenario, geometry = built.scenario, built.scenario.geometry
+    chosen = chosen or scenario.navigation
+    _refuse_terrain(scenario, chosen)
+    if not built.world.is_level or len(geometry.floor_names) > 1:
+        where = f"this geometry has {len(geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
+        raise ScenarioError(_about_navigation(scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"))
+    radius, ways = built.agents.radius[agents_of(built, chosen)], chosen.parameters(WayParameters)
+    widest = ways.agent_radius or (float(radius.max()) if len(radius) else 0.0)
+    cells = chosen.parameters(CellParameters)
+    parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
+    layout = geometry.layout or GridLayout((NamedPolygon(geometry.walkable),))
+    raster = layout.raster if layout.raster is not None and layout.raster.cell == cells.cell_size else None
+    areas = [Area(each.name or f"({number})", each.polygon) for number, each in enumerate(layout.areas)]
+    # What is closed at the begin can be opened: it is no wall for good.
+    build = built.mesh_build if all(area.available for area in geometry.areas) else mesh_of(scenario, built.agents)
+    walls = np.ascontiguousarray(np.hstack([build.walls.start, build.walls.end]))
+    keeps_off = ways.keep_off_edges and (raster is None or raster.kept is None)  # what cells keep from obstacles already, they keep from edges, too
+    try:
+        grid = build_grid(areas, [each.polygon for each in geometry.obstacles], parameters, walls if keeps_off else None, raster)
+    except NavigationError as error:
+        raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
+    grid.add_bars(walls)
+    grid.show(closed_at_the_begin(geometry.areas))
+    return grid
+
+
+def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:
+    """Return fresh avoidance models in the order of `Scenario.models`; those of plug-ins are held to what models promise."""
+    models: list[AvoidanceModel] = []
+    for chosen in scenario.models:
+        kind, origin = model_named(chosen.name), origin_of(chosen.name)
+        parameters: Any = chosen.parameters(kind.Parameters)
+        model: Any = kind(parameters) if origin is None else GuardedModel(kind, parameters, origin)
+        models.append(model)
+    return models
+
+
+def model_of_group(scenario: Scenario) -> list[int]:
+    """Return the index into `Scenario.models` for each group."""
+    return [scenario.models.index(scenario.model_of(group)) for group in scenario.groups]
+
+
+def goal_shape(goal: Goal) -> GoalShape:
+    """Return a goal as navigation wants it."""
+    if goal.kind == "nearest_of":
+        return GoalShape(None, parts=goal.parts)
+    if goal.point is not None:
+        return GoalShape(shapely.Point(goal.point), goal.arrive_within, layer=goal.layer)
+    return GoalShape(goal.area, layer=goal.layer)
+
+
+def _itineraries(agents: Agents) -> tuple[list[Itinerary], NDArray[np.int32]]:
+    """Return the different itineraries, and which one each agent has."""
+    known: dict[tuple[int, bool], int] = {}
+    which = np.empty(len(agents), dtype=np.int32)
+    for row, key in enumerate(zip(agents.plan.tolist(), agents.leaves.tolist(), strict=True)):
+        which[row] = known.setdefault(key, len(known))
+    itineraries = [
+        Itinerary(
+            tuple(visit.goal for visit in agents.plans[plan]),
+            tuple(np.nan if visit.speed is None else visit.speed for visit in agents.plans[plan]),
+            leaves,
+        )
+        for plan, leaves in known
+    ]
+    return itineraries, which
+
+
+def _refuse_lost(scenario: Scenario, agents: Agents, polygon: NDArray[np.int64]) -> None:
+    lost = np.flatnonzero(polygon < 0)
+    if len(lost):
+        problems = [
+            Problem(
+                agent_label(scenario, agents, row),
+                f"stands at ({agents.position[row, 0]:g}, {agents.position[row, 1]:g}), which is outside the walkable ground",
+                "Move it, or extend the ground.",
+                scenario.file,
+            )
+            for row in lost[:20].tolist()
+        ]
+        raise ScenarioError(problems)

@@ -1,0 +1,203 @@
+"""A closer look at a scenario before it runs: who stands in a wall, who cannot get to a goal and at which gap, how large the recording will be.
+
+The same mesh or grid, the same radii and the same search as in the run are used, so that what is found here is what would happen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import Problem
+from crowdsim.navigation.mesh.mesh import make_flood, wall_distance
+from crowdsim.navigation.search.slot_fields import FOUND
+from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE
+from crowdsim.scenario.check import NEAR_WALL, cut_off_message
+from crowdsim.scenario.model import Scenario
+from crowdsim.setup.agents import recorded_rows
+from crowdsim.setup.build import Built
+from crowdsim.setup.gaps import problem_of, shut_out, widest_way
+from crowdsim.setup.locked import Locks
+from crowdsim.setup.paths import WayFinder
+
+IN_WALL_M = 0.01  # A body may start this much nearer to a wall than its radius: what rounds off in a plan drawn by hand. More is a mistake.
+# Of the raw bytes of a frame that are left on disk: 0.19 to 0.23 in crowds of a thousand and more, 0.27 in small ones; 0.5 in traced runs.
+COMPRESSED_SHARE, TRACED_SHARE = 0.25, 0.5
+TICK_BYTES = 190  # Of digests, timings and counts on disk, whoever is there.
+MOST_NAMED = 3  # Agents of a group that stand in walls and are told one by one; each has its own place.
+MOST_GAPS = 50  # Polygons of a goal from which the widest way is looked for; each costs some twenty searches.
+_ALL = 1 << 40
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a scenario would be as a run.
+
+    Attributes
+    ----------
+    agents, goals, ticks, frames : int
+    area_m2 : float
+    polygons, walls : int
+    shortest_way_m, longest_way_m : float
+        Of the ways that agents would take; 0 without ways.
+    recording_bytes : int
+        Estimate, if everybody stayed to the end.
+    """
+
+    agents: int
+    goals: int
+    ticks: int
+    frames: int
+    area_m2: float
+    polygons: int
+    walls: int
+    shortest_way_m: float
+    longest_way_m: float
+    recording_bytes: int
+
+
+def examine(built: Built) -> tuple[list[Problem], Facts]:
+    """Look for what would go wrong in a run.
+
+    Parameters
+    ----------
+    built : Built
+
+    Returns
+    -------
+    problems : list of Problem
+        Agents in walls, agents without a way to one of their goals.
+    facts : Facts
+
+    Raises
+    ------
+    ScenarioError
+        If a planner cannot work on this ground.
+    """
+    problems = agents_in_walls(built)
+    ways: list[float] = []
+    problems += agents_without_way(built, ways)
+    return problems, _facts(built, ways)
+
+
+def agents_in_walls(built: Built) -> list[Problem]:
+    """Return problems for the agents that start nearer to a wall than their radius (less 1 cm), the first three of each group one by one."""
+    mesh, agents = built.world.mesh, built.agents
+    flood = make_flood(mesh.polygon_count)
+    distance = np.empty(len(agents))
+    for row in range(len(agents)):
+        distance[row] = wall_distance(mesh, built.polygon[row], *agents.position[row], float(agents.radius[row]), flood)
+    inside = np.flatnonzero(distance < agents.radius - IN_WALL_M)
+    problems = []
+    for group in np.unique(agents.group[inside]):
+        rows = inside[agents.group[inside] == group]
+        for number, row in enumerate(rows[:MOST_NAMED].tolist(), 1):
+            (x, y), radius, left = agents.position[row], float(agents.radius[row]), len(rows) - number
+            more = f", and {left:,} more of the group stand in walls" if number == MOST_NAMED and left else ""
+            problems.append(
+                problem_of(
+                    built, [row], f"stands {distance[row]:.3f} m from a wall at ({x:g}, {y:g}), but its radius is {radius:g} m{more}",
+                    f"Move it {radius - distance[row]:.3f} m away from the wall, or make the radius at most {distance[row]:.3f} m.",
+                )
+            )  # fmt: skip
+    return problems
+
+
+def agents_without_way(built: Built, ways: list[float]) -> list[Problem]:
+    """Return a problem for each gap behind which agents never have a way to one of their goals; `ways` receives the lengths of the first ways (m).
+
+    Who has none at the begin and gets one when something opens waits for that.
+    """
+    world, agents = built.world, built.agents
+    finder, locks = WayFinder(built), Locks(built)
+    problems: list[Problem] = []
+    rows = np.arange(len(agents))
+    stage = 0
+    position, polygon = agents.position.copy(), built.polygon.copy()
+    while True:
+        goals = [world.itineraries[built.population.itinerary[row]].goals for row in rows.tolist()]
+        rows = rows[np.array([len(each) > stage for each in goals], dtype=bool)]
+        if not len(rows):
+            return problems
+        goal = np.array([each[stage] for each in goals if len(each) > stage], dtype=np.int32)
+        status, length, piece = finder.lengths_of(rows, position[rows], polygon[rows], goal)
+        if stage == 0:
+            ways += length[status == FOUND].tolist()
+        never = np.flatnonzero(status != FOUND)
+        never = never[~locks.ever_has_way(rows[never], position[rows[never]], goal[never])]
+        for wanted in np.unique(goal[never]).tolist():
+            without = rows[never[goal[never] == wanted]]
+            on_mesh = shut_out(finder, wanted, without, position, polygon, problems)
+            problems += _no_way(built, wanted, without[~on_mesh], position, polygon)
+        arrived = status == FOUND
+        rows, piece = rows[arrived], piece[arrived]
+        position[rows] = world.goals.pole[piece]
+        polygon[rows] = world.goals.piece_polygon[piece]
+        stage += 1
+
+
+def _no_way(built: Built, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> list[Problem]:
+    """Return one problem for each group and each gap that holds agents back from a goal."""
+    world, agents = built.world, built.agents
+    name = built.scenario.goals[goal].name
+    is_off = world.goals.goal_start[goal] == world.goals.goal_start[goal + 1]
+    gaps: dict[int, tuple[float, float, float] | None] = {}
+    held: dict[tuple[int, Any], list[int]] = {}
+    for row in rows.tolist():
+        place = int(polygon[row])
+        if not is_off and place not in gaps and len(gaps) < MOST_GAPS:
+            narrowest = 2.0 * float(agents.radius[rows[polygon[rows] == place]].min())
+            gaps[place] = widest_way(world.mesh, world.goals, position[row], place, goal, narrowest)
+        gap = gaps[place] if place in gaps else next(iter(gaps.values()), None)  # one of the known gaps stands for those that were not looked for
+        held.setdefault((int(agents.group[row]), gap), []).append(row)
+    return [_held_back(built, name, is_off, gap, who, position[who[0]]) for (_, gap), who in held.items()]
+
+
+def _held_back(built: Built, goal: str, is_off: bool, gap: tuple[float, float, float] | None, rows: list[int], start: NDArray[np.float64]) -> Problem:
+    has, needs, its, it = ("has", "needs", "its", "it") if len(rows) == 1 else ("have", "need", "their", "them")
+    if is_off:
+        return problem_of(built, rows, f'{has} no way to goal "{goal}": the goal does not touch the walkable ground', "Move the goal onto the ground.")
+    if gap is None:
+        return problem_of(
+            built, rows, f'{has} no way to goal "{goal}" from ({start[0]:g}, {start[1]:g}): the ground between is not connected',
+            f"Connect the two parts, or give {it} another goal.",
+        )  # fmt: skip
+    width, x, y = gap
+    radii = built.agents.radius[rows]
+    least, most = float(radii.min()), float(radii.max())
+    sizes = f"radius of {most:.3g} m" if least == most else f"radii of {least:.3g} to {most:.3g} m"
+    return problem_of(
+        built, rows, f'{has} no way to goal "{goal}" for {its} {sizes} ({needs} {2.0 * most:.3g} m): the widest way has a gap of '
+        f"{width:.3f} m at ({x:.2f}, {y:.2f})",
+        f"Make the gap at least {2.0 * most:.3g} m, or the radius at most {width / 2.0:.3f} m.",
+    )  # fmt: skip
+
+
+def notes_left(scenario: Scenario) -> list[Problem]:
+    """Return the loader's notes without those that `examine` looks into exactly, with the mesh and the radii that were drawn: it tells what is true of them."""
+    guesses = {cut_off_message(goal.name, group.name) for goal in scenario.goals for group in scenario.groups}
+    return [note for note in scenario.notes if not note.message.endswith(NEAR_WALL) and note.message not in guesses]
+
+
+def _facts(built: Built, ways: list[float]) -> Facts:
+    scenario = built.scenario
+    frames = scenario.stop.ticks // scenario.record.ticks_per_frame + 1
+    recorded = int(recorded_rows(scenario, built.agents).sum())
+    trace = scenario.record.trace
+    width = {column.name: column.stored_dtype(trace).itemsize * column.width for column in STANDARD_COLUMNS}
+    row = TRAJECTORY_DTYPE.itemsize + sum(width[name] for name in scenario.record.columns)
+    return Facts(
+        agents=len(built.agents),
+        goals=len(scenario.goals),
+        ticks=scenario.stop.ticks,
+        frames=frames,
+        area_m2=float(sum(ground.area for ground in scenario.geometry.grounds)),
+        polygons=built.world.mesh.polygon_count,
+        walls=len(built.world.walls.start),
+        shortest_way_m=min(ways, default=0.0),
+        longest_way_m=max(ways, default=0.0),
+        recording_bytes=int(frames * recorded * row * (TRACED_SHARE if trace else COMPRESSED_SHARE) + scenario.stop.ticks * TICK_BYTES),
+    )

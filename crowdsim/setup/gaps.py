@@ -1,0 +1,158 @@
+"""Gaps that hold agents back: the narrowest place of the widest way, and doors that a grid shuts though a body fits through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import Problem
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalPieces
+from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND
+from crowdsim.setup.agents import agent_label
+from crowdsim.setup.build import Built
+from crowdsim.setup.paths import WayFinder, lengths_of
+
+_ALL = 1 << 40
+
+
+def shut_out(
+    finder: WayFinder, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], problems: list[Problem]
+) -> NDArray[np.bool_]:
+    """Tell of agents without a way over their grid that the mesh has a way for: padding and cells shut a door.
+
+    Parameters
+    ----------
+    finder : WayFinder
+    goal : int
+    rows : (k,) int64
+        Agents without a way, by place in the order of identity.
+    position : (n, 2) float64, m
+    polygon : (n,) int64
+        Where all agents are.
+    problems : list of Problem
+        Receives one for each group.
+
+    Returns
+    -------
+    (k,) bool
+        Whom that was told of.
+    """
+    built = finder.built
+    agents, told = built.agents, np.zeros(len(rows), dtype=np.bool_)
+    on_grid = np.array([finder.grid_under(row) is not None for row in rows.tolist()], dtype=np.bool_)
+    if not on_grid.any():
+        return told
+    status, _, _ = lengths_of(built.world, position[rows], polygon[rows], np.full(len(rows), goal, dtype=np.int32), agents.radius[rows])
+    told = on_grid & (status == FOUND)
+    for group in np.unique(agents.group[rows[told]]).tolist():
+        held = rows[told & (agents.group[rows] == group)]
+        problems.append(_shut_door(finder, goal, held, position, polygon))
+    return told
+
+
+def _shut_door(finder: WayFinder, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> Problem:
+    """Return the problem of agents of one group whose grid shuts the way that they would have on foot."""
+    built = finder.built
+    under = finder.grid_under(int(rows[0]))
+    assert under is not None
+    cells, ways = under[1].parameters, under[0].parameters(WayParameters)
+    widest = rows[np.argmax(built.agents.radius[rows])]
+    radius = float(built.agents.radius[widest])
+    kept = ways.agent_radius or radius
+    needed, at_edges = 2.0 * (kept + cells.object_padding) + cells.cell_size, 2.0 * kept * ways.keep_off_edges + cells.cell_size
+    gap = widest_way(built.world.mesh, built.world.goals, position[widest], int(polygon[widest]), goal, np.inf)
+    name = built.scenario.goals[goal].name
+    has, it = ("has", "its") if len(rows) == 1 else ("have", "their")
+    message = (
+        f'{has} no way to goal "{name}" over {it} grid: with cells of {cells.cell_size:g} m and a padding of {cells.object_padding:g} m a body of '
+        f"{kept:.3g} m is sure to pass gaps between obstacles from {needed:.3g} m on, and between edges of areas from {at_edges:.3g} m on"
+    )
+    if gap is None or gap[0] >= needed:
+        return problem_of(built, rows.tolist(), message, "Take smaller cells or less padding, or navigation: mesh, which has a way.")
+    spare = max(gap[0] - 2.0 * radius, 0.002)  # below that, cells of a millimetre are as good a proposal as any
+    padding, cell = min(cells.object_padding, _rounded_down(spare / 4.0)), min(cells.cell_size, _rounded_down(0.45 * spare))
+    return problem_of(
+        built, rows.tolist(), f"{message}, and the widest way has one of {gap[0]:.3f} m at ({gap[1]:.2f}, {gap[2]:.2f})",
+        f"Take navigation: {{kind: grid, cell_size: {cell:g}, object_padding: {padding:g}}}, which opens it, or navigation: mesh.",
+    )  # fmt: skip
+
+
+def _rounded_down(value: float) -> float:
+    """Return a positive number with two digits that is not greater."""
+    step = 10.0 ** (np.floor(np.log10(value)) - 1.0)
+    return float(f"{np.floor(value / step + 1e-9) * step:.12g}")
+
+
+def widest_way(
+    mesh: NavMesh, goals: GoalPieces, position: NDArray[np.float64], polygon: int, goal: int, too_wide: float
+) -> tuple[float, float, float] | None:
+    """Find the narrowest place of the widest way to a goal.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    position : (2,) float64, m
+    polygon : int
+    goal : int
+    too_wide : float, m
+        A width for which there is no way.
+
+    Returns
+    -------
+    (width, x, y) or None
+        Width (m) and middle of the gap; None if there is no way even for a point.
+    """
+    planner = MeshPlanner(mesh, goals, kind="optimal")  # says at once that there is no way
+    widths = planner.widths
+    widths = widths[widths < too_wide]
+
+    def ask(width: float) -> Any:
+        planner.submit(0, np.array([1]), position.reshape(1, 2), np.array([polygon]), np.array([goal], dtype=np.int32), np.array([width / 2.0]))
+        return planner.advance(_ALL, Team())[0]
+
+    if ask(0.0).status[0] != FOUND:
+        return None
+    low, high = 0, len(widths)  # a body of widths[low - 1] fits, one of widths[high] does not
+    while low < high:
+        middle = (low + high) // 2
+        if ask(float(widths[middle])).status[0] == FOUND:
+            low = middle + 1
+        else:
+            high = middle
+    if low == 0:
+        return None
+    width = float(widths[low - 1])
+    x, y = _gap_of_width(mesh, width)
+    return width, x, y
+
+
+def _gap_of_width(mesh: NavMesh, width: float) -> tuple[float, float]:
+    """Return the middle of an edge or diagonal of exactly this length between two wall vertices, or of the middle part of such an edge that was cut."""
+    cut = np.flatnonzero((mesh.edge_width == width) & (mesh.edge_twin >= 0))
+    if len(cut):
+        middle = mesh.portal_point[cut[len(cut) // 2]]
+        return float(middle[0]), float(middle[1])
+    for polygon in range(mesh.polygon_count):
+        corners = mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]]
+        points = mesh.vertex[corners, :2]
+        span = np.hypot(points[:, None, 0] - points[None, :, 0], points[:, None, 1] - points[None, :, 1])
+        hits = np.argwhere(span == width)
+        for i, j in hits:
+            if mesh.is_wall_vertex[corners[i]] == 1 and mesh.is_wall_vertex[corners[j]] == 1:
+                middle = 0.5 * (points[i] + points[j])
+                return float(middle[0]), float(middle[1])
+    return float("nan"), float("nan")
+
+
+def problem_of(built: Built, rows: list[int], message: str, way_out: str) -> Problem:
+    """Return a problem of some agents of one group, called by the first of them."""
+    scenario = built.scenario
+    more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+    return Problem(agent_label(scenario, built.agents, rows[0]) + more, message, way_out, *scenario.groups[built.agents.group[rows[0]]].place)

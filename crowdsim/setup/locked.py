@@ -1,0 +1,277 @@
+"""Who is locked in by what happens while a scenario runs: the grounds that there will be, one after the other, and who has no way on the last of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.errors import Problem
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.slot_fields import FOUND
+from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.obstacles import grounds_of_obstacles
+from crowdsim.setup.build import Built, goal_shape
+from crowdsim.setup.gaps import problem_of
+from crowdsim.setup.grounds import MOST_LOOKED_AT, BuiltGround, FloorGrounds, Grounds
+from crowdsim.setup.paths import WayFinder, lengths_of
+from crowdsim.world.world import World
+
+MOST_GOALS = 16  # Of a group, up to which it is counted who cannot be through in time; agents with places of their own each cost a search.
+MOST_GROUNDS = 32  # Different grounds that ways are looked for on, the last ones and the first; each costs a mesh and a search for those who have no way yet.
+
+
+@dataclass(frozen=True)
+class Era:
+    """What is closed from some time on until something else happens.
+
+    Attributes
+    ----------
+    tick : int
+        0 is the begin; -1 is no time that is known before.
+    areas : tuple of bool
+        Which areas are available.
+    obstacles : tuple of (int, int)
+        Which obstacles stand as closed ground, each with the first tick in which it stands at that place.
+    by : str
+        What began it, for people; empty for the begin.
+    way_out : str
+        What to do where that locks somebody in.
+    """
+
+    tick: int
+    areas: tuple[bool, ...]
+    obstacles: tuple[tuple[int, int], ...] = ()
+    by: str = field(default="", compare=False)
+    way_out: str = field(default="", compare=False)
+
+    @property
+    def closed(self) -> frozenset[tuple[int, int]]:
+        """What is closed: each area as (its number, -1), each obstacle with its tick. Who has a way has one where less is closed, too."""
+        return frozenset([(number, -1) for number, is_open in enumerate(self.areas) if not is_open] + list(self.obstacles))
+
+
+def eras_of(scenario: Scenario) -> list[Era]:
+    """Return what is closed when, until the run ends at the latest.
+
+    What happens by the clock is known. Of what waits for agents, it is not known when it happens: an area that may be opened so counts as open once the
+    clock is done, and one that is closed so, and that nothing ever opens, as closed at the very end.
+    """
+    areas, last = scenario.geometry.areas, scenario.stop.ticks
+    clocked = [number for number, event in enumerate(scenario.events) if 0 <= event.tick <= last]
+    changes: list[tuple[int, int, int, bool]] = [(scenario.events[number].tick, 0, number, scenario.events[number].opens) for number in clocked]
+    if scenario.obstacles:
+        most = min(last, MOST_LOOKED_AT // len(scenario.obstacles))
+        changes += [(tick, 1, number, not closed) for tick, number, closed in grounds_of_obstacles(scenario.obstacles, most)]
+    available, standing, places = [area.available for area in areas], dict[int, int](), dict[tuple[int, bytes], int]()
+    found = [Era(0, tuple(available))]
+    for tick, kind, number, opens in sorted(changes, key=lambda change: change[0]):  # stable: of events in one tick the later ones have the last word
+        if kind == 0:
+            event = scenario.events[number]
+            available[event.area] = opens
+            name = areas[event.area].name
+            by = f'"{name}" {"opens" if opens else "closes"} at {event.at:g} s (events[{number}])'
+            way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), close it when everybody is through, or leave them another way."
+        else:
+            standing.pop(number, None)
+            if not opens:
+                standing[number] = places.setdefault((number, shapely.to_wkb(scenario.obstacles[number].outline(tick))), tick)
+            name = scenario.obstacles[number].name
+            by = f'"{name}" {"is out of the way" if opens else "stands in the way"} from {tick * scenario.tick:g} s on (obstacles)'
+            way_out = f'Let "{name}" go on or vanish, or leave them another way.'
+        found.append(Era(tick, tuple(available), tuple(sorted(standing.items())), by, way_out))
+    waiting = [event for event in scenario.events if event.tick < 0]
+    opened = {event.area for event in waiting if event.opens}
+    if opened:
+        available = [is_open or number in opened for number, is_open in enumerate(available)]
+        found.append(Era(-1, tuple(available), tuple(sorted(standing.items())), "", ""))
+    ever_opened = {event.area for event in scenario.events if event.opens}
+    for number, event in enumerate(scenario.events):
+        if event.tick < 0 and not event.opens and event.area not in ever_opened:
+            available[event.area] = False
+            name = areas[event.area].name
+            way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), or leave them another way."
+            found.append(Era(-1, tuple(available), tuple(sorted(standing.items())), f'"{name}" closes (events[{number}])', way_out))
+    return found
+
+
+class Locks:
+    """Looks for ways on the grounds of a scenario, one after the other.
+
+    Parameters
+    ----------
+    built : Built
+    """
+
+    def __init__(self, built: Built) -> None:
+        self._built, self._eras = built, eras_of(built.scenario)
+        first = Era(0, tuple(area.available for area in built.scenario.geometry.areas))
+        self._grounds: Grounds | FloorGrounds = FloorGrounds(built) if built.scenario.geometry.floors else Grounds(built, self._closed(first))
+
+    def ever_has_way(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return (k,) bool: which agents have a way to their goals, (k,), from where they are, (k, 2) m, on one of the grounds that there will be."""
+        has_way = np.zeros(len(rows), dtype=np.bool_)
+        closed = {era.closed: era for era in self._eras}
+        most_open = [era for own, era in closed.items() if not any(other < own for other in closed)]
+        for era in most_open[-MOST_GROUNDS:]:
+            asks = np.flatnonzero(~has_way)
+            if len(asks):
+                has_way[asks] = self._has_way(era, rows[asks], position[asks], goal[asks])
+        return has_way
+
+    def notes(self) -> list[Problem]:
+        """Return a note for each group whose last way to a goal is closed for good while the scenario runs."""
+        if len(self._eras) < 2:
+            return []
+        built, world = self._built, self._built.world
+        goals_of = [world.itineraries[number].goals for number in built.population.itinerary.tolist()]
+        rows = np.flatnonzero([len(goals) > 0 for goals in goals_of])
+        position, stage = built.agents.position.copy(), 0
+        notes: list[Problem] = []
+        while len(rows):
+            goal = np.array([goals_of[row][stage] for row in rows.tolist()], dtype=np.int32)
+            notes += self._closed_for_good(rows, position[rows], goal)
+            first = world.goals.goal_start[goal]
+            has_pieces = first < world.goals.goal_start[goal + 1]
+            rows, first = rows[has_pieces], first[has_pieces]
+            position[rows] = world.goals.pole[first]
+            stage += 1
+            rows = rows[np.array([len(goals_of[row]) > stage for row in rows.tolist()], dtype=np.bool_)]
+        return notes
+
+    def _closed_for_good(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> list[Problem]:
+        """Return notes of those who have no way in the end, and had one before: by group and what closed it."""
+        eras = self._eras
+        lost = np.flatnonzero(~self._has_way(eras[-1], rows, position, goal))
+        since = np.zeros(len(rows), dtype=np.int64)
+        shut, earliest = [eras[-1].closed], len(eras) - 1  # On these grounds nobody of the lost has a way, nor where more is closed; from that one on.
+        for number in range(len(eras) - 2, -1, -1):
+            if not len(lost):
+                break
+            if any(eras[number].closed >= closed for closed in shut):
+                earliest = number if earliest == number + 1 else earliest
+                continue
+            if len(shut) >= MOST_GROUNDS and number > 0:
+                continue
+            has_way = self._has_way(eras[number], rows[lost], position[lost], goal[lost])
+            since[lost[has_way]] = earliest
+            if number == 0 and earliest > 1:  # Not every ground was looked at: it closed at some time before.
+                by = f"{eras[earliest].by or 'all that goes by the clock'}, or something before that"
+                way_out = "Let what closed their way open again, close it when everybody is through, or leave them another way."
+                eras = eras.copy()
+                eras[earliest] = replace(eras[earliest], tick=-1, by=by, way_out=way_out)
+            lost = lost[~has_way]
+            shut.append(eras[number].closed)
+            earliest = number
+        notes = []
+        group = self._built.agents.group[rows]
+        for number, whose in sorted({(int(since[row]), int(group[row])) for row in np.flatnonzero(since).tolist()}):
+            own = np.flatnonzero((since == number) & (group == whose))
+            notes.append(self._note(eras, number, rows[own], position[own], goal[own]))
+        return notes
+
+    def _note(self, eras: list[Era], number: int, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> Problem:
+        """Return the note of those of one group who have had no way since an era began."""
+        before, era = eras[number - 1], eras[number]
+        goals = np.unique(goal).tolist()
+        late = 0
+        if era.tick >= 0 and len(goals) <= MOST_GOALS:
+            late = sum(self._late(before, era, rows[goal == each], position[goal == each], each) for each in goals)
+        where = f'goal "{self._built.scenario.goals[goals[0]].name}"' if len(goals) == 1 else f"their {len(goals):,} goals"
+        message = f"no way to {where} any more once {era.by}, until the end of the run: "
+        if len(rows) == 1:
+            message = f"has {message}it is locked in if it is not through by then" + (", and it cannot be" if late else "")
+        else:
+            message = f"have {message}who is not through by then is locked in" + (f", and {late:,} of {len(rows):,} cannot be" if late else "")
+        return problem_of(self._built, rows.tolist(), message, era.way_out)
+
+    def _late(self, before: Era, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: int) -> int:
+        """Return how many cannot get to where the goal still is in reach before the way is closed, though nobody else were there."""
+        built, scenario = self._built, self._built.scenario
+        if scenario.geometry.floors or not built.world.is_level:
+            return 0
+        left = shapely.difference(scenario.geometry.walkable, shapely.union_all([area for _, area in self._cut(era)]))
+        shape = goal_shape(scenario.goals[goal])
+        targets = [goal_shape(scenario.goals[part]).shape for part in shape.parts] if shape.parts else [shape.shape]
+        parts = [part for part in shapely.get_parts(left) if any(shapely.intersects(part, target) for target in targets)]
+        if not parts:
+            return 0
+        with self._world(before) as (world, _, polygon_at):
+            aim = cut_goals(world.mesh, [GoalShape(shapely.union_all(parts))])
+            there = World(world.mesh, world.walls, aim, ["there"], [])
+            try:
+                polygon = polygon_at(rows, position)
+                asks = np.flatnonzero(polygon >= 0)
+                kind = scenario.navigation.name if scenario.navigation.name in ("mesh", "optimal") else "mesh"  # no other kernels than the run needs
+                status, length, _ = lengths_of(
+                    there, position[asks], polygon[asks], np.zeros(len(asks), dtype=np.int32), built.agents.radius[rows[asks]],
+                    planner=MeshPlanner(there.mesh, there.goals, kind=kind),
+                )  # fmt: skip
+            finally:
+                there.close()
+        own = rows[asks]
+        ready = built.agents.start_tick[own] * scenario.tick + length / built.population.maximum_speed[own]
+        return int(np.count_nonzero((status != FOUND) | (ready > era.tick * scenario.tick)))
+
+    def _has_way(self, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return (k,) bool: who has a way on one ground."""
+        found = np.zeros(len(rows), dtype=np.bool_)
+        built = self._built
+        with self._world(era) as (world, mesh_build, polygon_at):
+            polygon = polygon_at(rows, position)
+            asks = np.flatnonzero(polygon >= 0)
+            areas = tuple(replace(area, available=is_open) for area, is_open in zip(built.scenario.geometry.areas, era.areas, strict=True))
+            scenario = replace(built.scenario, geometry=replace(built.scenario.geometry, areas=areas))
+            finder = WayFinder(replace(built, world=world, scenario=scenario, mesh_build=mesh_build))
+            for grid in finder.grids:
+                if grid is not None:
+                    for number, tick in era.obstacles:
+                        grid.put_up(scenario.obstacles[number].name, scenario.obstacles[number].outline(tick))
+            found[asks] = finder.lengths_of(rows[asks], position[asks], polygon[asks], goal[asks])[0] == FOUND
+        return found
+
+    @contextmanager
+    def _world(self, era: Era) -> Iterator[Any]:
+        """Lend the world on one ground, its mesh as it was built, and a function that finds the polygons under agents there."""
+        built = self._built
+        ground: BuiltGround = self._grounds.with_closed(self._closed(era))
+        world = World(ground.build.mesh, ground.build.walls, ground.goals, built.world.goal_names, built.world.itineraries)
+        layers = np.array([group.layer for group in built.scenario.groups], dtype=np.int32)
+
+        def polygon_at(rows: NDArray[np.int64], position: NDArray[np.float64]) -> NDArray[np.int64]:
+            polygon = np.empty(len(rows), dtype=np.int64)
+            locate_many(0, len(rows), world.mesh, np.ascontiguousarray(position), layers[built.agents.group[rows]], polygon)
+            return polygon
+
+        try:
+            yield world, ground.build, polygon_at
+        finally:
+            world.close()
+
+    def _cut(self, era: Era) -> list[tuple[int, Any]]:
+        """Return what is closed, each with the number of its floor."""
+        scenario = self._built.scenario
+        closed = [(-1, area.area) for area, is_open in zip(scenario.geometry.areas, era.areas, strict=True) if not is_open]
+        return closed + [(scenario.obstacles[number].layer, scenario.obstacles[number].outline(tick)) for number, tick in era.obstacles]
+
+    def _closed(self, era: Era) -> Any:
+        """Return what is closed as the grounds take it."""
+        cut = self._cut(era)
+        return cut if self._built.scenario.geometry.floors else [area for _, area in cut]
+
+
+def locked_in(built: Built) -> list[Problem]:
+    """Return notes of who is locked in for good by what happens while a scenario runs; see `Locks.notes`."""
+    return Locks(built).notes() if _may_lock(built.scenario) else []
+
+
+def _may_lock(scenario: Scenario) -> bool:
+    """Return whether anything is ever closed that was open."""
+    return any(not event.opens for event in scenario.events) or bool(scenario.obstacles)

@@ -1,0 +1,105 @@
+"""The ways of agents to their first goals as lines, for pictures: each found by the planner of its group."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.trace import make_tracing, trace_way
+from crowdsim.navigation.goals.targets import points_of
+from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.grid.planner import GridPlanner
+from crowdsim.navigation.search.slot_fields import FOUND
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
+
+_ALL = 1 << 40
+
+
+@dataclass(frozen=True)
+class Line:
+    """A part of a way, on one floor.
+
+    Attributes
+    ----------
+    row : int
+        The agent, by place in the order of identity.
+    layer : int
+        Floor.
+    points : (k, 2) float64, m
+        Arcs round corners are chords of at most 22.5 degrees.
+    """
+
+    row: int
+    layer: int
+    points: NDArray[np.float64]
+
+
+def lines_of(built: Built, most: int) -> list[Line]:
+    """Return the ways of agents to their first goals.
+
+    Parameters
+    ----------
+    built : Built
+    most : int
+        Of how many agents, evenly over all that have a goal; who has no way has no line.
+
+    Raises
+    ------
+    ScenarioError
+        If a planner cannot work on this ground.
+    """
+    world, population = built.world, built.population
+    goals = [world.itineraries[number].goals for number in population.itinerary.tolist()]
+    rows = np.flatnonzero([len(each) > 0 for each in goals])
+    rows = rows[:: max(1, -(-len(rows) // most))]
+    lines: list[Line] = []
+    for chosen in built.scenario.navigations:
+        mine = rows[agents_of(built, chosen)[rows]]
+        goal = np.array([goals[row][0] for row in mine.tolist()], dtype=np.int32)
+        if len(mine):
+            lines += (_over_cells if chosen.is_grid else _over_mesh)(built, chosen, mine, goal)
+    return lines
+
+
+def _over_cells(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> list[Line]:
+    goals, position = built.world.goals, built.agents.position[rows]
+    planner = GridPlanner(grid_of(built, chosen), points_of(goals).point, chosen.parameters(WayParameters))
+    radius = built.agents.radius[rows]
+    which, choices = planner.chooser(built.world.mesh, goals).choices(goal, built.polygon[rows], planner.needs(radius), radius)
+    rows, position, which = rows[which >= 0], position[which >= 0], which[which >= 0]
+    planner.submit(0, rows + 1, position, np.zeros(len(rows), dtype=np.int64), which, built.agents.radius[rows], choices)
+    answers, _ = planner.advance(_ALL, Team())
+    lines = []
+    for entity, first, last in zip(answers.entity.tolist(), answers.start[:-1].tolist(), answers.start[1:].tolist(), strict=True):
+        lines.append(Line(entity - 1, 0, np.vstack([built.agents.position[entity - 1], answers.waypoint[first:last]])))
+    return lines
+
+
+def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> list[Line]:
+    mesh, goals, agents = built.world.mesh, built.world.goals, built.agents
+    planner = make_planner(built.scenario, built.world, chosen)
+    planner.submit(0, rows + 1, agents.position[rows], built.polygon[rows], goal, agents.radius[rows])
+    answers, _ = planner.advance(_ALL, Team())
+    most = (int(np.diff(answers.start).max(initial=0)) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096
+    tracing, lines = make_tracing(most, mesh.polygon_count), []
+    for place, entity in enumerate(answers.entity.tolist()):
+        if answers.status[place] != FOUND:
+            continue
+        row, first = entity - 1, int(answers.start[place])
+        (x, y), radius = agents.position[row].tolist(), float(agents.radius[row])
+        length, piece = int(answers.start[place + 1]) - first, int(answers.piece[place])
+        parts = trace_way(mesh, goals, answers.cells, first, length, int(built.polygon[row]), piece, x, y, radius, tracing)
+        assert parts >= 0, "there is room for the longest corridor"
+        lines += _by_floor(row, mesh.polygon_layer[tracing.over[:parts]], tracing.place[: parts + 1])
+    return lines
+
+
+def _by_floor(row: int, layer: NDArray[np.int64], points: NDArray[np.float64]) -> list[Line]:
+    """Part a way where it changes floors."""
+    ends = [0, *(np.flatnonzero(np.diff(layer)) + 1).tolist(), len(layer)]
+    return [Line(row, int(layer[first]), points[first : last + 1].copy()) for first, last in itertools.pairwise(ends) if first < last]

@@ -1,0 +1,181 @@
+"""The ways that agents would take if each were alone: whether there is one, how long it is, and to which piece of the goal it leads."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.goals.targets import points_of
+from crowdsim.navigation.grid.grid import Grid
+from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.grid.planner import GridPlanner
+from crowdsim.navigation.grid.search import FOUND as FOUND_ON_GRID
+from crowdsim.navigation.planning.mesh_planner import usual_planner
+from crowdsim.navigation.planning.protocol import Planner
+from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
+from crowdsim.world.world import World
+
+_ALL = 1 << 40
+_Ways = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32]]
+
+
+def lengths_of(
+    world: World,
+    position: NDArray[np.float64],
+    polygon: NDArray[np.int64],
+    goal: NDArray[np.int32],
+    radius: NDArray[np.float64],
+    *,
+    planner: Planner | None = None,
+    in_time: bool = False,
+) -> _Ways:
+    """Search for corridors and measure them, without a budget.
+
+    Parameters
+    ----------
+    world : World
+    position : (n, 2) float64, m
+    polygon : (n,) int64
+    goal : (n,) int32
+    radius : (n,) float64, m
+    planner : Planner, optional
+        An idle one; by default that of a scenario that does not say how ways are found.
+    in_time : bool
+        Give not lengths along the surface, but how far one would go in the same time on level ground.
+
+    Returns
+    -------
+    status : (n,) uint8
+        FOUND or UNREACHABLE.
+    length : (n,) float64, m
+        inf where there is no way.
+    piece : (n,) int32
+        Piece of the goal at the end; -1 where there is no way.
+    """
+    count = len(goal)
+    planner = planner or usual_planner(world.mesh, world.goals)
+    planner.submit(0, np.arange(1, count + 1), position, polygon, goal, radius)
+    answers, _ = planner.advance(_ALL, Team())
+    order = np.argsort(answers.entity, kind="stable")
+    status, piece = answers.status[order], answers.piece[order]
+    start, sizes = answers.start[:-1][order], np.diff(answers.start)[order].astype(np.int32)
+    length, effort = np.empty(count), np.empty(count)
+    corridors = (world.mesh, world.goals, answers.cells, start, sizes, polygon, piece, position, radius)
+    if world.is_even:
+        measure_corridors(*corridors, length)
+        return status, length, piece
+    measure_ways(*corridors, length, effort)
+    return status, effort if in_time else length, piece
+
+
+class WayFinder:
+    """Asks for each agent the planner that its group has in the run.
+
+    Parameters
+    ----------
+    built : Built
+
+    Raises
+    ------
+    ScenarioError
+        If a planner cannot work on this ground.
+    """
+
+    def __init__(self, built: Built) -> None:
+        self.built = built
+        self._whose = {number: agents_of(built, chosen) for number, chosen in enumerate(built.scenario.navigations)}
+        self._planners = [None if chosen.is_grid else make_planner(built.scenario, built.world, chosen) for chosen in built.scenario.navigations]
+        self.grids: list[Grid | None] = [grid_of(built, chosen) if chosen.is_grid else None for chosen in built.scenario.navigations]
+
+    def grid_under(self, row: int) -> tuple[Chosen, Grid] | None:
+        """Return the navigation and the cells of an agent by place in the order of identity; None where it finds corridors."""
+        for number, grid in enumerate(self.grids):
+            if grid is not None and self._whose[number][row]:
+                return self.built.scenario.navigations[number], grid
+        return None
+
+    def lengths_of(self, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32]) -> _Ways:
+        """Search and measure ways, without a budget.
+
+        Parameters
+        ----------
+        rows : (n,) int64
+            Who asks, by place in the order of identity.
+        position : (n, 2) float64, m
+        polygon : (n,) int64
+        goal : (n,) int32
+
+        Returns
+        -------
+        status, length, piece
+            See `lengths_of`. A way over cells that ends before the goal is none.
+        """
+        count = len(rows)
+        status, length, piece = np.full(count, UNREACHABLE, dtype=np.uint8), np.full(count, np.inf), np.full(count, -1, dtype=np.int32)
+        radius = self.built.agents.radius[rows]
+        for number, chosen in enumerate(self.built.scenario.navigations):
+            mine = np.flatnonzero(self._whose[number][rows])
+            grid, planner = self.grids[number], self._planners[number]
+            if not len(mine):
+                continue
+            if grid is not None:
+                found = self._over(grid, chosen, position[mine], polygon[mine], goal[mine], radius[mine])
+            else:
+                found = lengths_of(self.built.world, position[mine], polygon[mine], goal[mine], radius[mine], planner=planner)
+            status[mine], length[mine], piece[mine] = found
+        return status, length, piece
+
+    def _over(
+        self, grid: Grid, chosen: Chosen, position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
+    ) -> _Ways:
+        """Search and measure ways over cells."""
+        goals = self.built.world.goals
+        planner = GridPlanner(grid, points_of(goals).point, chosen.parameters(WayParameters))
+        chooser = planner.chooser(self.built.world.mesh, goals)
+        which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
+        status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)
+        piece = np.full(len(goal), -1, dtype=np.int32)
+        asks = np.flatnonzero(which >= 0)
+        planner.submit(0, asks + 1, position[asks], np.zeros(len(asks), dtype=np.int64), which[asks], radius[asks], choices)
+        answers, _ = planner.advance(_ALL, Team())
+        found = answers.status == FOUND_ON_GRID
+        rows = answers.entity[found] - 1
+        status[rows], length[rows], piece[rows] = FOUND, answers.length[found], chooser.piece_at(goal[rows], answers.target[found])
+        return status, length, piece
+
+
+def ideal_times(built: Built) -> NDArray[np.float64]:
+    """Return how long each agent would take if it were alone: its quickest way over the mesh through its goals at its desired speed.
+
+    Parameters
+    ----------
+    built : Built
+
+    Returns
+    -------
+    (n,) float64, s
+        By place in the order of identity; nan for those without a goal, inf where there is no way. A goal counts as reached where an agent counts as
+        arrived; from an area the way goes on from the area's middle.
+    """
+    world, agents, population = built.world, built.agents, built.population
+    itineraries = [world.itineraries[number] for number in population.itinerary.tolist()]
+    total = np.where([len(each.goals) > 0 for each in itineraries], 0.0, np.nan)
+    position, polygon = agents.position.copy(), built.polygon.copy()
+    within = np.array([goal.arrive_within for goal in built.scenario.goals] or [0.0])
+    rows, stage = np.flatnonzero(~np.isnan(total)), 0
+    while len(rows):
+        goal = np.array([itineraries[row].goals[stage] for row in rows], dtype=np.int32)
+        speed = np.array([itineraries[row].speeds[stage] for row in rows])
+        speed = np.where(np.isnan(speed), agents.speed[rows], speed)
+        _, length, piece = lengths_of(world, position[rows], polygon[rows], goal, agents.radius[rows], in_time=True)
+        there = piece >= 0
+        reach = np.where(there, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
+        total[rows] += np.maximum(0.0, length - reach) / speed
+        position[rows[there]], polygon[rows[there]] = world.goals.pole[piece[there]], world.goals.piece_polygon[piece[there]]
+        stage += 1
+        rows = rows[there & np.array([len(itineraries[row].goals) > stage for row in rows], dtype=bool)]
+    return total

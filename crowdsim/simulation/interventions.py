@@ -1,0 +1,302 @@
+"""What a program can do to a run from outside: send agents elsewhere, steer them, change their bodies and the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.obstacles import Obstacle, obstacle_data
+from crowdsim.scenario.tree import listed, suggestion
+from crowdsim.setup.build import Built
+from crowdsim.simulation.inputs import obstacle_of, rows_of, velocities_of
+from crowdsim.simulation.resize import set_radii
+from crowdsim.simulation.verdict import Ledger, Verdict
+from crowdsim.simulation.wayfinding import Planning
+from crowdsim.systems.drive import Drive
+from crowdsim.systems.gates import Gates
+from crowdsim.systems.on_grid import PlanWays
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, Stepping
+from crowdsim.world.world import World
+
+
+class Interventions:
+    """Base of the simulation. What is done here holds from the next tick on, is noted in the verdict, and can be done from callbacks too."""
+
+    scenario: Scenario
+    built: Built
+    world: World
+    ledger: Ledger
+    _plan: Planning
+    _gates: Gates
+    _drive: Drive
+    _verdict: Verdict | None
+
+    @property
+    def time(self) -> float:
+        """Simulated time so far, s."""
+        return self.world.tick * self.scenario.tick
+
+    def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
+        """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
+
+        Whose way leads within `navigation.same_target` of the new goal keeps it (S2 section 7).
+
+        Who has not set off yet (premovement) sets off at its time. At the new goal agents go on with the rest of their list; those at the end of it leave
+        the world or stay, as their group says.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        goal : str or None
+            Name; None lets them stand.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such goal or agent.
+        """
+        self._refuse_if_finished("send anybody to a goal")
+        rows, agents, names = self._rows(entity), self.world.agents, self.world.goal_names
+        if goal is not None and goal not in names:
+            near = suggestion(goal, names) if isinstance(goal, str) else ""
+            known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
+            raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
+        if goal is not None:  # a target where the way leads already is no new request (S2 section 7)
+            keeps = self._plan.keep_ways(rows, names.index(goal))
+            agents.goal[rows[keeps]] = names.index(goal)
+            self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
+            rows = rows[~keeps]
+        waits = agents.start_tick[rows] > self.world.tick
+        if goal is not None:
+            had_way = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
+            wish_to_replan(agents, rows[had_way], ReplanCause.GOAL_MOVED)
+        self._plan.lose_ways(rows)
+        agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
+        agents.goal[rows] = names.index(goal) if goal is not None else -1
+        agents.path_status[rows] = PathStatus.NONE
+        agents.guessed[rows] = -1
+        if goal is None:
+            agents.is_yielding[rows] = Stepping.NOWHERE
+            agents.corridor_length[rows], agents.goal_piece[rows] = 0, -1
+        self._plan.forget(agents.entity[rows])
+        self.ledger.note_steering(agents.entity[rows], are_sent=True)
+
+    def set_preferred_velocity(self, entity: ArrayLike, velocity: ArrayLike | None) -> None:
+        """Steer agents from outside, until this is called with None: avoidance still applies.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        velocity : (2,) or (k, 2) float, m/s, or None
+            One for all or one for each; None gives them back to their paths.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent, or a velocity is not two finite numbers.
+        """
+        self._refuse_if_finished("steer anybody")
+        rows, agents = self._rows(entity), self.world.agents
+        if velocity is not None:
+            agents.preferred_velocity[rows] = velocities_of(velocity, len(rows))
+            agents.next_corner[rows] = agents.position[rows]
+        agents.is_driven[rows] = velocity is not None
+        self.ledger.note_steering(agents.entity[rows], are_sent=False)
+
+    def set_radius(self, entity: ArrayLike, radius: ArrayLike) -> None:
+        """Make agents wider or thinner, from the next tick on.
+
+        Who has a portal ahead of it that is too narrow now asks for another way, and who had none is given another chance. A body that has no room where
+        it is, is pushed clear of walls and others as far as there is any.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        radius : float or (k,) float, m
+            One for all or one for each, up to `navigation.widest_body` (2 m where the scenario does not say otherwise).
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent, or it cannot have such a radius.
+        """
+        self._refuse_if_finished("change anybody")
+        rows = self._rows(entity)
+        set_radii(self.built, self._plan, rows, radius)
+        self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
+
+    def set_area_available(self, name: str, available: bool) -> None:
+        """Open or close an area of the scenario in the next tick, before anything else happens in it.
+
+        A closed area is a wall along its outline: nobody walks through it, and whoever had a way through it gets another. Bodies on the wall's line, or
+        in an area that is too narrow for them, are put where they have room; those inside a wider area are shut in.
+
+        Parameters
+        ----------
+        name : str
+            One of `geometry.areas`.
+        available : bool
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such area.
+        """
+        self._refuse_if_finished("open or close areas")
+        names = [area.name for area in self.scenario.geometry.areas]
+        if name not in names:
+            known = f"{suggestion(name, names)} Known are {listed(names)}." if names else "The scenario has none; list them under geometry.areas."
+            raise CrowdsimError(f"there is no area {name!r}. {known}".replace(".  ", ". "))
+        self._gates.ask(names.index(name), bool(available))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def put_obstacle(self, name: str, shape: Mapping[str, Any], position: ArrayLike, **more: Any) -> None:
+        """Let an obstacle appear in the next tick and stand there; whoever is in its place is put beside it.
+
+        Parameters
+        ----------
+        name : str
+            A new one, or that of an obstacle which is not there now.
+        shape : mapping
+            ``{"disc": radius}`` or ``{"polygon": [[x, y], ...]}`` round the position, m.
+        position : (2,) float, m
+        **more
+            Further keys of an obstacle in a scenario file: ``stands_after``, ``turns``, ``storey`` ...
+
+        Raises
+        ------
+        CrowdsimError
+            If an obstacle of this name is there, or something is wrong with it on this ground.
+        """
+        self._refuse_if_finished("put obstacles in")
+        number = self._drive.number_of(name)
+        if number >= 0 and self._drive.is_there(number):
+            raise CrowdsimError(f'the obstacle "{name}" is there already. Send it elsewhere with move_obstacle, or choose another name.')
+        if number < 0 and any(area.name == name for area in self.scenario.geometry.areas):
+            raise CrowdsimError(f'"{name}" is the name of an area. Choose another one for the obstacle.')
+        place = np.asarray(position, dtype=np.float64).tolist()
+        self._send({"name": name, "shape": dict(shape), "path": [place], "appears": self.time, **more})
+
+    def move_obstacle(self, name: str, path: ArrayLike, speed: float, *, loop: bool = False) -> None:
+        """Send an obstacle along a path from where it is; it begins in the next tick and stands at the end of the path.
+
+        Parameters
+        ----------
+        name : str
+        path : (2,) or (k, 2) float, m
+            Points that it goes through, the last of which is its end.
+        speed : float, m/s
+        loop : bool
+            Whether it goes on from the last point to where it is now, and round again.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such obstacle now, or its path leaves the ground.
+        """
+        self._refuse_if_finished("move obstacles")
+        here = self._obstacle(name)
+        tick, turning = self.world.tick, here.turning
+        points = [list(here.place(tick)), *np.asarray(path, dtype=np.float64).reshape(-1, 2).tolist()]
+        values = {**obstacle_data(here, self.scenario.geometry.floor_names), "path": points, "speed": speed, "appears": self.time, "loop": loop}
+        sent = obstacle_of(self.scenario, {key: value for key, value in values.items() if key not in ("times", "vanishes", "turns", "turn_time")})
+        self._drive.send(replace(sent, turning=replace(turning, timetable=sent.timetable, before=here.direction(tick))))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def remove_obstacle(self, name: str) -> None:
+        """Let an obstacle vanish in the next tick.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such obstacle now.
+        """
+        self._refuse_if_finished("take obstacles away")
+        self._drive.send(replace(self._obstacle(name), vanishes=self.time, last_tick=self.world.tick))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def _obstacle(self, name: str) -> Obstacle:
+        drive = self._drive
+        number = drive.number_of(name)
+        if number < 0 or not drive.is_there(number):
+            there = [each.name for place, each in enumerate(drive.obstacles) if drive.is_there(place)]
+            known = f"{suggestion(name, there)} There are {listed(there)}.".strip() if there else "None is there now; put_obstacle puts one in."
+            raise CrowdsimError(f'there is no obstacle "{name}" now. {known}')
+        return drive.obstacles[number]
+
+    def _send(self, values: Mapping[str, Any]) -> None:
+        self._drive.send(obstacle_of(self.scenario, values))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def remove_tile(self, column: int, row: int) -> None:
+        """Take a tile of the ground out in the next tick, before anything else happens in it, or as soon as the budget allows.
+
+        Ways over it are asked for anew. Who stands on it stands still, with the path status STALE, until the tile is back; handles of it are stale for good.
+        Until then all is as it was. What is ordered between two ticks lands together, and nothing before what was ordered earlier.
+
+        Parameters
+        ----------
+        column, row : int
+            Tile (i, j) covers ``i * tile_size .. (i + 1) * tile_size`` in x, likewise j in y.
+
+        Raises
+        ------
+        CrowdsimError
+            If the ground has no tiles (``navigation: {tile_size: 16}`` makes some), or this one is not there, or will not be by then.
+        """
+        self._order_tile(column, row, goes=True)
+
+    def add_tile(self, column: int, row: int) -> None:
+        """Put a tile back that was taken out, when `remove_tile` would take one out: those on it go on, those who had found no way ask again.
+
+        Parameters
+        ----------
+        column, row : int
+
+        Raises
+        ------
+        CrowdsimError
+            If the ground has no tiles, or this one is there already, or will be by then.
+        """
+        self._order_tile(column, row, goes=False)
+
+    def _order_tile(self, column: int, row: int, *, goes: bool) -> None:
+        self._gates.order_tile(self._tile(column, row), goes=goes)
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def _tile(self, column: int, row: int) -> int:
+        self._refuse_if_finished("change the ground")
+        tiles = self.world.tiles
+        if tiles is None:
+            raise CrowdsimError("the ground of this scenario is in one piece. Write navigation: {tile_size: 16}, for example, to have tiles of 16 m.")
+        tile = tiles.tile_named(column, row)
+        if tile < 0:
+            near = f"from {tiles.name_of(0)} to {tiles.name_of(tiles.tile_count - 1)}"
+            raise CrowdsimError(f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without ground do not count.")
+        return tile
+
+    def _take_mesh(self) -> None:
+        """Search on the mesh as it is now."""
+        assert not isinstance(self._plan, PlanWays)  # a world in tiles has no grids
+        self._plan.take_mesh()
+
+    def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
+        return rows_of(entity, self.world.agents.entity[: self.world.people_count], self.built.population.label)
+
+    def _refuse_if_finished(self, wish: str) -> None:
+        if self._verdict is not None:
+            raise CrowdsimError(f"the simulation was finished at {self.time:g} s and cannot {wish}. Make a new one: Simulation(scenario).")

@@ -1,0 +1,197 @@
+"""The recorder: what a simulation gives to the recording, frame by frame and tick by tick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.avoidance.registry import origin_of
+from crowdsim.measures.deadlock_stuck import STUCK_BY
+from crowdsim.recording.files import Kept
+from crowdsim.recording.header import Header, new_run_id
+from crowdsim.recording.reader import Recording
+from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, TRACED_COLUMNS, RecordedColumn, RecordedCount, fitted
+from crowdsim.recording.writer import RecordingWriter
+from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.parameters import SECTIONS
+from crowdsim.scenario.shapes import wkt_of
+from crowdsim.setup.agents import recorded_rows
+from crowdsim.setup.build import Built
+from crowdsim.simulation.budget import milliseconds_of
+from crowdsim.systems.base.system import Tick
+from crowdsim.systems.record import DIGEST_COLUMNS
+from crowdsim.world.columns import AgentColumns
+
+
+class Recorder:
+    """Writes one run.
+
+    Parameters
+    ----------
+    built : Built
+    out : Path
+    systems, counts : sequence of str
+        Names of the systems in their order, and of what they count.
+    threads : int
+    force : bool
+        Replace a finished file of that name.
+    goes_on : bool
+        See `RecordingWriter`.
+    first_tick : int
+        Of the header.
+    run_id : str
+        Of the run that goes on; empty where a new one begins.
+
+    Attributes
+    ----------
+    until : int or None
+        The last tick that is kept; None keeps all. What comes later is computed and not written.
+    """
+
+    def __init__(
+        self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool, goes_on: bool = False,
+        first_tick: int = 0, run_id: str = ""
+    ) -> None:  # fmt: skip
+        self.until: int | None = None
+        scenario = built.scenario
+        self.every = scenario.record.ticks_per_frame
+        self.trace = scenario.record.trace
+        farthest_m = float(np.abs(shapely.bounds(scenario.geometry.walkable)).max())
+        self._columns = tuple(fitted(column, farthest_m) for column in _columns(scenario))
+        self._frames = 0
+        self._region = scenario.record.region
+        self._world = built.world
+        chosen = recorded_rows(scenario, built.agents)
+        self._chosen = None if chosen.all() else chosen  # by place in the order of identity, which is entity - 1
+        header = Header(
+            name=scenario.name,
+            scenario=scenario.canonical(),
+            seed=scenario.seed,
+            tick_s=scenario.tick,
+            ticks_per_frame=self.every,
+            ground=tuple(wkt_of(ground) for ground in scenario.geometry.grounds),
+            layers=scenario.geometry.floor_names,
+            groups=tuple(group.name for group in scenario.groups),
+            goals=tuple(goal.name for goal in scenario.goals),
+            parameters=_parameters(scenario),
+            plugins={chosen.name: asdict(origin) for chosen in scenario.models if (origin := origin_of(chosen.name)) is not None},
+            threads=threads,
+            exact=self.trace,
+            reproducible=not milliseconds_of(scenario),
+            first_tick=first_tick,
+            stuck_by=STUCK_BY,
+            run_id=run_id or new_run_id(),
+        )
+        self.writer = RecordingWriter(
+            out,
+            header,
+            self._columns,
+            systems,
+            counts=[RecordedCount(name, "", "", "float64") for name in counts],
+            digest_columns=DIGEST_COLUMNS,
+            force=force,
+            goes_on=goes_on,
+            agents=int(chosen.sum()),
+            trace=self.trace,
+            explain=bool(scenario.record.explain),
+            traced=_traced_columns() if self.trace else (),
+        )
+
+    def begin(self, tick: int, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
+        """Keep the unchanging facts of all agents, their spawning, and where they stand before the first tick that is recorded."""
+        rows = np.zeros(len(agents), dtype=ROSTER_DTYPE)
+        for name in ("entity", "key", "group", "radius", "desired_speed", "maximum_speed", "start_tick"):
+            rows[name] = getattr(agents, name)
+        identity = agents.entity - 1
+        rows["scenario_id"], rows["index"] = built.agents.id[identity], built.agents.index[identity]
+        self.writer.roster(rows)
+        self.writer.events(events)
+        self._keep_frame(tick, agents)
+        self.writer.commit()
+
+    def go_on(self, recording: Recording, last_tick: int) -> None:
+        """Begin with what another recording of this run holds until a tick."""
+        self.writer.begin_with(recording, last_tick)
+        self._frames = self.writer.committed.frames
+
+    def frame(self, tick: int, agents: AgentColumns) -> None:
+        """Keep a frame if this tick has one."""
+        if tick % self.every == 0 and not self._is_past(tick):
+            self._keep_frame(tick, agents)
+
+    def _keep_frame(self, tick: int, agents: AgentColumns) -> None:
+        keep = self._kept_rows(agents)
+        columns = {column.name: getattr(agents, column.name)[keep] for column in self._columns}
+        position = agents.position[keep]
+        self.writer.frame(self._frames, tick, agents.entity[keep], position[:, 0], position[:, 1], self._world.heights()[keep], columns)
+        self._frames += 1
+
+    def _kept_rows(self, agents: AgentColumns) -> Any:
+        people = self._world.people_count
+        if self._chosen is None and self._region is None:
+            return slice(people)
+        keep = np.zeros(len(agents), dtype=bool)
+        keep[:people] = True if self._chosen is None else self._chosen[agents.entity[:people] - 1]
+        if self._region is not None:
+            keep = keep & shapely.intersects_xy(self._region, agents.position[:, 0], agents.position[:, 1])
+        return keep
+
+    def trace_system(self, tick: int, system: int, writes: Sequence[str], agents: AgentColumns) -> None:
+        """Keep digests of what a system wrote, in a traced run."""
+        if not self._is_past(tick):
+            self.writer.trace(tick, system, {name: getattr(agents, name) for name in writes})
+
+    def tick(self, tick: Tick, readings: NDArray[np.int64], events: NDArray[Any]) -> None:
+        """Keep the numbers and events of a tick that is over."""
+        if self._is_past(tick.number):
+            return
+        if len(events):
+            self.writer.events(events)
+        if tick.reasons is not None:
+            self.writer.explanations(tick.number, tick.reasons)
+        assert tick.digests is not None
+        self.writer.tick(tick.number, tick.counts, readings, tick.digests)
+
+    def close(self, verdict: Mapping[str, Any], reason: str = "") -> Kept:
+        """Finish the file; with a reason, mark it as interrupted."""
+        return self.writer.abandon(reason, verdict) if reason else self.writer.close(verdict)
+
+    def _is_past(self, tick: int) -> bool:
+        return self.until is not None and tick > self.until
+
+    def let_go(self) -> None:
+        """Make safe what is there, if the file was not finished; it keeps its hidden name."""
+        self.writer.let_go()
+
+
+def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
+    """Return what is kept for every agent; of a traced run that keeps all, also what only its digests know."""
+    chosen = tuple(column for column in STANDARD_COLUMNS if column.name in scenario.record.columns)
+    return (*chosen, *TRACED_COLUMNS) if scenario.record.trace and len(chosen) == len(STANDARD_COLUMNS) else chosen
+
+
+def _traced_columns() -> tuple[str, ...]:
+    """Return the columns that systems write and no digest of a tick covers, in the order of the tick."""
+    from crowdsim.systems import TICK_ORDER  # the systems know of recorders, so this module cannot wait for them
+
+    return tuple(dict.fromkeys(name for kind in TICK_ORDER for name in kind.writes if name not in DIGEST_COLUMNS))
+
+
+def _parameters(scenario: Scenario) -> dict[str, Any]:
+    """Return every tunable number by its full name; those of a group's own model or navigation below the group."""
+    found: dict[str, Any] = {}
+    selectors = {section.name: section.selector for section in SECTIONS}
+    sections = [*scenario.sections.items()]
+    for group in scenario.groups:
+        sections += [(f"groups.{group.name}.{name}", own) for name, own in (("avoidance", group.avoidance), ("navigation", group.navigation)) if own]
+    for name, chosen in sections:
+        selector = selectors[name.rpartition(".")[2]]
+        found |= {f"{name}.{selector}": chosen.name} if selector else {}
+        found |= {f"{name}.{key}": value for key, value in chosen.values.items()}
+    return found

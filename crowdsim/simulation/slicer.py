@@ -1,0 +1,324 @@
+"""The time slicer: long work is cut into slices, and whoever is due and has waited longest gets the next one (SYSTEMS T2).
+
+The loop is that of S0, section 3.3: take the first task of a priority queue, let it do one slice, put it back by the time at which it wants the next, and
+look at the limit after every slice. So the limit is overrun by less than one slice, on average by half of one.
+
+A task is in the queue from the tick on at which it is due. The queue is ordered by the tick since which a task has waited, less its head start, then by who
+waited first. So among equals everybody has a slice in turn, and a head start is a priority that starves nobody: a task that others with a head start of
+h ticks keep from the processor has waited h ticks longer at some time, and then comes first.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.saved import MOST, Arrays, Saved
+from crowdsim.systems.base.slices import Spent, Wish, Work
+
+DEFAULT_SLICE = 1000  # Expansions: 0.2 to 0.5 ms of a core on the mesh. Smaller overruns less and hands out searches more often, see docs/budget.md.
+
+
+class Meter(Protocol):
+    """Says when the slices of a tick are over."""
+
+    def is_spent(self) -> bool:
+        """Return whether there is no further slice; asked before every slice, so after every one."""
+
+    def grant(self, slice_size: int, is_alone: bool) -> int:
+        """Return how much the next slice may do; `is_alone` where no other task is due."""
+
+    def note(self, used: int) -> None:
+        """Take in what a slice did."""
+
+
+class WorkMeter:
+    """Ends a tick when its tasks have done so much work: the same in every run.
+
+    Parameters
+    ----------
+    work : int, >= 1
+    """
+
+    def __init__(self, work: int) -> None:
+        self._left = work
+
+    def is_spent(self) -> bool:
+        """Return whether all work was done."""
+        return self._left <= 0
+
+    def grant(self, slice_size: int, is_alone: bool) -> int:
+        """Return a slice; all that is left where nobody else is due, since no clock has to be looked at in between."""
+        return self._left if is_alone else min(slice_size, self._left)
+
+    def note(self, used: int) -> None:
+        """Count work; a slice that did none counts as one unit, so that a tick ends."""
+        self._left -= max(1, used)
+
+
+class ClockMeter:
+    """Ends a tick when its time is up, after one slice at least.
+
+    Parameters
+    ----------
+    limit_ns : int, ns
+    began_ns : int, ns
+        Reading of the clock at which the time began.
+    clock : callable
+        Returns nanoseconds that never go back.
+    has_run : bool
+        Whether there was a slice in this tick already.
+    """
+
+    def __init__(self, limit_ns: int, began_ns: int, clock: Callable[[], int] = time.perf_counter_ns, has_run: bool = False) -> None:
+        self._end, self._clock, self._has_run = began_ns + limit_ns, clock, has_run
+
+    def is_spent(self) -> bool:
+        """Look at the clock."""
+        return self._has_run and self._clock() >= self._end
+
+    def grant(self, slice_size: int, is_alone: bool) -> int:
+        """Return a slice."""
+        return slice_size
+
+    def note(self, used: int) -> None:
+        """Note that there was a slice."""
+        self._has_run = True
+
+
+class GrantMeter:
+    """Ends a tick when the tasks were granted as much as in a run that was recorded: the same slices again.
+
+    Parameters
+    ----------
+    granted : int
+    """
+
+    def __init__(self, granted: int) -> None:
+        self._left = granted
+
+    def is_spent(self) -> bool:
+        """Return whether everything was granted again."""
+        return self._left <= 0
+
+    def grant(self, slice_size: int, is_alone: bool) -> int:
+        """Return a slice."""
+        self._left -= slice_size
+        return slice_size
+
+    def note(self, used: int) -> None:
+        """Take no notice: what counts is what was granted."""
+
+
+@dataclass
+class _Task:
+    name: str
+    work: Work
+    period: int
+    head_start: int
+    due: int
+    since: int  # tick of its last slice, or at which it was due
+    turn: int  # when it was put into the queue, among all
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        return self.since - self.head_start, self.turn
+
+
+class Slicer:
+    """Tasks, and the queue in which they wait for slices.
+
+    Parameters
+    ----------
+    slice_size : int, >= 1
+        Work of a slice, in expansions of a search.
+    """
+
+    def __init__(self, slice_size: int = DEFAULT_SLICE) -> None:
+        self.slice_size = slice_size
+        self._tasks: dict[str, _Task] = {}
+        self._ready: list[tuple[int, int, _Task]] = []  # by rank and turn
+        self._later: list[tuple[int, int, _Task]] = []  # by due and turn; turns differ, so tasks are never compared
+        self._turns = 0
+        self._is_running = False
+
+    def add(self, name: str, work: Work, *, due: int, period: int = 0, head_start: int = 0) -> None:
+        """Register a task; a task may do so too, while it has its slice.
+
+        Parameters
+        ----------
+        name : str
+        work : callable
+            Does one slice: it is given how much it may do, and returns what it did and what it wants next.
+        due : int
+            Tick at which it wants its first slice.
+        period : int, ticks
+            0: the task leaves when it is done. Else it is due again so many ticks after it was; rounds that it missed are not made up for.
+        head_start : int, ticks
+            Priority: it goes before tasks that have waited up to so many ticks longer.
+
+        Raises
+        ------
+        ValueError
+            If the name is taken, or a number is negative.
+        """
+        if name in self._tasks:
+            raise ValueError(f"there is a task {name!r} already")
+        if period < 0 or head_start < 0:
+            raise ValueError(f"the period of {name!r} is {period} and its head start {head_start}, but neither may be negative")
+        task = _Task(name, work, period, head_start, due, due, 0)
+        self._tasks[name] = task
+        self._put(task)
+
+    def remove(self, name: str) -> bool:
+        """Take a task off, also from within a slice, its own or another's; return whether it was there."""
+        return self._tasks.pop(name, None) is not None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tasks
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def run(self, now: int, meter: Meter, only: str | None = None) -> Spent:
+        """Hand out slices until nobody is due or the meter says that it is enough.
+
+        Parameters
+        ----------
+        now : int
+            The tick; it never falls.
+        meter : Meter
+        only : str, optional
+            Name of a task: slices end when another one is the next.
+
+        Returns
+        -------
+        Spent
+        """
+        if self._is_running:
+            raise RuntimeError("a task cannot run the slicer that is running it")
+        self._is_running = True
+        slices = granted = used = 0
+        task: _Task | None = None  # that goes on, nobody else being due: it need not queue
+        is_alone = True
+        is_spent, grant, note, size = meter.is_spent, meter.grant, meter.note, self.slice_size
+        try:
+            while not is_spent():
+                if task is None:
+                    task, is_alone = self._next(now, only)
+                    if task is None:
+                        break
+                most = grant(size, is_alone)
+                did, task = self._slice(task, most, now)
+                note(did)
+                slices += 1
+                granted += most
+                used += did
+        finally:
+            if task is not None:
+                self._put(task)
+            self._is_running = False
+        oldest = 0
+        for each in self._tasks.values():
+            if each.due <= now and now - each.since > oldest:
+                oldest = now - each.since
+        return Spent(slices, granted, used, oldest)
+
+    def ages(self, now: int) -> dict[str, int]:
+        """Return for each task that is due how many ticks it has had no slice, by name."""
+        return {task.name: now - task.since for task in self._tasks.values() if task.due <= now}
+
+    def _slice(self, task: _Task, most: int, now: int) -> tuple[int, _Task | None]:
+        """Let a task that was taken out of the queue do a slice, and put it back where it belongs, unless it is the next again: then it is returned."""
+        try:
+            used, wish = task.work(most)
+        except BaseException:
+            self._put(task)  # nothing is lost: who catches this can go on
+            raise
+        task.since = now
+        if wish is Wish.NEXT_TICK:
+            task.due = now + 1
+        elif wish is Wish.DONE:
+            if not task.period:
+                if self._tasks.get(task.name) is task:
+                    del self._tasks[task.name]
+                return used, None
+            task.due = task.since = max(task.due + task.period, now + 1)
+        elif not self._ready and (not self._later or self._later[0][0] > now) and self._tasks.get(task.name) is task:
+            return used, task  # alone as before: what was added meanwhile is due later
+        self._put(task)  # if it was taken off during its slice, nobody will find it there
+        return used, None
+
+    def _put(self, task: _Task) -> None:
+        self._turns += 1
+        task.turn = self._turns
+        heapq.heappush(self._later, (task.due, task.turn, task))
+
+    def _wake(self, now: int) -> None:
+        """Move tasks that are due by now to those that wait for a slice."""
+        while self._later and self._later[0][0] <= now:
+            _, turn, task = heapq.heappop(self._later)
+            if self._tasks.get(task.name) is task and task.turn == turn:
+                heapq.heappush(self._ready, (*task.rank, task))
+
+    def _first(self) -> _Task | None:
+        """Return the task that is next; entries of tasks that were taken off are dropped on the way."""
+        while self._ready:
+            rank, turn, task = self._ready[0]
+            if self._tasks.get(task.name) is task and (rank, turn) == task.rank:
+                return task
+            heapq.heappop(self._ready)
+        return None
+
+    def _next(self, now: int, only: str | None) -> tuple[_Task | None, bool]:
+        """Return the task that is next, taken out of the queue, and whether no other is due; None where there is none, or not the only one asked for."""
+        if len(self._tasks) == 1:  # as in most ticks: nothing has to be put in order, and at the beginning of a tick every line costs
+            (task,) = self._tasks.values()
+            if task.due > now or (only is not None and task.name != only):
+                return None, True
+            self._ready.clear()
+            self._later.clear()
+            return task, True
+        self._wake(now)
+        first = self._first()
+        if first is None or (only is not None and first.name != only):
+            return None, True
+        heapq.heappop(self._ready)
+        return first, self._first() is None
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return where everybody is in the queue, as named arrays; what the tasks do is their owners' to keep."""
+        tasks = {f"task/{name}": np.array([task.due, task.since, task.turn], dtype=np.int64) for name, task in sorted(self._tasks.items())}
+        return {**tasks, "turns": np.array([self._turns], dtype=np.int64)}
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave, once the owners have registered the same tasks again.
+
+        Raises
+        ------
+        SavedError
+            If other tasks are registered than were then, or a number cannot be.
+        """
+        saved = Saved.of(state)
+        places, turns = saved.below("task/"), saved.whole("turns", 0, MOST)
+        wanted = set(places.names())
+        is_same = wanted == self._tasks.keys()
+        places.require(is_same, "", f"has {_listed(wanted)}, but what is to be done is {_listed(self._tasks)}")
+        numbers = {name: places.take(name, "i8", (3,), low=0, high=[MOST, MOST, turns]) for name in self._tasks}
+        is_one = len({int(number[2]) for number in numbers.values()}) == len(numbers)
+        places.require(is_one, "", "has two tasks with one turn")
+        self._ready, self._later = [], []
+        for name, task in self._tasks.items():
+            task.due, task.since, task.turn = numbers[name].tolist()
+            heapq.heappush(self._later, (task.due, task.turn, task))
+        self._turns = turns
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"

@@ -1,0 +1,261 @@
+"""Kernels are compiled, or loaded from the cache, before the first tick, so that no tick's time is that of the compiler.
+
+What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays and arrives is run for a few ticks, and a pile of bodies is taken
+apart in which plain pushes would do harm: together they call every kernel of a tick with the types of a real run. What they call is listed
+(`crowdsim.kernels.needed`), so the scenes are run only where something had to be compiled: in case the list has left something out. A test runs the
+scenarios after it and finds no kernel that was not ready.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from crowdsim.avoidance.registry import available_models, origin_of
+from crowdsim.bodies.separate import Separator
+from crowdsim.errors import CrowdsimError
+from crowdsim.kernels.ahead import make_ready
+from crowdsim.kernels.needed import needed_by, the_list
+from crowdsim.navigation.corridor.measure import straighten_many
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.parameters import GRIDS, SECTIONS
+
+_TICKS = 24
+_SCENE = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry:
+  walkable: [[0, 0], [8, 0], [8, 6], [0, 6]]
+  obstacles: [[[3, 2], [4, 2], [4, 4], [3, 4]], [[5.6, 0], [5.7, 0], [5.7, 2.6], [5.6, 2.6]]]
+goals:
+  door: {exit: [[7.5, 2], [8, 2], [8, 4], [7.5, 4]]}
+  out: {nearest_of: [door]}
+groups:
+  - {name: crowd, count: 24, region: [[0.5, 0.5], [2.6, 0.5], [2.6, 4], [0.5, 4]], goals: [{point: [3.5, 4.8], arrive_within: 0.5}, out]}
+  - name: pair
+    agents:
+      - {position: [4.6, 3], goals: [{point: [6.4, 3], arrive_within: 0.1}]}
+      - {position: [6.4, 3], goals: [{point: [4.6, 3], arrive_within: 0.1}]}
+  - {name: standing, positions: [[6.8, 5]], premovement: 0.3, goals: [out]}
+budget: {work: 3}
+"""
+_FLOORS = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry:
+  storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}, {name: high, elevation: 1, walkable: {box: [6, 0, 9, 4]}}]
+  connections: [{name: stair, lower: low, upper: high, foot: [[4, 1], [4, 3]], head: [[6, 1], [6, 3]]}]
+goals:
+  out: {exit: {box: [8, 0, 9, 4]}, storey: high}
+groups:
+  - {name: crowd, storey: low, positions: [[3, 1.8], [3, 2.2], [3.6, 2]], goals: [out]}
+"""
+_IN_THE_WAY = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 8, 4]}}
+groups:
+  - {name: standing, positions: [[2.41, 2], [4, 2]]}
+  - {name: walking, positions: [[2, 2]], goals: [{point: [7, 2]}]}
+bodies: {nudging: true, replanning: true, replan_cooldown: 0.1}
+"""
+_CHANGING = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry:
+  walkable: [{box: [0, 0, 4, 4]}, {box: [4, 1, 4.2, 3]}, {box: [4.2, 0, 8, 4]}]
+  areas: [{name: door, area: {box: [4, 1, 4.2, 3]}}]
+groups:
+  - {name: walking, positions: [[3.2, 2], [4.1, 2], [5, 2]], goals: [{point: [7, 2]}]}
+events: [{at: 1, close: door}, {at: 1.5, open: door}]
+obstacles: [{name: cart, shape: {disc: 0.3}, path: [[1, 1], {point: [1.5, 1], wait: 0.5}, [2, 1]], speed: 1, stands_after: 0.2}]
+"""
+_AT_THE_START = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 8, 4]}, obstacles: [{box: [4, 1, 4.2, 3]}]}
+groups: [{name: walking, count: 4, region: {box: [0, 0, 3, 4]}, premovement: {lognormal: {mu: 1, sigma: 0.5, high: 9}}, goals: [{point: [7, 2]}]}]
+navigation: {kind: visibility, unseen_from: [[6, 3.5]], exposure: 10}
+"""
+# Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
+_PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
+_NO_LAW = "speed_density=none"
+_FREE_VERTICES = "vertices in free ground"  # Only some meshes have corners there, which nobody knows before the mesh is built.
+_played: set[str] = set()
+
+
+class Scene(NamedTuple):
+    """A small scene that calls all kernels that something in a scenario may ask for.
+
+    Attributes
+    ----------
+    needs : tuple of str
+        What is in it, by the names that the list of needed kernels has.
+    text : str
+        A scenario.
+    sets : tuple of str
+        Settings of it.
+    explaining : bool
+        Whether choices are told.
+    """
+
+    needs: tuple[str, ...]
+    text: str
+    sets: tuple[str, ...]
+    explaining: bool = False
+
+
+def warm_kernels(scenario: Scenario, simulate: Callable[..., Any], *, explaining: bool = False) -> None:
+    """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    simulate : callable
+        `crowdsim.simulation.simulation.Simulation`, which makes the scenes of the warm-up run.
+    explaining : bool
+        Also those that tell what stood behind choices; they are compiled for nobody else.
+    """
+    scenes = [scene for scene in scenes_of(scenario, explaining=explaining) if not _played.issuperset(scene.needs)]
+    if not scenes or numba.config.DISABLE_JIT:
+        return
+    names = {name for scene in scenes for name in scene.needs}
+    if scenario.geometry.areas or scenario.obstacles:
+        names.add(_FREE_VERTICES)  # they may come with the change
+    _played.update(names)
+    compiled = make_ready(needed_by(names))
+    for scene in scenes:
+        if compiled or not the_list().scenes.keys() >= set(scene.needs):
+            with contextlib.suppress(CrowdsimError):  # what cannot be together is told of the scenario itself, where that is built
+                play(scene, simulate)
+
+
+def warm_ground(mesh: NavMesh) -> None:
+    """Have those kernels ready that only some meshes need.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+        Of the run.
+    """
+    if mesh.vertex_room.size and _FREE_VERTICES not in _played and not numba.config.DISABLE_JIT:
+        _played.add(_FREE_VERTICES)
+        make_ready(needed_by([_FREE_VERTICES]))
+
+
+def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
+    """Return the scenes that call what a scenario may call.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    explaining : bool
+        Whether choices are told.
+    """
+    # A plug-in is not run here: what it does wrong shall be told with the tick and the agent of the run.
+    models = [chosen.name for chosen in scenario.models if origin_of(chosen.name) is None] or ["none"]
+    kinds = [chosen.name for chosen in scenario.navigations]
+    law, geometry, bodies = f"speed_density={scenario.speed_density.name}", scenario.geometry, scenario.bodies.values
+    scenes = [crowd(models[0], kind, law, explaining=explaining) for kind in kinds]
+    scenes += [crowd(model, kinds[0], law, explaining=explaining) for model in models[1:]]
+    for chosen in scenario.navigations:
+        if len(geometry.floor_names) > 1 or geometry.patches or geometry.named_speeds:
+            scenes.append(floors(chosen.name))
+        if geometry.areas or scenario.obstacles:
+            scenes.append(changing_ground(chosen.name))
+        if bodies["local_grid"]:
+            scenes.append(in_the_way("local grids", chosen.name, "bodies.local_grid=true"))
+        if bodies["nudging"] or bodies["replanning"]:
+            scenes.append(in_the_way("in the way", chosen.name))
+        if chosen.values.get("round_standers"):
+            scenes.append(in_the_way("round standers", chosen.name, "navigation.round_standers=true"))
+    return list(dict.fromkeys(scenes))
+
+
+def all_scenes() -> list[Scene]:
+    """Return every scene that a scenario can ask for, each choice beside the first of the others; that of all first choices comes first."""
+    owners = {section.name: list(section.owners()) for section in SECTIONS}
+    models = [model for model in available_models() if origin_of(model) is None]
+    kinds, laws = owners["navigation"], [f"speed_density={law}" for law in owners["speed_density"]]
+    scenes = [crowd(models[0], kind, _NO_LAW) for kind in kinds]
+    scenes += [crowd(model, kinds[0], _NO_LAW, explaining=explaining) for model in models for explaining in (False, True)]
+    scenes += [crowd(models[0], kinds[0], law) for law in laws]
+    for kind in kinds:
+        scenes += [floors(kind), changing_ground(kind), in_the_way("local grids", kind, "bodies.local_grid=true"), in_the_way("in the way", kind)]
+        scenes.append(in_the_way("round standers", kind, "navigation.round_standers=true"))
+    # What few scenarios call, and none in a tick, is compiled when it is called; it is in the list for wheels that carry machine code.
+    return [*dict.fromkeys(scenes), Scene((_FREE_VERTICES,), _SCENE, ()), Scene(("at the start, visibility",), _AT_THE_START, ())]
+
+
+def crowd(model: str, kind: str, law: str, *, explaining: bool = False) -> Scene:
+    """Return the scene of avoidance, navigation, and a law of speed and density."""
+    more = ("budget.work=500",) if kind in GRIDS else ()  # so that ways are found over cells within these ticks
+    told = (f"avoidance={model}, explained",) if explaining else ()
+    needs = (f"avoidance={model}", f"navigation={kind}", *(() if law == _NO_LAW else (law,)), *told)
+    return Scene(needs, _SCENE, (f"avoidance={model}", f"navigation={kind}", law, *more), explaining)
+
+
+def floors(kind: str) -> Scene:
+    """Return the scene of ground that is not level."""
+    return Scene((f"floors, {kind}",), _FLOORS, (f"navigation={kind}",))
+
+
+def changing_ground(kind: str) -> Scene:
+    """Return the scene of doors and moving obstacles."""
+    return Scene((f"changing ground, {kind}",), _CHANGING, (f"navigation={kind}",))
+
+
+def in_the_way(name: str, kind: str, *sets: str) -> Scene:
+    """Return the scene of people who stand about."""
+    return Scene((f"{name}, {kind}",), _IN_THE_WAY, (f"navigation={kind}", *sets))
+
+
+def play(scene: Scene, simulate: Callable[..., Any]) -> None:
+    """Run a scene for a few ticks; `simulate` as for `warm_kernels`."""
+    from crowdsim.systems.avoid import Avoid
+
+    parsed: Any = parse_scenario(scene.text, file="warm-up", sets=scene.sets)
+    with simulate(parsed, threads=1, warm=False) as simulation:
+        if scene.explaining:
+            avoid = next(system for system in simulation.systems if isinstance(system, Avoid))
+            avoid.explained = np.ones(parsed.agent_count, dtype=np.bool_)
+        for _ in range(_TICKS):
+            simulation.step()
+        if _FREE_VERTICES in scene.needs:
+            _straighten(simulation)
+        elif scene.text == _SCENE:
+            _take_pile_apart(simulation)
+
+
+def _straighten(simulation: Any) -> None:
+    world, nobody = simulation.world, np.zeros(0, dtype=np.int64)
+    agents = world.agents
+    straighten_many(
+        world.mesh, world.goals, world.corridors.cells, agents.corridor_start[nobody], agents.corridor_length[nobody], agents.corridor_capacity[nobody],
+        world.polygons()[nobody], agents.goal_piece[nobody], agents.position[nobody], agents.radius[nobody], nobody,
+    )  # fmt: skip
+
+
+def _take_pile_apart(simulation: Any) -> None:
+    position, count = np.array(_PILE), len(_PILE)
+    numbers: dict[str, Any] = {name: np.zeros(count, dtype=name) for name in ("int32", "int64", "float32")}
+    Separator().separate(
+        position, np.full(count, 0.2), np.ones(count, dtype=np.uint8), numbers["int32"], numbers["int64"], numbers["float32"], simulation.world.walls,
+        simulation.team, np.empty_like(position),
+    )  # fmt: skip

@@ -1,0 +1,248 @@
+"""Places in regions for agents that stay: those who arrive move in, so that those behind them find the rim free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
+from crowdsim.bodies.places import TAKEN, PlaceParameters, measure_room, rank_places
+from crowdsim.systems.base.system import Tick
+from crowdsim.world.columns import AgentState, Stepping
+from crowdsim.world.random import Stream, agent_key, draw_uniform
+from crowdsim.world.world import World
+
+LOOSEST_M = 1.2  # Farthest apart that places are: people who wait where there is room stand at arm's length.
+CLOSER = 0.9  # Share by which they are moved together until there are enough.
+ROW = 0.75**0.5  # Distance of the rows of a triangular lattice, of that of its points.
+NO_PLACE = -1
+MORE = 8  # Times as many places are ranked where none of the best can be got to.
+AT_ONCE = 4  # Places that are tried together for whether an agent gets there straight.
+LEAST_SPEED = 0.05  # That is the least, in m/s: who is slower does not keep a run from its end.
+SLOWEST = 0.5  # Share of its speed that an agent is expected to make on the way to its place.
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The places of a region: a triangular lattice, shifted by a draw of the scenario's seed."""
+
+    point: NDArray[np.float64]
+    layers: NDArray[np.int32]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Places:
+    """Gives agents that stay in a region a place of their own.
+
+    Parameters
+    ----------
+    world : World
+    parameters : PlaceParameters
+    seed : int
+
+    Notes
+    -----
+    Nothing is kept between ticks but what follows from the goals and the seed: a place is free where nobody stands or is about to stand.
+    """
+
+    def __init__(self, world: World, parameters: PlaceParameters, seed: int) -> None:
+        self.world, self.parameters, self.seed = world, parameters, seed
+        self._goals: object = None
+        self._lattices: dict[tuple[int, float, float], Lattice] = {}
+        self._leads: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+
+    def take(self, tick: Tick, rows: NDArray[np.int64], regions: NDArray[np.int32]) -> None:
+        """Let agents that have arrived, and stay, move to places in the regions that they have come to.
+
+        Parameters
+        ----------
+        tick : Tick
+        rows : (k,) int64
+        regions : (k,) int32
+            Index of the goal of each.
+        """
+        if not self.parameters.moving_in:
+            return
+        is_region = self.world.goals.reach == 0.0
+        for region in np.unique(regions).tolist():
+            if is_region[region]:
+                self._take_in(tick, rows[regions == region], region)
+
+    def move_up(self, tick: Tick) -> None:
+        """Let agents that stay in a region and stand before somebody who is stuck go on to other places: they shut its rim, or somebody in.
+
+        Looked at once a second.
+        """
+        agents, goals = self.world.agents, self.world.goals
+        if not self.parameters.moving_in or tick.number % max(1, round(1.0 / tick.length)):
+            return
+        stuck = np.flatnonzero((agents.is_stuck == 1) & (agents.goal >= 0) & (agents.blocker > 0))
+        if not len(stuck):
+            return
+        held_by = np.unique(rows_of_entities(agents.entity, agents.blocker[stuck]))
+        held_by = held_by[held_by >= 0]
+        stands = (agents.activity == AgentState.STANDING) & (agents.goal < 0) & (agents.is_yielding == 0) & (agents.is_driven == 0) & (agents.is_immovable == 0)
+        for region in np.flatnonzero(goals.reach == 0.0).tolist():
+            before = held_by[stands[held_by] & self._visitors(region)[1][held_by]]
+            if len(before):
+                self._take_in(tick, before, region, leaving=True)
+
+    def _take_in(self, tick: Tick, rows: NDArray[np.int64], region: int, *, leaving: bool = False) -> None:
+        """Give agents that have come to one region their places; those that are `leaving` have one, and get none that they could have from there."""
+        agents = self.world.agents
+        comes, stays = self._visitors(region)
+        stays[rows] = True
+        widest = float(agents.radius[stays].max())
+        waited_for = int(np.count_nonzero(stays & (agents.goal >= 0))) + len(rows)
+        tight = 2.0 * widest + self.parameters.place_gap
+        spacing = self._spacing(region, int(np.count_nonzero(stays)), widest, tight)
+        coming = np.flatnonzero(comes | self._walk_through(self._lattice(region, spacing, widest)))
+        room: dict[float, NDArray[np.float64]] = {}
+        for i, row in enumerate(rows.tolist()):
+            for apart in dict.fromkeys((spacing, tight)):  # walls may leave too few within reach, or some stand beside their places
+                lattice = self._lattice(region, apart, widest)
+                if apart not in room:
+                    room[apart] = self._room(tick, lattice, rows[:0] if leaving else rows[i:], widest, coming)
+                place = self._choose(tick, row, lattice, room[apart], waited_for - i)
+                if place >= 0:
+                    self._send(tick, row, lattice.point[place])
+                    room = {apart: room[apart]}  # of the other lattice more than one place may be taken
+                    room[apart][place] = TAKEN
+                    break
+
+    def _send(self, tick: Tick, row: int, place: NDArray[np.float64]) -> None:
+        """Let an agent go to a place, for a while."""
+        agents = self.world.agents
+        rest = place - agents.position[row]
+        pace = max(LEAST_SPEED, SLOWEST * float(agents.desired_speed[row]))
+        needed = float(np.hypot(rest[0], rest[1])) / pace + self.parameters.place_patience
+        agents.is_yielding[row], agents.yield_target[row] = Stepping.IN, place
+        agents.yield_tick[row] = tick.number + int(np.ceil(needed / tick.length))
+
+    def _visitors(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return (n,) bool: who is on the way to a region, or will be once its time has come; and whose last goal that is or was, to stay."""
+        agents = self.world.agents
+        leads, ends = self._leading_to(region)
+        comes = (agents.goal >= 0) & ((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING))
+        comes[comes] = leads[agents.goal[comes]]
+        stays = agents.itinerary >= 0
+        stays[stays] = ends[agents.itinerary[stays]]
+        return comes, stays
+
+    def _leading_to(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which goals are a region or may be, (goals,) bool, and which lists of goals end there for agents that stay, (itineraries,) bool."""
+        if self._goals is not self.world.goals:
+            self._goals = self.world.goals
+            self._lattices.clear()
+            self._leads.clear()
+        if region not in self._leads:
+            goals, start = self.world.goals, self.world.goals.goal_start
+            leads = np.array([region in goals.piece_source[start[goal] : start[goal + 1]] for goal in range(len(start) - 1)])
+            ends = [bool(each.goals) and not each.leaves and bool(leads[each.goals[-1]]) for each in self.world.itineraries]
+            self._leads[region] = leads, np.array(ends, dtype=np.bool_)
+        return self._leads[region]
+
+    def _walk_through(self, lattice: Lattice) -> NDArray[np.bool_]:
+        """Return who walks among the places, or next to them, to wherever, (n,) bool: they are not to be shut in."""
+        agents = self.world.agents
+        x, y = agents.position[:, 0], agents.position[:, 1]
+        among = (x >= lattice.low[0]) & (x <= lattice.high[0]) & (y >= lattice.low[1]) & (y <= lattice.high[1])
+        return among & (agents.activity == AgentState.WALKING)
+
+    def _room(self, tick: Tick, lattice: Lattice, rows: NDArray[np.int64], radius: float, coming: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far each place is from those who walk there, or through, (places,), m; `TAKEN` if bodies that stand, or are about to, leave no room.
+
+        There has to be room for a body of this radius; `rows` do not count.
+        """
+        agents = self.world.agents
+        activity = agents.activity
+        stands = (activity != AgentState.WALKING) & (activity != AgentState.ARRIVED) & (agents.layer[:, None] == lattice.layers).any(axis=1)
+        stands[rows] = False
+        there = np.where((agents.is_yielding != 0)[:, None], agents.yield_target, agents.position)[stands]
+        by_x = np.argsort(there[:, 0])
+        there, reach = there[by_x], agents.radius[stands][by_x] + radius
+        walking = agents.position[coming]
+        walking = walking[np.argsort(walking[:, 0])]
+        room = np.empty(len(lattice.point))
+        tick.team.run(
+            measure_room, len(room), lattice.point, there[:, 0].copy(), there[:, 1].copy(), reach, float(reach.max(initial=0.0)), walking[:, 0].copy(),
+            walking[:, 1].copy(), room,
+        )  # fmt: skip
+        return room
+
+    def _choose(self, tick: Tick, row: int, lattice: Lattice, room: NDArray[np.float64], waited_for: int) -> int:
+        """Return a free place for an agent, -1 if it gets to none straight.
+
+        As many of the nearest are looked at as agents are still waited for; the one farthest from those who walk there, or through, is taken.
+        """
+        x, y = self.world.agents.position[row].tolist()
+        away, scratch = np.empty(len(room)), np.empty(len(room))
+        tried, ranked = 0, AT_ONCE
+        while True:
+            order = np.empty(ranked, dtype=np.int64)
+            found = rank_places(lattice.point, room, x, y, waited_for, away, scratch, order)
+            for first in range(tried, found, AT_ONCE):
+                at_once = order[first : min(first + AT_ONCE, found)]
+                clear = self._clear(tick, np.full(len(at_once), row), lattice.point[at_once])
+                if np.any(clear):
+                    return int(at_once[np.argmax(clear)])
+            if found < ranked:
+                return NO_PLACE
+            tried, ranked = ranked, MORE * ranked  # seldom: walls are in the way
+
+    def _spacing(self, region: int, people: int, radius: float, tight: float) -> float:
+        """Return how far apart the places of a region are for so many (m): as far as there is room for, but no farther than people want it."""
+        spacing = max(tight, LOOSEST_M)
+        while spacing > tight and len(self._lattice(region, spacing, radius).point) < people:
+            spacing = max(tight, CLOSER * spacing)
+        return spacing
+
+    def _lattice(self, region: int, spacing: float, radius: float) -> Lattice:
+        """Return the places of a region, so far apart; they are laid out once."""
+        known = (region, spacing, radius)
+        if known not in self._lattices:
+            self._lattices[known] = self._lay_out(region, spacing, radius)
+        return self._lattices[known]
+
+    def _lay_out(self, region: int, spacing: float, radius: float) -> Lattice:
+        """Return the places of a region, so far apart, at which a body of this radius is clear of walls."""
+        world, goals = self.world, self.world.goals
+        key = np.array([agent_key(world.goal_names[region], 0)], dtype=np.uint64)
+        shift = [float(draw_uniform(self.seed, Stream.PLACE, key, 0.0, 1.0, index)[0]) for index in range(2)]
+        found, under = [np.zeros((0, 2))], [np.zeros(0, dtype=np.int64)]
+        for piece in range(goals.goal_start[region], goals.goal_start[region + 1]):
+            corner = goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]]
+            points = _lattice_points(corner.min(axis=0), corner.max(axis=0), spacing, shift)
+            side = np.roll(corner, -1, axis=0) - corner
+            inside = np.ones(len(points), dtype=np.bool_)
+            for a, d in zip(corner, side, strict=True):
+                inside &= d[0] * (points[:, 1] - a[1]) - d[1] * (points[:, 0] - a[0]) > 0.0
+            found.append(points[inside])
+            under.append(np.full(int(np.count_nonzero(inside)), goals.piece_polygon[piece], dtype=np.int64))
+        point, polygon = np.concatenate(found), np.concatenate(under)
+        blocked = np.empty(len(point), dtype=np.uint8)
+        find_blocked_lines(0, len(point), np.arange(len(point)), world.mesh, polygon, point, point, np.full(len(point), radius), blocked)
+        point = point[blocked == 0]
+        low, high = point.min(axis=0, initial=np.inf) - LOOSEST_M, point.max(axis=0, initial=-np.inf) + LOOSEST_M
+        return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), low, high)
+
+    def _clear(self, tick: Tick, rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which agents of `rows` get straight to which point, (k,) bool: no wall is in the way."""
+        agents, world = self.world.agents, self.world
+        blocked = np.empty(len(rows), dtype=np.uint8)
+        tick.team.run(
+            find_blocked_lines, len(rows), np.arange(len(rows)), world.mesh, world.polygons()[rows], agents.position[rows], point, agents.radius[rows], blocked
+        )
+        return blocked == 0
+
+
+def _lattice_points(low: NDArray[np.float64], high: NDArray[np.float64], spacing: float, shift: list[float]) -> NDArray[np.float64]:
+    """Return the points of a triangular lattice in a box, (k, 2), m, row by row; `shift` is in parts of its spacing."""
+    row = np.arange(np.floor(low[1] / (ROW * spacing) - shift[1]), np.ceil(high[1] / (ROW * spacing) - shift[1]) + 1)
+    column = np.arange(np.floor(low[0] / spacing - shift[0]) - 1, np.ceil(high[0] / spacing - shift[0]) + 1)
+    x = (column[None, :] + shift[0] + 0.5 * (row % 2)[:, None]) * spacing
+    y = np.broadcast_to(((row + shift[1]) * ROW * spacing)[:, None], x.shape)
+    return np.column_stack([x.ravel(), y.ravel()])

@@ -1,0 +1,185 @@
+"""When the ground changes under everybody's feet: who stands where on the new mesh, who keeps its way, who has to ask for another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, locate_many
+from crowdsim.navigation.tiles import handles
+from crowdsim.navigation.tiles.relocate import RAYS, settle
+from crowdsim.navigation.tiles.renumber import Carried, carry_over, corridors_that_stay, places_in
+from crowdsim.scenario.shapes import circle_corners
+from crowdsim.setup.grounds import BuiltGround
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
+
+GAVE_UP = (PathStatus.NEAREST_REACHABLE, PathStatus.ENCLOSED, PathStatus.UNREACHABLE, PathStatus.OUT_OF_NODES)
+WALKS = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Something that is closed: an area, or an obstacle that stands.
+
+    Attributes
+    ----------
+    name : str
+    area : shapely Polygon or MultiPolygon, m
+    layer : int
+        Number of its floor; -1 where there is one level floor.
+    is_ground : bool
+        An area of the ground that is shut; else an obstacle that stands on it.
+    """
+
+    name: str
+    area: Any
+    layer: int = -1
+    is_ground: bool = False
+
+
+@dataclass(frozen=True)
+class GroundChange:
+    """What systems that find ways have to know of a change of the ground.
+
+    Attributes
+    ----------
+    closed : tuple of Closed
+        Everything that is closed now.
+    has_opened : bool
+        Whether something was closed before that is not now: who had no way may have one.
+    is_new : bool
+        False where a saved state is taken back: agents have heard of it then.
+    """
+
+    closed: tuple[Closed, ...]
+    has_opened: bool
+    is_new: bool = True
+
+
+def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
+    """Put the world on another ground.
+
+    Positions stay, except of bodies that have no room any more where they are. Corridors on the mesh that stay are kept, with new numbers; who loses
+    its corridor is sent to ask again.
+
+    Parameters
+    ----------
+    world : World
+    tick : int
+    ground : BuiltGround
+        Of the same scenario.
+    """
+    agents, old, old_goals, under = world.agents, world.mesh, world.goals, world.polygons()
+    stand(world, ground)
+    carried = carry_over(old, old_goals, world.mesh, world.goals)
+    polygon = carried.polygon[under].astype(np.int64)
+    _locate_the_lost(world, polygon)
+    place, new_polygon = agents.position.copy(), polygon.copy()
+    settle(old, world.mesh, under, polygon, agents.position, agents.radius, circle_corners((0.0, 0.0), 1.0, RAYS), place, new_polygon)
+    is_obstacle = agents.activity == AgentState.OBSTACLE
+    place[is_obstacle], new_polygon[is_obstacle] = agents.position[is_obstacle], polygon[is_obstacle]  # it goes where it goes
+    moved = np.hypot(place[:, 0] - agents.position[:, 0], place[:, 1] - agents.position[:, 1])
+    is_put = moved > 0.0
+    _carry_corridors(world, tick, old, carried, under, is_put)
+    agents.position[is_put] = agents.tentative_position[is_put] = agents.next_corner[is_put] = place[is_put]
+    agents.velocity[is_put] = agents.chosen_velocity[is_put] = 0.0
+    agents.surface[:] = handles.pack(FIRST_SALT, ONE_TILE, new_polygon)
+    agents.layer[:] = world.mesh.polygon_layer[new_polygon]
+    agents.wall_distance[:] = 0.0
+    agents.corner_post[:] = NOTHING_HELD
+    agents.guessed[:] = -1
+    agents.priced_portal[:] = -1
+    world.events.note(tick, EventKind.PUT_OUT, agents.entity[is_put], agents.position[is_put], np.round(1e3 * moved[is_put]).astype(np.int64))
+
+
+def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.float64]) -> None:
+    """Put agents elsewhere on the same ground, where something appears that they have to make room for; they look for their way from there.
+
+    Parameters
+    ----------
+    world : World
+    tick : int
+    rows : (k,) int64
+    place : (k, 2) float64, m
+        Those that are where they were stay as they are.
+    """
+    agents = world.agents
+    moved = np.hypot(place[:, 0] - agents.position[rows, 0], place[:, 1] - agents.position[rows, 1])
+    polygon = np.empty(len(rows), dtype=np.int64)
+    locate_many(0, len(rows), world.mesh, place, agents.layer[rows], polygon)
+    is_put = (moved > 0.0) & (polygon >= 0)
+    rows, place, moved, polygon = rows[is_put], place[is_put], moved[is_put], polygon[is_put]
+    agents.position[rows] = agents.tentative_position[rows] = agents.next_corner[rows] = place
+    agents.velocity[rows] = agents.chosen_velocity[rows] = 0.0
+    agents.surface[rows], agents.layer[rows] = world.handles_of(polygon), world.mesh.polygon_layer[polygon]
+    agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOTHING_HELD, -1
+    had_way = rows[np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING)) & (agents.activity[rows] == AgentState.WALKING)]
+    wish_to_replan(agents, had_way, ReplanCause.WAY_SHUT)
+    agents.path_status[had_way] = PathStatus.NONE
+    agents.corridor_length[had_way], agents.goal_piece[had_way], agents.strays[had_way] = 0, -1, 0
+    world.events.note(tick, EventKind.PUT_OUT, agents.entity[rows], place, np.round(1e3 * moved).astype(np.int64))
+
+
+def stand(world: World, ground: BuiltGround) -> None:
+    """Exchange mesh, walls and goals of a world; walls are known as far off as before, for bodies that have become wider."""
+    reach = world.walls.reach
+    world.mesh, world.walls, world.goals = ground.build.mesh, ground.build.walls, ground.goals
+    world.reach_walls(reach)
+
+
+def ask_again(world: World, change: GroundChange) -> None:
+    """Send those who wait for a way to ask on the new ground, and, if something has opened, those who had given up."""
+    agents = world.agents
+    agents.path_status[(agents.path_status == PathStatus.PENDING)] = PathStatus.NONE
+    if change.has_opened:
+        hopes = np.isin(agents.path_status, GAVE_UP) & (agents.goal >= 0) & np.isin(agents.activity, (AgentState.STANDING, AgentState.WALKING))
+        agents.activity[hopes] = AgentState.WALKING
+        agents.path_status[hopes] = PathStatus.NONE
+
+
+def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Carried, under: NDArray[np.int64], is_put: NDArray[np.bool_]) -> None:
+    """Give corridors the numbers of the new mesh; who has one that leads over other ground now loses it."""
+    agents, cells = world.agents, world.corridors.cells
+    on_corridors = world.on_corridors()
+    rows = np.flatnonzero(on_corridors & has_way(agents.path_status) & (agents.goal_piece >= 0))
+    block, length, piece = agents.corridor_start[rows], agents.corridor_length[rows], agents.goal_piece[rows]
+    stays = corridors_that_stay(old, carried, cells, block, length, under[rows], piece) & ~is_put[rows]
+    kept, lost = rows[stays], rows[~stays]
+    places = places_in(block[stays], length[stays])
+    cells[places] = carried.edge[cells[places]]
+    agents.goal_piece[kept] = carried.piece[piece[stays]]
+    walks = lost[agents.activity[lost] == AgentState.WALKING]
+    world.events.note(tick, EventKind.WAY_LOST, agents.entity[walks], agents.position[walks], agents.corridor_length[walks])
+    wish_to_replan(agents, walks, ReplanCause.WAY_SHUT)
+    others = on_corridors.copy()
+    others[kept] = False
+    agents.corridor_length[others] = 0
+    agents.goal_piece[others] = -1
+    agents.strays[others] = 0
+    agents.path_status[lost] = PathStatus.NONE
+
+
+def _locate_the_lost(world: World, polygon: NDArray[np.int64]) -> None:
+    """Look up who stands on a polygon that did not stay; rounding at an outline is forgiven."""
+    agents, mesh = world.agents, world.mesh
+    lost = np.flatnonzero(polygon < 0)
+    found = np.empty(len(lost), dtype=np.int64)
+    locate_many(0, len(lost), mesh, agents.position[lost], agents.layer[lost], found)
+    for i in np.flatnonzero(found < 0).tolist():
+        x, y = agents.position[lost[i]].tolist()
+        own = np.flatnonzero(mesh.polygon_layer == agents.layer[lost[i]])
+        found[i] = own[np.argmax([depth_in_polygon(mesh, each, x, y) for each in own.tolist()])]
+    polygon[lost] = found
+
+
+def polygons_of(closed: Sequence[Closed]) -> list[Any]:
+    """Return the polygons of what is closed."""
+    return [each.area for each in closed]

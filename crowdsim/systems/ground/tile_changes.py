@@ -1,0 +1,216 @@
+"""When tiles are taken out or put in under everybody's feet: who stands where, who keeps its way, who has to ask for another (SYSTEMS M8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.geometry.steps import Steps
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.tiles.build import TileMesh
+from crowdsim.navigation.tiles.rebuild import differences
+from crowdsim.navigation.tiles.renumber import places_in
+from crowdsim.navigation.tiles.tiled_mesh import NewTiles, Renumbered, TiledMesh
+from crowdsim.systems.ground.ground_change import put_out
+from crowdsim.systems.ground.make_room import nearest_free
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+HOPELESS = (PathStatus.UNREACHABLE, PathStatus.OUT_OF_NODES, PathStatus.STALE, PathStatus.ENCLOSED, PathStatus.NEAREST_REACHABLE)
+
+
+class NewGround(NamedTuple):
+    """Ground of other tiles, ready to be stood on.
+
+    Attributes
+    ----------
+    tiles : NewTiles
+    goals : GoalPieces
+        Cut on its mesh.
+    """
+
+    tiles: NewTiles
+    goals: GoalPieces
+
+
+def change_steps(world: World, remove: list[int], add: Mapping[int, TileMesh | None] | list[int]) -> Steps[NewGround]:
+    """Make the ground of other tiles, resting in between as often whatever they are; nobody stands on it before `change_tiles`."""
+    assert world.tiles is not None
+    tiles = yield from world.tiles.steps(remove=remove, add=add)
+    yield "tiles"
+    return NewGround(tiles, cut_goals(tiles.joined.mesh, world.goal_shapes))
+
+
+def ground_steps(world: World, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh]) -> Steps[NewGround | None]:
+    """Make the ground of which only some tiles are others than before, resting in between; None where all tiles that are there stay.
+
+    Parameters
+    ----------
+    world : World
+        With tiles.
+    before, wanted : mapping of int to TileMesh
+        The tiles of the ground as it was and as it will be. One that is not there although the ground was had been taken out by a program: it stays out.
+    """
+    assert world.tiles is not None
+    remove, add = differences(world.tiles, wanted)
+    for tile in set(before) - set(world.tiles.tiles()):
+        add.pop(tile, None)
+    return (yield from change_steps(world, remove, add)) if remove or add else None
+
+
+def change_ground_of_tiles(
+    world: World, tick: int, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh], new: NewGround | None, ground: Any, closed: Any
+) -> None:
+    """Put the world on other ground, of which only some tiles are others than before.
+
+    Parameters
+    ----------
+    world : World
+        With tiles.
+    tick : int
+    before, wanted : mapping of int to TileMesh
+        See `ground_steps`.
+    new : NewGround or None
+        What `ground_steps` came to.
+    ground : shapely geometry, m
+        As it will be.
+    closed : shapely geometry, m
+        What has just been closed. People in it are put beside it.
+    """
+    agents, tiles = world.agents, world.tiles
+    assert tiles is not None
+    if not closed.is_empty:
+        people = np.arange(world.people_count)
+        rows = people[shapely.distance(shapely.points(agents.position[people]), closed) < agents.radius[people]]
+        if len(rows):
+            put_out(world, tick, rows, nearest_free(ground, closed, agents.position[rows], agents.radius[rows]))
+    out = sorted(set(before) - set(tiles.tiles()))
+    changed = differences(tiles, wanted)[1]
+    if new is not None:
+        change_tiles(world, tick, new)
+    for tile in out:
+        if tile in changed:
+            tiles.keep(tile, changed[tile])
+
+
+def change_tiles(world: World, tick: int, new: NewGround) -> None:
+    """Take tiles out and put tiles in between two ticks.
+
+    Ways that lead over tiles that changed, or through gaps that became narrower, are asked for anew; all others are kept. Who stands where a tile was taken
+    out stands still with the status STALE until there is ground again. Where something was added, those who had given up ask again.
+
+    Parameters
+    ----------
+    world : World
+        With tiles.
+    tick : int
+        At which it happens.
+    new : NewGround
+        The planner has to be told afterwards.
+
+    Raises
+    ------
+    NavigationError
+        If the tiles cannot be changed like that; nothing is changed then.
+    """
+    assert world.tiles is not None
+    agents, tiles, under, old_goals = world.agents, world.tiles, world.polygons(), world.goals
+    had_ground = world.has_ground()
+    remove, add = new.tiles.remove, new.tiles.add
+    now = tiles.take(new.tiles)
+    world.take_tiles(new.goals if tiles.mesh is new.tiles.joined.mesh else None)
+    for kind, numbers in ((EventKind.TILE_REMOVED, remove), (EventKind.TILE_ADDED, sorted(add))):
+        middles = (np.array([tiles.name_of(tile) for tile in numbers], dtype=np.float64).reshape(-1, 2) + 0.5) * tiles.size
+        world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), middles, np.array(numbers, dtype=np.int64))
+    _stand(world, tick, tiles, had_ground)
+    _carry_corridors(world, tick, now, _same_pieces(old_goals, world.goals, now.polygon), under)
+    came_from = agents.guessed >= 0
+    agents.guessed[came_from] = now.polygon[agents.guessed[came_from]]
+    agents.corner_post[:] = NOTHING_HELD
+    agents.priced_portal[:] = -1
+    agents.wall_distance[:] = 0.0
+    if add:
+        hopes = np.isin(agents.path_status, HOPELESS) & (agents.goal >= 0) & (agents.activity == AgentState.STANDING) & world.has_ground()
+        agents.activity[hopes] = AgentState.WALKING
+        agents.path_status[hopes] = PathStatus.NONE
+
+
+def _same_pieces(old: GoalPieces, new: GoalPieces, polygon: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the new number of each piece of a goal; -1 for those that are gone or have another shape."""
+
+    def keys(goals: GoalPieces, number: NDArray[np.int32]) -> list[tuple[int, int, int, bytes]]:
+        goal = np.repeat(np.arange(len(goals.goal_start) - 1), np.diff(goals.goal_start))
+        return [
+            (int(goal[piece]), int(goals.piece_source[piece]), int(number[goals.piece_polygon[piece]]), corners.tobytes())
+            for piece, corners in enumerate(np.split(goals.vertex, goals.vertex_start[1:-1]) if len(goal) else ())
+        ]
+
+    known = {key: piece for piece, key in enumerate(keys(new, np.arange(new.piece_polygon.max(initial=-1) + 1, dtype=np.int32)))}
+    return np.array([known.get(key, -1) for key in keys(old, polygon)], dtype=np.int32)
+
+
+def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np.int32], under: NDArray[np.int64]) -> None:
+    """Give corridors the numbers of the new mesh; who has one that leads over other ground now loses it, and who waits for one asks again."""
+    agents, cells, mesh = world.agents, world.corridors.cells, world.mesh
+    waits = agents.path_status == PathStatus.PENDING
+    agents.path_status[waits] = PathStatus.NONE
+    agents.corridor_length[waits] = 0
+    rows = np.flatnonzero(has_way(agents.path_status))
+    length, target = agents.corridor_length[rows], agents.goal_piece[rows]
+    places = places_in(agents.corridor_start[rows], length)
+    portals = now.edge[cells[places]]
+    twins = mesh.edge_twin[portals]
+    is_shut = (portals < 0) | (twins < 0)
+    is_shut |= _new_or_narrower(now, mesh.polygon_count)[mesh.edge_polygon[twins]]
+    shut = np.bincount(np.repeat(np.arange(len(rows)), length)[is_shut], minlength=len(rows))
+    pieces = np.append(piece, -1)[target]  # who has no piece, -1, has none again
+    here = under[rows]
+    stays = (pieces >= 0) & (now.polygon[here] >= 0) & ~now.is_narrower[here] & (shut == 0)
+    kept, lost = rows[stays], rows[~stays]
+    of_kept = np.repeat(stays, length)
+    cells[places[of_kept]] = portals[of_kept]
+    agents.goal_piece[kept] = pieces[stays]
+    walks = lost[agents.activity[lost] == AgentState.WALKING]
+    world.events.note(tick, EventKind.WAY_LOST, agents.entity[walks], agents.position[walks], agents.corridor_length[walks])
+    wish_to_replan(agents, walks, ReplanCause.WAY_SHUT)
+    agents.path_status[lost] = PathStatus.NONE
+    agents.corridor_length[lost], agents.goal_piece[lost], agents.strays[lost] = 0, -1, 0
+
+
+def _new_or_narrower(now: Renumbered, count: int) -> NDArray[np.bool_]:
+    """Return which polygons of the new mesh were not there before, or stop some body that they let through."""
+    found = np.ones(count, dtype=np.bool_)
+    kept = now.polygon >= 0
+    found[now.polygon[kept]] = now.is_narrower[kept]
+    return found
+
+
+def _stand(world: World, tick: int, tiles: TiledMesh, had_ground: NDArray[np.bool_]) -> None:
+    """Find the ground under those whose handle is stale; who has none stands still."""
+    agents = world.agents
+    stale = np.flatnonzero(~world.has_ground())
+    polygon = np.empty(len(stale), dtype=np.int64)
+    locate_many(0, len(stale), world.mesh, agents.position[stale], agents.layer[stale], polygon)
+    found = stale[polygon >= 0]
+    agents.surface[found] = tiles.handles_of(polygon[polygon >= 0])
+    is_agent = agents.activity != AgentState.OBSTACLE  # an obstacle that stands is where it took the ground away
+    back = found[~had_ground[found] & is_agent[found]]
+    lost = stale[(polygon < 0) & had_ground[stale] & is_agent[stale]]
+    for kind, rows in ((EventKind.GROUND_BACK, back), (EventKind.GROUND_LOST, lost)):
+        where = [tiles.tile_at(x, y) for x, y in agents.position[rows].tolist()]
+        world.events.note(tick, kind, agents.entity[rows], agents.position[rows], np.array(where, dtype=np.int64))
+    walking = lost[(agents.activity[lost] == AgentState.WALKING)]
+    agents.activity[walking] = AgentState.STANDING
+    waits = agents.activity[lost] == AgentState.WAITING  # they ask at their time, and are told then
+    agents.path_status[lost] = np.where(waits, np.uint8(PathStatus.NONE), np.uint8(PathStatus.STALE))
+    agents.corridor_length[lost], agents.goal_piece[lost] = 0, -1
+    for column in ("velocity", "preferred_velocity", "chosen_velocity"):
+        getattr(agents, column)[lost] = 0.0

@@ -1,0 +1,95 @@
+"""What agents have to do for an event to happen: so many go over a line, or come up to somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.geometry.line_crossing import crosses_line
+from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
+from crowdsim.scenario.model import Event
+from crowdsim.world.world import World
+
+
+class Triggers:
+    """Counts who has done what events without a time wait for; each agent once for each event.
+
+    Parameters
+    ----------
+    world : World
+    events : sequence of Event
+    meetings : sequence of ((agents,) bool, (agents,) bool), or None, for each event
+        Who comes up to whom, by entity - 1; for events that wait for that.
+    """
+
+    def __init__(self, world: World, events: Sequence[Event], meetings: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]] | None] = ()) -> None:
+        self.world, self.events = world, tuple(events)
+        self._meetings = tuple(meetings) or (None,) * len(self.events)
+        self._waits = [number for number, event in enumerate(self.events) if event.tick < 0]
+        self._done: dict[int, NDArray[np.int64]] = {number: np.zeros(0, dtype=np.int64) for number in self._waits}
+        self._entity = np.zeros(0, dtype=np.int64)
+        self._place = np.zeros((0, 2))
+
+    def is_due(self, number: int) -> bool:
+        """Return whether enough agents have done what an event without a time waits for."""
+        return len(self._done[number]) >= self.events[number].count
+
+    def look(self, is_over: NDArray[np.bool_]) -> None:
+        """Note who has gone over lines since the last tick, and who is near to whom, for events that have not happened yet."""
+        waits = [number for number in self._waits if not is_over[number]]
+        if any(self.events[number].line is not None for number in waits):
+            self._count_crossings([number for number in waits if self.events[number].line is not None])
+        for number in waits:
+            meeting = self._meetings[number]
+            if meeting is not None:
+                self._done[number] = np.union1d(self._done[number], self._near(*meeting, self.events[number].within))
+
+    def _count_crossings(self, waits: Sequence[int]) -> None:
+        agents = self.world.agents
+        before = np.searchsorted(self._entity, agents.entity)
+        known = np.flatnonzero(np.isin(agents.entity, self._entity))
+        old, new = self._place[before[known]], agents.position[known]
+        for number in waits:
+            over = agents.entity[known[crosses_line(old, new, np.array(self.events[number].line))]]
+            self._done[number] = np.union1d(self._done[number], over)
+
+    def _near(self, who: NDArray[np.bool_], whom: NDArray[np.bool_], within: float) -> NDArray[np.int64]:
+        """Return the entities of those who are within a distance (m) of one of the others, on the same floor."""
+        agents = self.world.agents
+        people = np.arange(self.world.people_count)
+        comes, stays = (people[each[agents.entity[people] - 1]] for each in (who, whom))
+        if not len(comes) or not len(stays):
+            return np.zeros(0, dtype=np.int64)
+        tree = shapely.STRtree(shapely.points(agents.position[stays]))
+        first, second = tree.query(shapely.points(agents.position[comes]), predicate="dwithin", distance=within)
+        a, b = comes[first], stays[second]
+        meets = (a != b) & (agents.layer[a] == agents.layer[b])
+        found: NDArray[np.int64] = np.unique(agents.entity[a[meets]])
+        return found
+
+    def remember(self, is_over: NDArray[np.bool_]) -> None:
+        """Remember where everybody is, as long as lines are looked at."""
+        if any(self.events[number].line is not None and not is_over[number] for number in self._waits):
+            self._entity, self._place = self.world.agents.entity.copy(), self.world.agents.position.copy()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return who has done what, and where everybody was."""
+        lengths = np.array([len(self._done[number]) for number in self._waits], dtype=np.int64)
+        done = np.concatenate([np.zeros(0, dtype=np.int64), *(self._done[number] for number in self._waits)])
+        return {"entity": self._entity.copy(), "place": self._place.copy(), "done_lengths": lengths, "done": done}
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave."""
+        saved = Saved.of(state)
+        entity = saved.take("entity", "i8", low=1, high=MOST)
+        saved.require(ascends(entity), "entity", "entity ids have to ascend")
+        place = saved.take("place", "f8", (len(entity), 2), low=-FARTHEST_M, high=FARTHEST_M)
+        done = saved.take("done", "i8", low=1, high=MOST)
+        lengths = saved.parts("done_lengths", len(self._waits), len(done))
+        parts = np.split(done, np.cumsum(lengths)[:-1]) if len(lengths) else []
+        self._entity, self._place = entity, place
+        self._done = {number: part.copy() for number, part in zip(self._waits, parts, strict=True)}

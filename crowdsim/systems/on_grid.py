@@ -1,0 +1,339 @@
+"""Plan and Follow on a grid: ways as waypoints instead of corridors (SYSTEMS G4 to G8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.corner_cache import GOAL_HELD, NOTHING_HELD
+from crowdsim.navigation.goals.targets import points_of
+from crowdsim.navigation.grid.choices import Chooser
+from crowdsim.navigation.grid.clearance import walked
+from crowdsim.navigation.grid.layout import Shut
+from crowdsim.navigation.grid.parameters import WalkParameters
+from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
+from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
+from crowdsim.navigation.grid.walkers import Walkers
+from crowdsim.saved import MOST, Arrays, Saved, ascends
+from crowdsim.systems.base.slices import Budget, SearchTask, require_open, search
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.ground.ground_change import WALKS, Closed, GroundChange, ask_again
+from crowdsim.systems.paths.cell_guesses import CellGuesses
+from crowdsim.systems.paths.progress import NOTED, TAKEN, forget_path, take_length, take_path
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
+EXPANSIONS_AN_AGENT = 10
+BEYOND_M = 1000.0  # How far beyond the cells a saved waypoint can lie: goals may lie off the ground.
+
+
+def default_budget(agents: int) -> int:
+    """Return the expansions a tick where the scenario names none: 50,000, or ten for each agent."""
+    return max(LEAST_EXPANSIONS, EXPANSIONS_AN_AGENT * agents)
+
+
+class Ways:
+    """The walks of the agents in the world, by entity; what PlanWays and FollowWays share."""
+
+    def __init__(self, parameters: WalkParameters) -> None:
+        self.entity = np.zeros(0, dtype=np.int64)
+        self.walkers = Walkers(np.zeros((0, 2)), parameters)
+
+    def keep_up(self, world: World) -> None:
+        """Number the walks like the rows of the agents, and stop those who do not walk where they are."""
+        agents = world.agents
+        if not np.array_equal(self.entity, agents.entity):
+            place = np.searchsorted(self.entity, agents.entity)
+            known = np.isin(agents.entity, self.entity)
+            self.walkers.select(np.where(known, place, -1), agents.position)
+            self.entity = agents.entity.copy()
+        self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), agents.position)
+
+    def halt(self, entity: NDArray[np.int64], place: NDArray[np.float64]) -> None:
+        """Stop agents where they are, (k, 2), m."""
+        self.walkers.halt(np.searchsorted(self.entity, entity), place)
+
+    def forget_targets(self, entity: NDArray[np.int64]) -> None:
+        """Forget what agents asked for, so that they look for a way even to the same target."""
+        self.walkers.walks.requested[np.isin(self.entity, entity)] = np.nan
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the walks as named arrays."""
+        return {"entity": self.entity.copy(), **self.walkers.state()}
+
+    def restore(self, state: Arrays | Saved, within: tuple[float, float, float, float]) -> None:
+        """Take back what `state()` gave; waypoints are `within` least x and y, greatest x and y (m)."""
+        saved = Saved.of(state)
+        entity = saved.take("entity", "i8", low=1, high=MOST)
+        saved.require(ascends(entity), "entity", "entity ids have to ascend")
+        self.walkers.restore(saved, within)
+        saved.require(len(self.walkers.walks.total) == len(entity), "entity", "has not as many agents as there are walks")
+        self.entity = entity
+
+
+class PlanWays(System):
+    """Ask for ways, search within the budget, set agents on what was found; the place of Plan in the tick.
+
+    Parameters
+    ----------
+    world : World
+    planner : GridPlanner
+        Its targets are those of `points_of`.
+    ways : Ways
+    budget : Budget
+        Says how far searches get in a tick.
+    groups : (groups,) bool, optional
+        Whose agents it plans for; all by default.
+    name : str
+        Of the searches as a task, one for each planner of a world.
+    """
+
+    reads = ("entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "path_tick", "asks_again", "is_yielding", *TAKEN)
+    writes = ("activity", "path_status", "path_tick", "goal_piece", *TAKEN)
+    counts = SearchTask.counts
+
+    def __init__(
+        self, world: World, planner: GridPlanner, ways: Ways, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches"
+    ) -> None:
+        super().__init__(world)
+        self.planner, self.ways, self.budget, self.groups = planner, ways, budget, groups
+        self.searches = SearchTask(name, planner, self._apply, budget.tasks, budget.counts_answers)
+        self.guesses: CellGuesses | None = None  # of agents that do not just stand, or keep to their paths, while they wait
+        self._closed: list[Any] = []
+        self._chooser: Chooser | None = None
+
+    def process(self, tick: Tick) -> None:
+        """Submit, search, apply."""
+        self.budget.begin()
+        self.ask(tick)
+        search(tick, self.budget, (self.searches,))
+
+    def ask(self, tick: Tick) -> None:
+        """Ask for the ways of those who have none."""
+        agents = self.world.agents
+        self.ways.keep_up(self.world)
+        wants = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0)
+        wants = np.flatnonzero(wants & self.of_groups(self.groups))
+        if len(wants):
+            self._ask(tick, wants)
+
+    def forget(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that changed their mind."""
+        self.planner.drop(entity)
+        if self.guesses is not None:
+            led, agents = entity[self.guesses.led(entity)], self.world.agents
+            self.ways.halt(led, agents.position[np.searchsorted(agents.entity, led)])
+            self.guesses.forget(entity)
+
+    def keep_ways(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
+        """Return that nobody keeps a way: targets are compared when they are asked for."""
+        return np.zeros(len(rows), dtype=np.bool_)
+
+    def lose_ways(self, rows: NDArray[np.int64]) -> None:
+        """Take the goals of agents that are sent elsewhere; they walk on until they have another way."""
+        agents = self.world.agents
+        rows = rows[self.of_groups(self.groups)[rows]]
+        forget_path(agents, rows)
+        agents.corridor_length[rows] = 0
+        agents.goal_piece[rows] = -1
+
+    def show(self, closed: Sequence[Closed]) -> None:
+        """Show on the grid what is closed now."""
+        self.planner.grid.show([Shut(each.name, each.area, each.is_ground) for each in closed])
+        self._closed = [each.area for each in closed]
+        self.planner.target = points_of(self.world.goals).point
+        self._chooser = None
+
+    def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
+        """Find ways on another ground from now on; whoever waits for a way, or has one over cells that were lost, asks again."""
+        world, agents, walkers = self.world, self.world.agents, self.ways.walkers
+        before, bars = self.planner.grid.walkable(), self.planner.grid.bars
+        self.show(change.closed)
+        if not change.is_new:
+            return
+        ask_again(world, change)
+        self.ways.keep_up(world)
+        mine = self.of_groups(self.groups)
+        grid = self.planner.grid
+        is_lost = before & (~grid.walkable() | ((grid.bars & ~bars) > 0))  # a thin door may hold no centre: then steps over it are what is lost
+        is_cut = walkers.cut(is_lost, grid.ground, agents.position, team)
+        lost = np.flatnonzero(is_cut & mine & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING))
+        world.events.note(tick, EventKind.WAY_LOST, agents.entity[lost], agents.position[lost], (walkers.walks.total - walkers.walks.current)[lost])
+        wish_to_replan(agents, lost, ReplanCause.WAY_SHUT)
+        agents.path_status[lost] = PathStatus.NONE
+        walkers.forget(np.flatnonzero(mine & (agents.path_status == PathStatus.NONE)))
+        has_piece = np.flatnonzero(mine & (agents.goal_piece >= 0))
+        agents.goal_piece[has_piece] = self._choices().piece_at(agents.goal[has_piece], walkers.walks.target[has_piece])
+
+    def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
+        """Ask for ways to the pieces of the goals that are nearest on foot, round those who stand now."""
+        agents, planner, walkers = self.world.agents, self.planner, self.ways.walkers
+        shut_in = self._shut_in(rows)
+        self._give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
+        rows = rows[~shut_in]
+        chooser, radius = self._choices(), agents.radius[rows]
+        which, choices = chooser.choices(agents.goal[rows], self.world.polygons()[rows], planner.needs(radius), radius)
+        agents.path_tick[rows] = tick.number
+        hopeless = rows[which < 0]
+        agents.goal_piece[hopeless] = -1
+        self._give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
+        rows, which = rows[which >= 0], which[which >= 0]
+        # Of several points the search finds which is meant; of one it is known whether a way leads there already.
+        only = np.array([points[0] if len(points) == 1 else -1 for points in choices], dtype=np.int64)[which] if len(rows) else which
+        has_one = only >= 0
+        agents.goal_piece[rows] = np.where(has_one, chooser.piece[only], -1)
+        is_new = np.ones(len(rows), dtype=np.bool_)
+        is_new[has_one] = walkers.ask(rows[has_one], planner.target[only[has_one]]) | (agents.asks_again[rows[has_one]] == 1)
+        if self.guesses is not None:
+            is_new |= self.guesses.knows(agents.entity[rows])  # an agent that was put elsewhere while it waited has no path yet
+        walkers.forget(rows[~has_one])
+        walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]  # a step at most, for which no way has to be found
+        agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
+        rows, which = rows[is_new], which[is_new]
+        stands = self._standers(tick)
+        planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
+        planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], which, agents.radius[rows], choices)
+        if self.guesses is not None:
+            self.guesses.ask(rows, walkers)
+
+    def _standers(self, tick: Tick) -> NDArray[np.int64]:
+        """Return who stands about: others go round them.
+
+        Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.
+        """
+        agents = self.world.agents
+        stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
+        return np.flatnonzero(self.ways.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
+
+    def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return who is inside something that is closed: cells know of no way there, walls are all around."""
+        position = self.world.agents.position[rows]
+        found = np.zeros(len(rows), dtype=np.bool_)
+        for area in self._closed:
+            found |= shapely.contains_xy(area, position[:, 0], position[:, 1])
+        return found
+
+    def _choices(self) -> Chooser:
+        """Return what knows which points of their goals agents can mean, on the grid as it is now."""
+        if self._chooser is None or self._chooser.version != self.planner.grid.version:
+            self._chooser = self.planner.chooser(self.world.mesh, self.world.goals)
+        return self._chooser
+
+    def _apply(self, tick: Tick, answers: WayAnswers) -> None:
+        """Set agents on their ways; who has none gives up."""
+        agents, events = self.world.agents, self.world.events
+        rows = np.searchsorted(agents.entity, answers.entity)
+        assert np.array_equal(agents.entity[rows], answers.entity)  # who leaves is forgotten by the planner before
+        if self.guesses is not None:
+            stands = self._standers(tick)
+            answers = self.guesses.join(answers, rows, np.column_stack([agents.position[stands], agents.radius[stands]]))
+        agents.path_status[rows] = answers.status
+        agents.path_tick[rows] = tick.number
+        leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)
+        beyond = np.where(leads_there[:, None], answers.target, np.nan)
+        walkers = self.ways.walkers
+        walkers.walks.requested[rows] = answers.target
+        agents.goal_piece[rows] = self._choices().piece_at(agents.goal[rows], answers.target)
+        waypoint, start = self.past_walls(rows, answers.waypoint, answers.start)
+        walkers.take(rows, start, waypoint, agents.position, beyond)
+        has_way = np.diff(answers.start) > 0
+        take_path(agents, rows[has_way], walkers.ahead(rows[has_way], agents.position, tick.team))
+        length = np.column_stack([answers.length, np.zeros(len(rows))])
+        events.note(tick.number, EventKind.PATH_FOUND, answers.entity[has_way], length[has_way], answers.status[has_way])
+        self._give_up(tick, rows[~has_way], answers.status[~has_way])
+
+    def past_walls(
+        self, rows: NDArray[np.int64], waypoint: NDArray[np.float64], start: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return ways as bodies can walk them where cells keep less than their radius from walls: waypoints, and where the way of each row begins."""
+        parameters, agents = self.planner.parameters, self.world.agents
+        if (parameters.keep_off_edges and parameters.agent_radius == 0.0) or not len(waypoint):
+            return waypoint, start
+        return walked(self.world.mesh, self.planner.grid.ground, waypoint, start, agents.position[rows], self.world.polygons()[rows], agents.radius[rows])
+
+    def _give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
+        agents = self.world.agents
+        agents.path_status[rows] = status
+        agents.activity[rows] = AgentState.STANDING
+        self.world.events.note(tick.number, EventKind.UNREACHABLE, agents.entity[rows], agents.position[rows], status)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the searches, the queue, the walks, and the guesses."""
+        parts: list[tuple[str, GridPlanner | Ways | CellGuesses]] = [("planner", self.planner), ("ways", self.ways)]
+        parts += [("guesses", self.guesses)] if self.guesses is not None else []
+        return {f"{part}/{name}": array for part, each in parts for name, array in each.state().items()}
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave."""
+        saved, ground = Saved.of(state), self.planner.grid.ground
+        self.planner.grid.version = int(saved.take("planner/counters", "i8", (2,), low=0, high=MOST)[1])  # Gates has put the same up by another way
+        self.planner.restore(saved.below("planner/"))
+        require_open(saved, self.world, self.planner.entities, self.of_groups(self.groups))
+        right, top = ground.x + ground.width * ground.cell, ground.y + ground.depth * ground.cell
+        self.ways.restore(saved.below("ways/"), (ground.x - BEYOND_M, ground.y - BEYOND_M, right + BEYOND_M, top + BEYOND_M))
+        if self.guesses is not None:
+            self.guesses.restore(saved.below("guesses/"))
+        self.searches.restored(self.world.tick)
+
+
+class FollowWays(System):
+    """Set preferred velocities along waypoints; the place of Follow in the tick.
+
+    Parameters
+    ----------
+    world : World
+    ways : Ways
+    groups : (groups,) bool, optional
+        Whose agents it leads; all by default.
+    guesses : CellGuesses, optional
+        Leads those whose path is not there yet; without it they keep to the path that they had, or stand.
+    stays : bool
+        Whether they stand instead, even with a path that they had.
+    """
+
+    reads = ("entity", "group", "activity", "goal", "path_status", "position", "surface", "radius", "desired_speed", "is_driven", *NOTED)
+    writes = ("activity", "preferred_velocity", "next_corner", "corner_post", *NOTED)
+    counts = ("guessing",)
+
+    def __init__(
+        self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None, guesses: CellGuesses | None = None, stays: bool = False
+    ) -> None:
+        super().__init__(world)
+        self.ways, self.groups, self.guesses, self.stays = ways, groups, guesses, stays
+
+    def process(self, tick: Tick) -> None:
+        """Lead those who walk; who is as near to its goal as can be stands there."""
+        agents, walkers = self.world.agents, self.ways.walkers
+        mine = self.of_groups(self.groups)
+        waits = mine & (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.PENDING)
+        tick.counts["guessing"] = float(len(self.guesses.lead(tick, np.flatnonzero(waits), walkers))) if self.guesses is not None else 0.0
+        before = walkers.walks.current.copy()
+        velocity, arrived = walkers.follow(agents.position, agents.desired_speed, tick.length, tick.team)
+        passed = arrived | (walkers.walks.current != before)
+        free = mine & (agents.is_driven == 0)
+        walking = free & (agents.activity == AgentState.WALKING) & ~(waits & self.stays)
+        agents.preferred_velocity[walking] = velocity[walking]
+        agents.preferred_velocity[free & ~walking] = 0.0
+        aim = walkers.aim()
+        # A waypoint is passed at some distance, and whoever kept its way to another target, or was led by a program, was not set on one.
+        measured = np.flatnonzero(walking & np.isin(agents.path_status, WALKS) & (passed | np.isnan(agents.remaining)))
+        take_length(agents, measured, walkers.ahead(measured, agents.position, tick.team))
+        # A walk ends near its target, arriving may take a little more: into the region, or nearer than `arrive_within`.
+        near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_way(agents.path_status))
+        rest = (aim[near] - agents.position[near]) / tick.length
+        pace = np.maximum(np.hypot(rest[:, 0], rest[:, 1]), 1e-300)
+        agents.preferred_velocity[near] = rest * np.minimum(1.0, agents.desired_speed[near] / pace)[:, None]
+        agents.next_corner[walking] = aim[walking]
+        # The last waypoint is in sight: in front of a region a crowd may spread.
+        straight = walking & (agents.path_status != PathStatus.NEAREST_REACHABLE) & (walkers.walks.total - walkers.walks.current <= 1)
+        agents.corner_post[free] = np.where(straight[free], np.int32(GOAL_HELD), np.int32(NOTHING_HELD))
+        agents.next_corner[free & ~walking] = agents.position[free & ~walking]
+        agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = AgentState.STANDING

@@ -1,0 +1,258 @@
+"""Guesses over cells: which patches each agent has come to, where it goes next, and how the path that is found is joined with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.grid.guess import (
+    GIVEN_UP,
+    NOWHERE,
+    SHORT_CUT,
+    TO_GOAL,
+    UNDECIDED,
+    CellGuess,
+    block_side,
+    guess_over_cells,
+    join_over_cells,
+    make_patches,
+)
+from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
+from crowdsim.navigation.grid.search import EXPANSIONS, FOUND_THROUGH_AGENTS, make_slots
+from crowdsim.navigation.grid.walkers import Walkers
+from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
+from crowdsim.systems.base.system import Tick
+from crowdsim.world.world import World
+
+Rows = NDArray[np.int64]
+Places = NDArray[np.float64]
+
+LEAST_PATCHES = 8  # That there is room for at first; more is made when somebody has come to so many.
+PATIENCE_S = 5.0  # In one cell, before an agent gives up what it has committed to: longer than people take to get past each other.
+ROOM_AN_AGENT = 16  # Waypoints that a round has room for, besides those of one block: agents that get none have theirs in the next round.
+_TABLES = ("patch", "parent", "entry", "origin")  # of `CellGuess`, one number a patch
+
+
+class CellGuesses:
+    """The guesses of all agents that find their paths on a grid (SYSTEMS T4, T5).
+
+    Parameters
+    ----------
+    world : World
+    planner : GridPlanner
+    keeps_previous : bool
+        Whether agents that have a path keep to it until the next is found, and only note their trail.
+    past_walls : callable
+        Returns waypoints of some rows, and where those of each begin, as bodies can walk them.
+    """
+
+    def __init__(self, world: World, planner: GridPlanner, keeps_previous: bool, past_walls: Callable[[Rows, Places, Rows], tuple[Places, Rows]]) -> None:
+        self.world, self.planner, self.keeps_previous, self._past_walls = world, planner, keeps_previous, past_walls
+        grid, parameters = planner.grid, planner.parameters
+        self._step = float(parameters.sight_step) if parameters.sight == "sampled" else 0.0
+        nodes, self._side = (grid.width + 2) * (grid.depth + 2), block_side(grid.parameters.cell_size)
+        self._slots, self._patches = make_slots(1, nodes), make_patches(nodes, self._side)
+        self._entity = np.zeros(0, dtype=np.int64)
+        self._begin: NDArray[np.float64] = np.zeros((0, 2))  # where each search began
+        self._leads = np.zeros(0, dtype=np.uint8)  # 0 where an agent keeps to its previous path
+        self._guess = _fresh(0, LEAST_PATCHES)
+        self._compile()
+
+    def _compile(self) -> None:
+        """Have the kernels compiled, or loaded, before the first tick."""
+        nobody, nowhere, no = np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0, dtype=np.uint8)
+        self._look(nobody, nobody, no, nowhere, no, 0, 1)
+        self._keep(np.ones(1, dtype=np.int64), np.full(1, NOWHERE, dtype=np.int64))
+        self._joined(0, 0.0, (0.0, 0.0), nowhere, np.zeros((0, 3)))
+        self._keep(nobody, nobody)
+
+    def knows(self, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (k,) bool: which agents wait, on a guess or on their previous path."""
+        return np.isin(entity, self._entity)
+
+    def _keep(self, entity: NDArray[np.int64], kept: NDArray[np.int64]) -> None:
+        """Keep guesses of these agents: those that are at a place now, and new ones where that is -1."""
+        known, before = kept >= 0, self._guess
+        fresh = _fresh(len(entity), before.patch.shape[1])
+        begin, leads = np.zeros((len(entity), 2)), np.ones(len(entity), dtype=np.uint8)
+        for new, old in zip((*fresh._asdict().values(), begin, leads), (*before._asdict().values(), self._begin, self._leads), strict=True):
+            new[known] = old[kept[known]]
+        self._entity, self._guess, self._begin, self._leads = entity, fresh, begin, leads
+
+    def ask(self, rows: NDArray[np.int64], walkers: Walkers) -> None:
+        """Begin anew for agents that ask for a path from where they are."""
+        agents = self.world.agents
+        entity = agents.entity[rows]
+        has_path = (walkers.walks.total[rows] > 0) & ~self.led(entity)
+        others = np.flatnonzero(~np.isin(self._entity, entity))
+        every = np.union1d(self._entity[others], entity)
+        kept = np.full(len(every), -1, dtype=np.int64)
+        kept[np.searchsorted(every, self._entity[others])] = others
+        self._keep(every, kept)
+        place = np.searchsorted(every, entity)
+        self._begin[place] = agents.position[rows]
+        self._leads[place] = ~(has_path & self.keeps_previous)
+
+    def forget(self, entity: NDArray[np.int64]) -> None:
+        """Forget the guesses of agents that have their path, or left."""
+        stays = np.flatnonzero(~np.isin(self._entity, entity))
+        if len(stays) < len(self._entity):
+            self._keep(self._entity[stays], stays)
+
+    def led(self, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (k,) bool: which agents walk on a guess, and do not keep to their previous paths."""
+        return np.isin(entity, self._entity[self._leads == 1])
+
+    def lead(self, tick: Tick, rows: NDArray[np.int64], walkers: Walkers) -> NDArray[np.int64]:
+        """Note where agents that wait have come to, and set those that guess on waypoints.
+
+        Parameters
+        ----------
+        tick : Tick
+        rows : (r,) int64
+            Agents that walk and wait for a path; those that a program steers are watched, too.
+        walkers : Walkers
+            Of all agents.
+
+        Returns
+        -------
+        (g,) int64
+            Those of them that guess.
+        """
+        agents = self.world.agents
+        rows = rows[self.knows(agents.entity[rows])]
+        place = np.searchsorted(self._entity, agents.entity[rows])
+        if not len(rows):
+            return rows
+        if int(self._guess.known[place].max()) + 2 > self._guess.patch.shape[1]:
+            more = ((0, 0), (0, self._guess.patch.shape[1]))
+            self._guess = self._guess._replace(**{name: np.pad(getattr(self._guess, name), more, constant_values=-1) for name in _TABLES})
+        patience = max(1, round(PATIENCE_S / tick.length))
+        is_done = (walkers.walks.total[rows] == 0).astype(np.uint8)
+        leads = self._leads[place] & (agents.is_driven[rows] == 0)
+        laid, waypoint = self._look(rows, place, leads, walkers.aim()[rows], is_done, tick.number, patience)
+        sent = np.flatnonzero(laid >= 0)
+        if len(sent):
+            start = np.concatenate([[0], np.cumsum(laid[sent])]).astype(np.int64)
+            waypoint, start = self._past_walls(rows[sent], waypoint, start)
+            walkers.take(rows[sent], start, waypoint, agents.position)
+        return rows[leads == 1]
+
+    def _look(
+        self, rows: Rows, place: Rows, leads: NDArray[np.uint8], aim: Places, is_done: NDArray[np.uint8], tick: int, patience: int
+    ) -> tuple[Rows, Places]:
+        """Return how many waypoints agents are to walk along, see `guess_over_cells`, and these."""
+        agents, goals, planner = self.world.agents, self.world.goals, self.planner
+        laid = np.zeros(len(rows), dtype=np.int64)
+        out = np.empty((ROOM_AN_AGENT * len(rows) + self._side * self._side + 2, 2))
+        parts: list[NDArray[np.float64]] = []
+        done = -1
+        while done < len(rows):
+            begin = max(done, 0)
+            done = guess_over_cells(
+                begin, planner.grid.ground, self._side, goals.pole, goals.goal_start, place, leads, agents.goal[rows],
+                planner.needs(agents.radius[rows]), agents.position[rows], aim, is_done, tick, patience, planner.rings(), self._step,
+                float(planner.parameters.first_waypoint_trim), self._guess, self._slots, self._patches, laid, out,
+            )  # fmt: skip
+            parts.append(out[: int(np.maximum(laid[begin:done], 0).sum())].copy())
+        return laid, np.concatenate(parts)
+
+    def join(self, answers: WayAnswers, rows: NDArray[np.int64], standers: NDArray[np.float64]) -> WayAnswers:
+        """Join the paths that were found with the guesses of their agents, and forget these.
+
+        Parameters
+        ----------
+        answers : WayAnswers
+        rows : (k,) int64
+            Of the agents.
+        standers : (s, 3) float64, m
+            Position and radius of those that a path leads round.
+
+        Returns
+        -------
+        WayAnswers
+            With paths and lengths from where the agents are now, where they have been led since they asked.
+        """
+        agents = self.world.agents
+        known = np.flatnonzero(np.isin(answers.entity, self._entity))
+        place = np.searchsorted(self._entity, answers.entity[known])
+        waits = self._guess.at[place] >= 0
+        paths, length = np.split(answers.waypoint, answers.start[1:-1]), answers.length.copy()
+        for number, at in zip(known[waits].tolist(), place[waits].tolist(), strict=True):
+            if len(paths[number]):
+                avoided = standers[:0] if answers.status[number] == FOUND_THROUGH_AGENTS else standers
+                row = int(rows[number])
+                need = float(self.planner.needs(agents.radius[row : row + 1])[0])
+                path = self._joined(at, need, tuple(agents.position[row].tolist()), paths[number], avoided)
+                if path is not None:
+                    paths[number] = path
+                    corners = np.concatenate([agents.position[row][None], path])
+                    length[number] = np.hypot(*np.diff(corners, axis=0).T).sum()
+        self.forget(answers.entity)
+        start = np.cumsum([0, *(len(path) for path in paths)]).astype(np.int64)
+        return dataclasses.replace(answers, start=start, waypoint=np.concatenate(paths), length=length)
+
+    def _joined(self, place: int, need: float, position: tuple[float, float], path: Places, standers: Places) -> Places | None:
+        """Return a path from where an agent is; None if it does not get back to where its search began."""
+        planner = self.planner
+        trail = np.zeros((int(self._guess.known[place]) + 1) * self._side * self._side + 1, dtype=np.int32)
+        out = np.empty((len(trail) + len(path) + SHORT_CUT + 3, 2))
+        count = join_over_cells(
+            planner.grid.ground, self._side, need, *position, *self._begin[place].tolist(), self._guess, place, path, 0, len(path), standers,
+            float(planner.parameters.obstacle_radius_share), planner.rings(), self._step, float(planner.parameters.first_waypoint_trim), self._slots,
+            self._patches, trail, out,
+        )  # fmt: skip
+        planner.owe(int(self._slots.header[0, EXPANSIONS]))
+        return out[:count].copy() if count >= 0 else None
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all guesses as named arrays."""
+        guess = {name: array.copy() for name, array in self._guess._asdict().items()}
+        return {"entity": self._entity.copy(), "begin": self._begin.copy(), "leads": self._leads.copy(), **guess}
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave."""
+        saved, grid = Saved.of(state), self.planner.grid
+        stride, nodes = grid.width + 2, (grid.width + 2) * (grid.depth + 2)
+        entity = saved.take("entity", "i8", low=1, high=MOST)
+        count = len(entity)
+        saved.require(ascends(entity), "entity", "entity ids have to ascend")
+        saved.require(np.isin(entity, self.planner.entities), "entity", "has an agent that waits for no path")
+        begin = saved.take("begin", "f8", (count, 2), low=-FARTHEST_M, high=FARTHEST_M)
+        leads = saved.take("leads", "u1", (count,), high=1)
+        known = saved.take("known", "i8", (count,), low=0, high=MOST)
+        patch = saved.take("patch", "i4", (count, None), low=-1, high=nodes - 1)
+        most = patch.shape[1]
+        saved.require(most >= LEAST_PATCHES, "patch", "has no room")
+        saved.require(known <= most, "known", f"there is room for {most} patches")
+        used = np.arange(most) < known[:, None]
+        parent = saved.take("parent", "i4", (count, most), low=GIVEN_UP, high=most - 1)
+        saved.require((parent < known[:, None]) | ~used, "parent", "there is no such patch")
+        entry, origin = (saved.take(name, "i4", (count, most), low=-1, high=nodes - 1) for name in ("entry", "origin"))
+        at = saved.take("at", "i8", (count,), low=NOWHERE, high=known - 1)
+        to, cell, last = (saved.take(name, "i8", (count,), low=low, high=nodes - 1) for name, low in (("to", TO_GOAL), ("cell", NOWHERE), ("last", NOWHERE)))
+        since = saved.take("since", "i8", (count,), low=0, high=MOST_TICKS)
+
+        def inner(node: NDArray[Any]) -> NDArray[np.bool_]:
+            """Return which nodes are cells of the grid, and not on its rim."""
+            column = node % stride
+            return (node >= stride) & (node < nodes - stride) & (column > 0) & (column < stride - 1)
+
+        saved.require(inner(entry) | ~used, "entry", "is on no cell")
+        saved.require(inner(origin) | ~used, "origin", "is on no cell")
+        saved.require(inner(to) | (to < 0), "to", "is on no cell")
+        saved.require(inner(last) | (at < 0), "last", "is on no cell")
+        self._entity, self._begin, self._leads = entity, begin, leads
+        self._guess = CellGuess(to, at, cell, last, since, known, patch, parent, entry, origin)
+
+
+def _fresh(count: int, patches: int) -> CellGuess:
+    """Return so many guesses that begin, with room for so many patches."""
+    columns = (np.full(count, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0))
+    to, at, cell, last, since, known = columns
+    patch, parent, entry, origin = (np.full((count, patches), -1, dtype=np.int32) for _ in _TABLES)
+    return CellGuess(to, at, cell, last, since, known, patch, parent, entry, origin)

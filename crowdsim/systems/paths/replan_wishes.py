@@ -1,0 +1,23 @@
+"""Wishes for a new path, which `crowdsim.systems.replan` grants."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.world.columns import AgentColumns, ReplanCause
+
+
+def wish_to_replan(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], cause: ReplanCause) -> None:
+    """Note that agents want a new way to their goal.
+
+    `Replan` grants the wish in its next turn to those who walk and have a way, and to nobody sooner than a cooldown after its last way came. The latest cause
+    is the one that is counted. A wish is forgotten when the agent gets a way for another reason, or stands.
+
+    Parameters
+    ----------
+    agents : AgentColumns
+    rows : (k,) int or (n,) bool
+    cause : ReplanCause
+    """
+    agents.replan_wish[rows] = cause

@@ -1,0 +1,38 @@
+"""Why somebody is stuck, as columns and events hold it; `crowdsim.measures.deadlock_causes` tells causes apart."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Cause(IntEnum):
+    """Why somebody is stuck. The numbers are part of the recorded format (value of DEADLOCKED) and are never reused."""
+
+    UNKNOWN = 0  # nothing of what follows
+    NO_PATH = 1  # there is no way to its goal that is wide enough, or the ground under it was taken out
+    ENCLOSED = 2  # it can get nowhere: people who stay, and walls, shut it in
+    STARVED = 3  # its request for a way has been open for long: the budget is used up by others
+    PUSHED_OFF = 4  # a wall stands between it and the point that it steers at: it was pushed off its way
+    GOAL_OCCUPIED = 5  # somebody is where it wants to stand
+    THROUGH_PEOPLE = 6  # its way leads through people who stay
+    HEAD_ON = 7  # people who hold each other go against or across each other
+    ARCH = 8  # people who want through one gap from one side hold each other before it
+    INFEASIBLE = 9  # its way is free, but avoidance finds no velocity that leads on: it keeps no constraints, or stops for walls beside the way
+    OBSTACLE = 10  # an obstacle stands in its way for good
+    QUEUE = 11  # it waits behind people who get on, at a gap that others get through, or for an obstacle that goes on by its timetable: no deadlock
+
+    @property
+    def words(self) -> str:
+        """What people call it."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Cause.UNKNOWN: "unknown", Cause.NO_PATH: "no path", Cause.ENCLOSED: "enclosed", Cause.STARVED: "starved by the budget",
+    Cause.PUSHED_OFF: "pushed off course", Cause.GOAL_OCCUPIED: "goal occupied", Cause.THROUGH_PEOPLE: "path through people", Cause.HEAD_ON: "head-on",
+    Cause.ARCH: "arch at a gap", Cause.INFEASIBLE: "infeasible avoidance", Cause.OBSTACLE: "obstacle in the way", Cause.QUEUE: "queue",
+}  # fmt: skip
+NOT_DIAGNOSED = 255  # in columns that hold a cause
+NO_QUEUE_ONCE = 254  # Likewise: to be looked at again, and when it was last it was in no queue.
+LOOK_AGAIN = 253  # Likewise: to be looked at again, since what was found may have been a ring of a moment, as jostling makes them.
+NOT_TOLD = (NOT_DIAGNOSED, LOOK_AGAIN, NO_QUEUE_ONCE)
