@@ -39,6 +39,7 @@ def test_a_run_that_the_time_limit_stopped_goes_on(tmp_path):
     assert ended.returncode == 2 and "this run came to its end" in ended.stderr
 
 
+@pytest.mark.full
 def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
     options = [*(word for group in range(4) for word in ("--set", f"groups.{group}.count=40")), "--set", "stop.after=40", "-q"]
     assert crowdsim(["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "whole.h5", *options]).returncode in (0, 3)

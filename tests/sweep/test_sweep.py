@@ -93,6 +93,7 @@ def test_each_way_to_fail_costs_its_run_alone_and_is_a_row_with_a_command(small,
     assert len(waiting(plan, folder, record=True, retry=True)[0]) == 6
 
 
+@pytest.mark.full
 def test_the_table_does_not_depend_on_the_number_of_workers_and_extending_reuses(small, tmp_path):
     one, many = Folder(tmp_path / "one"), Folder(tmp_path / "many")
     part = planned(small, "groups.0.count=2,4", seeds=[0, 1])
