@@ -1,9 +1,7 @@
-"""Guesses over cells while a path is searched for, and joining them with the path that is found (S0 sections 3.1 and 3.2).
+"""Guesses over cells while a path is searched for (S0 section 3.1); what was walked is joined with the path that is found in `guess_join`.
 
-The vertices of S0 are *patches* here: the cells of a square block of the grid that are joined within it. One by one, cells would have an agent fill a dead end
-row by row. An agent commits to a cell beside its patch, in a patch that it has not come to on this guess and that is no dead end in view, and walks to it; in
-the next patch it commits anew. Where none is left it goes back to the patch that it came from. The *trail* is the row of cells from where it is back to where
-its search began.
+An agent commits to a cell beside its patch, in a patch that it has not come to on this guess and that is no dead end in view, and walks to it; in
+the next patch it commits anew. Where none is left it goes back to the patch that it came from.
 """
 
 from __future__ import annotations
@@ -15,20 +13,12 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
-from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, cell_of, centre_of, is_on_grid, node_at
-from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
-from crowdsim.navigation.grid.obstacles import stamp_standers
-from crowdsim.navigation.grid.search import END_X, END_Y, EXPANSIONS, FOUND, NEED, START_X, START_Y, STATUS, TREE, advance_astar, begin_astar, new_generation
-from crowdsim.navigation.grid.sight import copy_waypoints, is_in_sight, list_cells, pull_taut
+from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, centre_of, is_on_grid
+from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
+from crowdsim.navigation.grid.patches import BESIDE, OUT, SIDE_BLOCKS, SIDE_ROOM, list_patch, list_steps, open_steps, steps_out, unlist
+from crowdsim.navigation.grid.search import END_X, END_Y, NEED, START_X, START_Y, new_generation
+from crowdsim.navigation.grid.sight import copy_waypoints, is_in_sight, pull_taut
 
-BLOCK_M = 4.0  # Side of a block: about a small room. Larger looks at more cells for a choice, smaller leads through a dead end by more turns.
-MOST_SIDE = 40  # Cells of a block's side: where cells are small, a choice still looks at no more than 1,600.
-SIDE_ROOM, SIDE_BLOCKS = 8, 4  # Patches of a side room, and blocks that would hold its cells: what leads on to no more, and not to the goal, is a dead end
-# that one sees from its door. Larger looks at more cells.
-BLOCKS = (2 * SIDE_ROOM + 5) ** 2 + 1  # Of which a choice can list cells: side rooms are round the eight round its own; and that of what was chosen before.
-VIEW_M = 1.0  # Between two places of a trail from which a path is looked for, and between two of the path. Smaller joins a little sooner and looks more often.
-SHORT_CUT = 300  # Expansions that are spent on a shorter path than a joined one that leads back. More delays others, less seldom leads round a block.
-BESIDE, OUT = 1, 2
 UNDECIDED, STAY, TO_GOAL = -1, -2, -3  # In place of a cell: nothing chosen yet, nowhere left to go, to the goal.
 NOWHERE, GIVEN_UP = -1, -2  # In place of the patch before: none, as the guess began here; none, as it was given up from outside.
 
@@ -68,115 +58,6 @@ class CellGuess(NamedTuple):
     origin: NDArray[np.int32]
 
 
-class Patches(NamedTuple):
-    """Scratch for listing patches.
-
-    Attributes
-    ----------
-    patch : (n,) int32
-        Lowest node of each node's patch; -1, as between two uses, where it was not listed.
-    came : (n,) int32
-        The node before, on a path of fewest steps from where a listing began.
-    queue : (BLOCKS * side * side,) int32
-        The nodes that were listed.
-    first, size : (n,) int32
-        At the lowest node of each patch that is listed: where its cells begin in `queue`, and how many they are.
-    ends : (n,) int32
-        There, too: BESIDE for the neighbours of a body's patch, with OUT if they are out of question.
-    room : (SIDE_ROOM + 1,) int32
-        The patches of a side room.
-    """
-
-    patch: NDArray[np.int32]
-    came: NDArray[np.int32]
-    queue: NDArray[np.int32]
-    first: NDArray[np.int32]
-    size: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    room: NDArray[np.int32]
-
-
-def block_side(cell: float) -> int:
-    """Return how many cells of a size (m) the side of a block has."""
-    return int(min(MOST_SIDE, max(1, round(BLOCK_M / cell))))
-
-
-def make_patches(nodes: int, side: int) -> Patches:
-    """Return scratch for a grid with so many nodes and blocks of so many cells a side."""
-    came, first, size, ends = (np.zeros(nodes, dtype=np.int32) for _ in range(4))
-    queue, room = np.zeros(BLOCKS * side * side, dtype=np.int32), np.zeros(SIDE_ROOM + 1, dtype=np.int32)
-    return Patches(np.full(nodes, -1, dtype=np.int32), came, queue, first, size, ends, room)
-
-
-@inlined_kernel
-def _open_steps(ground, need, node):
-    """Return which steps a body can take from a cell, as bits."""
-    stride = ground.width + 2
-    free = 0
-    for d in range(8):
-        free |= (ground.clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need + TOUCH_M) << d
-    return np.int64(STEPS[NO_STEP, free & ~(np.int64(ground.bars[node]) & 255)])
-
-
-@lean_kernel
-def list_patch(ground, need, side, node, patches, total):
-    """List the cells of a node's patch after those that are listed already.
-
-    Parameters
-    ----------
-    ground : Ground
-    need : float, m
-        Clearance that a cell has to exceed, see `Grid.need`.
-    side : int, cells
-        Of a block.
-    node : int
-        Not listed yet; it need not be walkable.
-    patches : Patches
-    total : int
-        How many are listed.
-
-    Returns
-    -------
-    int
-        How many are listed now; the node is the first of the new ones.
-
-    Notes
-    -----
-    Cost: some 20 ns a cell. Twin: `tests/reference/cell_guess.py`.
-    """
-    patch, came, queue, stride = patches.patch, patches.came, patches.queue, ground.width + 2
-    begin, read, lowest = total, total, node
-    x, y = cell_of(ground, node)
-    left, low = x - x % side, y - y % side
-    patch[node], came[node], queue[total] = node, node, node
-    total += 1
-    while read < total:
-        here = np.int64(queue[read])
-        read += 1
-        lowest = min(lowest, here)
-        steps = _open_steps(ground, need, here)
-        x, y = cell_of(ground, here)
-        for k in range(8):
-            d = 2 * k if k < 4 else 2 * k - 7  # the straight ones first
-            if steps >> d & 1 == 0 or not (0 <= x + STEP_X[d] - left < side and 0 <= y + STEP_Y[d] - low < side):
-                continue
-            there = here + STEP_Y[d] * stride + STEP_X[d]
-            if patch[there] < 0:
-                patch[there], came[there], queue[total] = here, here, there
-                total += 1
-    for k in range(begin, total):
-        patch[queue[k]] = lowest
-    patches.first[lowest], patches.size[lowest], patches.ends[lowest] = begin, total - begin, 0
-    return total
-
-
-@inlined_kernel
-def _unlist(patches, total):
-    """Forget what was listed."""
-    for k in range(total):
-        patches.patch[patches.queue[k]] = -1
-
-
 @inlined_kernel
 def _place_of(guess, k, patch):
     """Return which of the known patches of a guess one is; -1 if none."""
@@ -202,20 +83,6 @@ def _to_nearest(pole, first, last, x, y):
     for piece in range(first, last):
         least = min(least, np.hypot(pole[piece, 0] - x, pole[piece, 1] - y))
     return least
-
-
-@inlined_kernel
-def _steps_out(ground, need, side, node):
-    """Return the steps from a cell that lead to another block, as bits."""
-    x, y = cell_of(ground, node)
-    x, y = x % side, y % side
-    if 0 < x < side - 1 and 0 < y < side - 1:
-        return np.int64(0)
-    steps, out = _open_steps(ground, need, node), np.int64(0)
-    for d in range(8):
-        if steps >> d & 1 and not (0 <= x + STEP_X[d] < side and 0 <= y + STEP_Y[d] < side):
-            out |= 1 << d
-    return out
 
 
 @lean_kernel
@@ -260,7 +127,7 @@ def is_dead_end(ground, need, side, pole, first, last, rings, guess, k, here, pa
                 return False, total
         for place in range(patches.first[mine], patches.first[mine] + patches.size[mine]):
             node = np.int64(patches.queue[place])
-            steps = _steps_out(ground, need, side, node)
+            steps = steps_out(ground, need, side, node)
             for d in range(8):
                 if steps >> d & 1 == 0:
                     continue
@@ -326,7 +193,7 @@ def choose_cell(ground, need, side, pole, first, last, x, y, rings, guess, k, he
         return np.int64(UNDECIDED), np.int64(UNDECIDED), np.int64(-1), total
     for place in range(patches.first[here], patches.first[here] + patches.size[here]):
         node = np.int64(patches.queue[place])
-        steps = _steps_out(ground, need, side, node)
+        steps = steps_out(ground, need, side, node)
         for d in range(8):
             if steps >> d & 1:
                 there = node + STEP_Y[d] * stride + STEP_X[d]
@@ -340,7 +207,7 @@ def choose_cell(ground, need, side, pole, first, last, x, y, rings, guess, k, he
         to, leave, best = np.int64(UNDECIDED), np.int64(UNDECIDED), -np.inf
         for place in range(patches.first[here], patches.first[here] + patches.size[here]):
             node = np.int64(patches.queue[place])
-            steps = _steps_out(ground, need, side, node)
+            steps = steps_out(ground, need, side, node)
             for d in range(8):
                 there = node + STEP_Y[d] * stride + STEP_X[d]
                 if steps >> d & 1 == 0 or patches.ends[patches.patch[there]] & OUT:
@@ -360,7 +227,7 @@ def choose_cell(ground, need, side, pole, first, last, x, y, rings, guess, k, he
 
 
 @inlined_kernel
-def _sees(slots, ground, x, y, to_x, to_y, step):
+def is_line_free(slots, ground, x, y, to_x, to_y, step):
     """Return whether a line is free; none is that leaves the grid."""
     ax, ay = cell_at(ground, x, y)
     bx, by = cell_at(ground, to_x, to_y)
@@ -370,7 +237,7 @@ def _sees(slots, ground, x, y, to_x, to_y, step):
 @inlined_kernel
 def _beside(ground, need, to, here, patches):
     """Return the lowest cell of a listed patch from which a step leads to a cell; -1 if there is none."""
-    steps = _open_steps(ground, need, to)
+    steps = open_steps(ground, need, to)
     found = np.int64(-1)
     for d in range(8):
         node = to + STEP_Y[d] * (ground.width + 2) + STEP_X[d]
@@ -380,21 +247,7 @@ def _beside(ground, need, to, here, patches):
 
 
 @inlined_kernel
-def _list_steps(patches, leave, nodes, fill):
-    """Write the cells from where a listing began to one of its cells to ``nodes[fill:]``; return how far that is filled."""
-    node, count = leave, 1
-    while patches.came[node] != node:
-        node = np.int64(patches.came[node])
-        count += 1
-    node = leave
-    for place in range(fill + count - 1, fill - 1, -1):
-        nodes[place] = node
-        node = np.int64(patches.came[node])
-    return fill + count
-
-
-@inlined_kernel
-def _pull(slots, ground, count, x, y, end_x, end_y, step, trim, out, fill):
+def pull_path(slots, ground, count, x, y, end_x, end_y, step, trim, out, fill):
     """Write the waypoints of a path over cells, ``slots.heap_node[0, :count]``, from a place to an end to ``out[fill:]``; return how far that is filled."""
     slots.measure[0, START_X], slots.measure[0, START_Y] = x, y
     slots.measure[0, END_X], slots.measure[0, END_Y] = end_x, end_y
@@ -473,14 +326,14 @@ def guess_over_cells(
         here = np.int64(patches.patch[node])
         if guess.to[k] >= 0 and patches.patch[guess.to[k]] < 0:
             total = list_patch(ground, need[row], side, guess.to[k], patches, total)
-        sees = guess.to[k] != UNDECIDED and guess.to[k] != STAY and _sees(slots, ground, x, y, aim[row, 0], aim[row, 1], step)
+        sees = guess.to[k] != UNDECIDED and guess.to[k] != STAY and is_line_free(slots, ground, x, y, aim[row, 0], aim[row, 1], step)
         if guess.at[k] < 0:
             guess.at[k] = _note(guess, k, here, NOWHERE, node, node)
         elif guess.patch[k, guess.at[k]] != here:
             # A line to what was chosen may lead over a corner of another patch, with the patch that it left in sight.
             last_x, last_y = centre_of(ground, guess.last[k])
             is_there = guess.to[k] >= 0 and patches.patch[guess.to[k]] == here
-            if is_there or gives_up or not sees or leads[row] == 0 or not _sees(slots, ground, x, y, last_x, last_y, step):
+            if is_there or gives_up or not sees or leads[row] == 0 or not is_line_free(slots, ground, x, y, last_x, last_y, step):
                 found = _place_of(guess, k, here)
                 if found < 0:
                     found = _note(guess, k, here, guess.at[k], node, guess.last[k])
@@ -511,7 +364,7 @@ def guess_over_cells(
             if to == UNDECIDED:
                 guess.to[k], laid[row] = STAY, 0
             else:
-                count = _list_steps(patches, leave, slots.heap_node[0], 0)
+                count = list_steps(patches, leave, slots.heap_node[0], 0)
                 end_x, end_y = centre_of(ground, leave)
                 if to == TO_GOAL:
                     end_x, end_y = pole[piece, 0], pole[piece, 1]
@@ -520,158 +373,7 @@ def guess_over_cells(
                     count += 1
                     end_x, end_y = centre_of(ground, to)
                 guess.to[k] = to
-                laid[row] = _pull(slots, ground, count, x, y, end_x, end_y, step, trim, out, fill) - fill
+                laid[row] = pull_path(slots, ground, count, x, y, end_x, end_y, step, trim, out, fill) - fill
                 fill += laid[row]
-        _unlist(patches, total)
+        unlist(patches, total)
     return place.size
-
-
-@lean_kernel
-def _list_trail(ground, need, side, node, guess, k, patches, trail):
-    """Write the cells from a node back to where a guess began to `trail`; return how many, or -1 if cells have changed so that it does not get there."""
-    fill, place, here = 0, guess.at[k], node
-    total = list_patch(ground, need, side, node, patches, 0)
-    is_aside = patches.patch[node] != guess.patch[k, place]
-    _unlist(patches, total)
-    if is_aside:  # on a line over a corner of another patch
-        trail[0] = node
-        fill, here = 1, guess.last[k]
-    for _ in range(guess.known[k]):
-        total = list_patch(ground, need, side, here, patches, 0)
-        entry = np.int64(guess.entry[k, place])
-        is_joined = patches.patch[entry] == patches.patch[here]
-        if is_joined:
-            fill = _list_steps(patches, entry, trail, fill)
-        _unlist(patches, total)
-        if not is_joined:
-            return -1
-        if guess.parent[k, place] < 0:
-            return fill
-        here, place = np.int64(guess.origin[k, place]), np.int64(guess.parent[k, place])
-    return -1
-
-
-@lean_kernel
-def join_over_cells(
-    ground, side, need, x, y, begin_x, begin_y, guess, k, waypoint, first, last, stander, share, rings, step, trim, slots, patches, trail, out
-):  # fmt: skip
-    """Join what an agent walked while it waited with the path that was found.
-
-    The trail is walked back from where the agent is. From the first place of it that sees some of the path, the agent goes there; of all that it sees, to
-    what is nearest to the path's end. If it sees none, it goes back to where the search began. If that is farther than from there, a search from where it is
-    looks for a shorter path to the same end, with SHORT_CUT expansions at most: ``slots.header[0, EXPANSIONS]`` says how many it took.
-
-    Parameters
-    ----------
-    ground : Ground
-    side : int, cells
-    need : float, m
-    x, y : float, m
-        Where it is.
-    begin_x, begin_y : float, m
-        Where its search began.
-    guess : CellGuess
-    k : int
-    waypoint : (m, 2) float64, m
-    first, last : int
-        The path that was found is ``waypoint[first:last]``.
-    stander : (s, 3) float64, m
-    share : float
-        Agents that the path leads round, see `stamp_standers`; none of them if it leads through them.
-    rings : int
-    step, trim : float, cells
-    slots : GridSlots
-        One, scratch.
-    patches : Patches
-    trail : (t,) int32
-        Scratch, with room for the cells of a block for each patch that is known, and one.
-    out : (w, 2) float64, m
-        Receives the waypoints of the joined path; room for the trail, the path, SHORT_CUT and three more.
-
-    Returns
-    -------
-    int
-        How many they are; -1 if the agent does not get back to where its search began.
-
-    Notes
-    -----
-    Source: S0, section 3.2, steps 1 to 7. Twin: `tests/reference/cell_guess.py`.
-    """
-    new_generation(slots, 0)
-    slots.measure[0, NEED], slots.header[0, EXPANSIONS] = need, 0
-    node = np.int64(nearest_walkable(slots, 0, ground, x, y, rings))
-    if node < 0 or guess.at[k] < 0:
-        return -1
-    count = _list_trail(ground, need, side, node, guess, k, patches, trail)
-    if count < 0 or count > slots.heap_node.shape[1]:
-        return -1
-    stamp_standers(slots, 0, ground, stander, 0, stander.shape[0], share)
-    cx, cy = cell_at(ground, x, y)
-    is_moved = not (is_on_grid(ground, cx, cy) and node_at(ground, cx, cy) == node)
-    apart = max(1, int(VIEW_M / ground.cell))
-    view, place, share_of = 0, np.int64(-1), 1.0
-    while True:
-        from_x, from_y = (x, y) if view == 0 and not is_moved else centre_of(ground, trail[view])
-        for leg in range(last - 1, first - 1, -1):
-            ax, ay = (begin_x, begin_y) if leg == first else (waypoint[leg - 1, 0], waypoint[leg - 1, 1])
-            dx, dy = waypoint[leg, 0] - ax, waypoint[leg, 1] - ay
-            parts = max(1, int(np.ceil(np.hypot(dx, dy) / VIEW_M)))
-            for part in range(parts, 0, -1):
-                if _sees(slots, ground, from_x, from_y, ax + dx * (part / parts), ay + dy * (part / parts), step):
-                    place, share_of = np.int64(leg), part / parts
-                    break
-            if place >= 0:
-                break
-        if place >= 0 or view == count - 1:
-            break
-        view = min(view + apart, count - 1)
-    fill = 0
-    if view > 0 or is_moved:
-        for i in range(view + 1):
-            slots.heap_node[0, i] = trail[i]
-        end_x, end_y = centre_of(ground, trail[view])
-        fill = _pull(slots, ground, view + 1, x, y, end_x, end_y, step, trim, out, 0)
-    if place < 0:
-        place = np.int64(first)
-    elif share_of < 1.0:
-        ax, ay = (begin_x, begin_y) if place == first else (waypoint[place - 1, 0], waypoint[place - 1, 1])
-        out[fill, 0], out[fill, 1] = ax + (waypoint[place, 0] - ax) * share_of, ay + (waypoint[place, 1] - ay) * share_of
-        fill += 1
-    for leg in range(place, last):
-        out[fill, 0], out[fill, 1] = waypoint[leg, 0], waypoint[leg, 1]
-        fill += 1
-    if _length(x, y, out, 0, fill) <= _length(begin_x, begin_y, waypoint, first, last):
-        return fill
-    return _shorten(slots, ground, node, x, y, rings, step, trim, out, fill)
-
-
-@lean_kernel
-def _length(x, y, out, first, last):
-    """Return the length (m) from a place over waypoints ``out[first:last]``."""
-    length = 0.0
-    for i in range(first, last):
-        length += np.hypot(out[i, 0] - x, out[i, 1] - y)
-        x, y = out[i, 0], out[i, 1]
-    return length
-
-
-@lean_kernel
-def _shorten(slots, ground, node, x, y, rings, step, trim, out, fill):
-    """Put a shorter path to the end of ``out[:fill]`` in its place, if few expansions find one; return how many waypoints there are now."""
-    end_x, end_y = out[fill - 1, 0], out[fill - 1, 1]
-    length = _length(x, y, out, 0, fill)
-    goal = np.int64(nearest_walkable(slots, 0, ground, end_x, end_y, rings))
-    if goal < 0 or fill == 1:
-        return fill
-    gx, gy = cell_of(ground, goal)
-    slots.header[0, TREE] = -1
-    begin_astar(slots, 0, ground, node, goal, gx, gy)
-    advance_astar(slots, 0, ground, SHORT_CUT)
-    if slots.header[0, STATUS] != FOUND:
-        return fill
-    after = _pull(slots, ground, list_cells(slots, 0, ground, goal), x, y, end_x, end_y, step, trim, out, fill)
-    if _length(x, y, out, fill, after) >= length:
-        return fill
-    for i in range(fill, after):
-        out[i - fill, 0], out[i - fill, 1] = out[i, 0], out[i, 1]
-    return after - fill

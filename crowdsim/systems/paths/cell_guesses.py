@@ -9,18 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.grid.guess import (
-    GIVEN_UP,
-    NOWHERE,
-    SHORT_CUT,
-    TO_GOAL,
-    UNDECIDED,
-    CellGuess,
-    block_side,
-    guess_over_cells,
-    join_over_cells,
-    make_patches,
-)
+from crowdsim.navigation.grid.guess import GIVEN_UP, NOWHERE, TO_GOAL, UNDECIDED, CellGuess, guess_over_cells
+from crowdsim.navigation.grid.guess_join import SHORT_CUT, join_over_cells
+from crowdsim.navigation.grid.patches import block_side, make_patches
 from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import EXPANSIONS, FOUND_THROUGH_AGENTS, make_slots
 from crowdsim.navigation.grid.walkers import Walkers

@@ -6,19 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.navigation.grid.guess import (
-    NOWHERE,
-    SHORT_CUT,
-    STAY,
-    TO_GOAL,
-    UNDECIDED,
-    CellGuess,
-    block_side,
-    guess_over_cells,
-    join_over_cells,
-    list_patch,
-    make_patches,
-)
+from crowdsim.navigation.grid.guess import NOWHERE, STAY, TO_GOAL, UNDECIDED, CellGuess, guess_over_cells
+from crowdsim.navigation.grid.guess_join import SHORT_CUT, join_over_cells
+from crowdsim.navigation.grid.patches import block_side, list_patch, make_patches
 from crowdsim.navigation.grid.search import EXPANSIONS, make_slots
 from crowdsim.navigation.grid.sight import is_in_sight
 from tests.navigation.grid.test_bars import steps_in

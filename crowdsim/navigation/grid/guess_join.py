@@ -1,0 +1,177 @@
+"""Joining what an agent walked on a guess over cells with the path that is found (S0 section 3.2).
+
+The *trail* is the row of cells from where it is back to where its search began.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.navigation.grid.cascade import nearest_walkable
+from crowdsim.navigation.grid.ground import cell_at, cell_of, centre_of, is_on_grid, node_at
+from crowdsim.navigation.grid.guess import is_line_free, pull_path
+from crowdsim.navigation.grid.obstacles import stamp_standers
+from crowdsim.navigation.grid.patches import list_patch, list_steps, unlist
+from crowdsim.navigation.grid.search import EXPANSIONS, FOUND, NEED, STATUS, TREE, advance_astar, begin_astar, new_generation
+from crowdsim.navigation.grid.sight import list_cells
+
+VIEW_M = 1.0  # Between two places of a trail from which a path is looked for, and between two of the path. Smaller joins a little sooner and looks more often.
+SHORT_CUT = 300  # Expansions that are spent on a shorter path than a joined one that leads back. More delays others, less seldom leads round a block.
+
+
+@lean_kernel
+def _list_trail(ground, need, side, node, guess, k, patches, trail):
+    """Write the cells from a node back to where a guess began to `trail`; return how many, or -1 if cells have changed so that it does not get there."""
+    fill, place, here = 0, guess.at[k], node
+    total = list_patch(ground, need, side, node, patches, 0)
+    is_aside = patches.patch[node] != guess.patch[k, place]
+    unlist(patches, total)
+    if is_aside:  # on a line over a corner of another patch
+        trail[0] = node
+        fill, here = 1, guess.last[k]
+    for _ in range(guess.known[k]):
+        total = list_patch(ground, need, side, here, patches, 0)
+        entry = np.int64(guess.entry[k, place])
+        is_joined = patches.patch[entry] == patches.patch[here]
+        if is_joined:
+            fill = list_steps(patches, entry, trail, fill)
+        unlist(patches, total)
+        if not is_joined:
+            return -1
+        if guess.parent[k, place] < 0:
+            return fill
+        here, place = np.int64(guess.origin[k, place]), np.int64(guess.parent[k, place])
+    return -1
+
+
+@lean_kernel
+def _find_in_sight(ground, x, y, begin_x, begin_y, is_moved, waypoint, first, last, step, slots, trail, count):
+    """Return the first place of a trail that sees some of a path, and of all that it sees what is nearest to the path's end: its leg, and the share of that.
+
+    Where none does: the last place, and -1 for the leg.
+    """
+    apart = max(1, int(VIEW_M / ground.cell))
+    view = 0
+    while True:
+        from_x, from_y = (x, y) if view == 0 and not is_moved else centre_of(ground, trail[view])
+        for leg in range(last - 1, first - 1, -1):
+            ax, ay = (begin_x, begin_y) if leg == first else (waypoint[leg - 1, 0], waypoint[leg - 1, 1])
+            dx, dy = waypoint[leg, 0] - ax, waypoint[leg, 1] - ay
+            parts = max(1, int(np.ceil(np.hypot(dx, dy) / VIEW_M)))
+            for part in range(parts, 0, -1):
+                if is_line_free(slots, ground, from_x, from_y, ax + dx * (part / parts), ay + dy * (part / parts), step):
+                    return view, np.int64(leg), part / parts
+        if view == count - 1:
+            return view, np.int64(-1), 1.0
+        view = min(view + apart, count - 1)
+
+
+@lean_kernel
+def join_over_cells(
+    ground, side, need, x, y, begin_x, begin_y, guess, k, waypoint, first, last, stander, share, rings, step, trim, slots, patches, trail, out
+):  # fmt: skip
+    """Join what an agent walked while it waited with the path that was found.
+
+    The trail is walked back from where the agent is. From the first place of it that sees some of the path, the agent goes there; of all that it sees, to
+    what is nearest to the path's end. If it sees none, it goes back to where the search began. If that is farther than from there, a search from where it is
+    looks for a shorter path to the same end, with SHORT_CUT expansions at most: ``slots.header[0, EXPANSIONS]`` says how many it took.
+
+    Parameters
+    ----------
+    ground : Ground
+    side : int, cells
+    need : float, m
+    x, y : float, m
+        Where it is.
+    begin_x, begin_y : float, m
+        Where its search began.
+    guess : CellGuess
+    k : int
+    waypoint : (m, 2) float64, m
+    first, last : int
+        The path that was found is ``waypoint[first:last]``.
+    stander : (s, 3) float64, m
+    share : float
+        Agents that the path leads round, see `stamp_standers`; none of them if it leads through them.
+    rings : int
+    step, trim : float, cells
+    slots : GridSlots
+        One, scratch.
+    patches : Patches
+    trail : (t,) int32
+        Scratch, with room for the cells of a block for each patch that is known, and one.
+    out : (w, 2) float64, m
+        Receives the waypoints of the joined path; room for the trail, the path, SHORT_CUT and three more.
+
+    Returns
+    -------
+    int
+        How many they are; -1 if the agent does not get back to where its search began.
+
+    Notes
+    -----
+    Source: S0, section 3.2, steps 1 to 7. Twin: `tests/reference/cell_guess.py`.
+    """
+    new_generation(slots, 0)
+    slots.measure[0, NEED], slots.header[0, EXPANSIONS] = need, 0
+    node = np.int64(nearest_walkable(slots, 0, ground, x, y, rings))
+    if node < 0 or guess.at[k] < 0:
+        return -1
+    count = _list_trail(ground, need, side, node, guess, k, patches, trail)
+    if count < 0 or count > slots.heap_node.shape[1]:
+        return -1
+    stamp_standers(slots, 0, ground, stander, 0, stander.shape[0], share)
+    cx, cy = cell_at(ground, x, y)
+    is_moved = not (is_on_grid(ground, cx, cy) and node_at(ground, cx, cy) == node)
+    view, place, share_of = _find_in_sight(ground, x, y, begin_x, begin_y, is_moved, waypoint, first, last, step, slots, trail, count)
+    fill = 0
+    if view > 0 or is_moved:
+        for i in range(view + 1):
+            slots.heap_node[0, i] = trail[i]
+        end_x, end_y = centre_of(ground, trail[view])
+        fill = pull_path(slots, ground, view + 1, x, y, end_x, end_y, step, trim, out, 0)
+    if place < 0:
+        place = np.int64(first)
+    elif share_of < 1.0:
+        ax, ay = (begin_x, begin_y) if place == first else (waypoint[place - 1, 0], waypoint[place - 1, 1])
+        out[fill, 0], out[fill, 1] = ax + (waypoint[place, 0] - ax) * share_of, ay + (waypoint[place, 1] - ay) * share_of
+        fill += 1
+    for leg in range(place, last):
+        out[fill, 0], out[fill, 1] = waypoint[leg, 0], waypoint[leg, 1]
+        fill += 1
+    if _length(x, y, out, 0, fill) <= _length(begin_x, begin_y, waypoint, first, last):
+        return fill
+    return _shorten(slots, ground, node, x, y, rings, step, trim, out, fill)
+
+
+@lean_kernel
+def _length(x, y, out, first, last):
+    """Return the length (m) from a place over waypoints ``out[first:last]``."""
+    length = 0.0
+    for i in range(first, last):
+        length += np.hypot(out[i, 0] - x, out[i, 1] - y)
+        x, y = out[i, 0], out[i, 1]
+    return length
+
+
+@lean_kernel
+def _shorten(slots, ground, node, x, y, rings, step, trim, out, fill):
+    """Put a shorter path to the end of ``out[:fill]`` in its place, if few expansions find one; return how many waypoints there are now."""
+    end_x, end_y = out[fill - 1, 0], out[fill - 1, 1]
+    length = _length(x, y, out, 0, fill)
+    goal = np.int64(nearest_walkable(slots, 0, ground, end_x, end_y, rings))
+    if goal < 0 or fill == 1:
+        return fill
+    gx, gy = cell_of(ground, goal)
+    slots.header[0, TREE] = -1
+    begin_astar(slots, 0, ground, node, goal, gx, gy)
+    advance_astar(slots, 0, ground, SHORT_CUT)
+    if slots.header[0, STATUS] != FOUND:
+        return fill
+    after = pull_path(slots, ground, list_cells(slots, 0, ground, goal), x, y, end_x, end_y, step, trim, out, fill)
+    if _length(x, y, out, fill, after) >= length:
+        return fill
+    for i in range(fill, after):
+        out[i - fill, 0], out[i - fill, 1] = out[i, 0], out[i, 1]
+    return after - fill

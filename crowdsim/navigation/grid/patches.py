@@ -1,0 +1,159 @@
+"""Patches of a grid: the cells of a square block that are joined within it. Guesses over cells go from patch to patch.
+
+They are the vertices of S0 section 3.1 here: one by one, cells would have an agent fill a dead end row by row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.navigation.grid.ground import TOUCH_M, cell_of
+from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
+
+BLOCK_M = 4.0  # Side of a block: about a small room. Larger looks at more cells for a choice, smaller leads through a dead end by more turns.
+MOST_SIDE = 40  # Cells of a block's side: where cells are small, a choice still looks at no more than 1,600.
+SIDE_ROOM, SIDE_BLOCKS = 8, 4  # Patches of a side room, and blocks that would hold its cells: what leads on to no more, and not to the goal, is a dead end
+# that one sees from its door. Larger looks at more cells.
+BLOCKS = (2 * SIDE_ROOM + 5) ** 2 + 1  # Of which a choice can list cells: side rooms are round the eight round its own; and that of what was chosen before.
+BESIDE, OUT = 1, 2
+
+
+class Patches(NamedTuple):
+    """Scratch for listing patches.
+
+    Attributes
+    ----------
+    patch : (n,) int32
+        Lowest node of each node's patch; -1, as between two uses, where it was not listed.
+    came : (n,) int32
+        The node before, on a path of fewest steps from where a listing began.
+    queue : (BLOCKS * side * side,) int32
+        The nodes that were listed.
+    first, size : (n,) int32
+        At the lowest node of each patch that is listed: where its cells begin in `queue`, and how many they are.
+    ends : (n,) int32
+        There, too: BESIDE for the neighbours of a body's patch, with OUT if they are out of question.
+    room : (SIDE_ROOM + 1,) int32
+        The patches of a side room.
+    """
+
+    patch: NDArray[np.int32]
+    came: NDArray[np.int32]
+    queue: NDArray[np.int32]
+    first: NDArray[np.int32]
+    size: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    room: NDArray[np.int32]
+
+
+def block_side(cell: float) -> int:
+    """Return how many cells of a size (m) the side of a block has."""
+    return int(min(MOST_SIDE, max(1, round(BLOCK_M / cell))))
+
+
+def make_patches(nodes: int, side: int) -> Patches:
+    """Return scratch for a grid with so many nodes and blocks of so many cells a side."""
+    came, first, size, ends = (np.zeros(nodes, dtype=np.int32) for _ in range(4))
+    queue, room = np.zeros(BLOCKS * side * side, dtype=np.int32), np.zeros(SIDE_ROOM + 1, dtype=np.int32)
+    return Patches(np.full(nodes, -1, dtype=np.int32), came, queue, first, size, ends, room)
+
+
+@inlined_kernel
+def open_steps(ground, need, node):
+    """Return which steps a body can take from a cell, as bits."""
+    stride = ground.width + 2
+    free = 0
+    for d in range(8):
+        free |= (ground.clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need + TOUCH_M) << d
+    return np.int64(STEPS[NO_STEP, free & ~(np.int64(ground.bars[node]) & 255)])
+
+
+@inlined_kernel
+def steps_out(ground, need, side, node):
+    """Return the steps from a cell that lead to another block, as bits."""
+    x, y = cell_of(ground, node)
+    x, y = x % side, y % side
+    if 0 < x < side - 1 and 0 < y < side - 1:
+        return np.int64(0)
+    steps, out = open_steps(ground, need, node), np.int64(0)
+    for d in range(8):
+        if steps >> d & 1 and not (0 <= x + STEP_X[d] < side and 0 <= y + STEP_Y[d] < side):
+            out |= 1 << d
+    return out
+
+
+@lean_kernel
+def list_patch(ground, need, side, node, patches, total):
+    """List the cells of a node's patch after those that are listed already.
+
+    Parameters
+    ----------
+    ground : Ground
+    need : float, m
+        Clearance that a cell has to exceed, see `Grid.need`.
+    side : int, cells
+        Of a block.
+    node : int
+        Not listed yet; it need not be walkable.
+    patches : Patches
+    total : int
+        How many are listed.
+
+    Returns
+    -------
+    int
+        How many are listed now; the node is the first of the new ones.
+
+    Notes
+    -----
+    Cost: some 20 ns a cell. Twin: `tests/reference/cell_guess.py`.
+    """
+    patch, came, queue, stride = patches.patch, patches.came, patches.queue, ground.width + 2
+    begin, read, lowest = total, total, node
+    x, y = cell_of(ground, node)
+    left, low = x - x % side, y - y % side
+    patch[node], came[node], queue[total] = node, node, node
+    total += 1
+    while read < total:
+        here = np.int64(queue[read])
+        read += 1
+        lowest = min(lowest, here)
+        steps = open_steps(ground, need, here)
+        x, y = cell_of(ground, here)
+        for k in range(8):
+            d = 2 * k if k < 4 else 2 * k - 7  # the straight ones first
+            if steps >> d & 1 == 0 or not (0 <= x + STEP_X[d] - left < side and 0 <= y + STEP_Y[d] - low < side):
+                continue
+            there = here + STEP_Y[d] * stride + STEP_X[d]
+            if patch[there] < 0:
+                patch[there], came[there], queue[total] = here, here, there
+                total += 1
+    for k in range(begin, total):
+        patch[queue[k]] = lowest
+    patches.first[lowest], patches.size[lowest], patches.ends[lowest] = begin, total - begin, 0
+    return total
+
+
+@inlined_kernel
+def unlist(patches, total):
+    """Forget what was listed."""
+    for k in range(total):
+        patches.patch[patches.queue[k]] = -1
+
+
+@inlined_kernel
+def list_steps(patches, leave, nodes, fill):
+    """Write the cells from where a listing began to one of its cells to ``nodes[fill:]``; return how far that is filled."""
+    node, count = leave, 1
+    while patches.came[node] != node:
+        node = np.int64(patches.came[node])
+        count += 1
+    node = leave
+    for place in range(fill + count - 1, fill - 1, -1):
+        nodes[place] = node
+        node = np.int64(patches.came[node])
+    return fill + count
