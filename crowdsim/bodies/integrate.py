@@ -38,7 +38,7 @@ def integrate(start, stop, position, velocity, maximum_speed, tick_length, out_v
 
     Notes
     -----
-    Explicit Euler: the velocity was chosen for this tick as a whole. Twin: `tests/reference/integrate.py`.
+    Explicit Euler: the velocity was chosen for this tick as a whole. Twin: `tests/reference/speed.py`.
     """
     for row in range(start, stop):
         x, y = limited(velocity[row, 0], velocity[row, 1], maximum_speed[row])

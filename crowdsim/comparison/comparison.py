@@ -39,7 +39,7 @@ class Outcome:
     longest_ideal_s : float
         The longest of these shortest times; nan without agents that have a way.
     stuck_agent_s : float, s
-        Time that agents were stuck (less than 0.2 m of net displacement in 10 s), summed over agents.
+        Time that agents were stuck (less than 0.2 m of progress along their paths in 10 s), summed over agents.
     overlaps : int
         How often two bodies began to be deeper than a centimetre in each other.
     overlap_pair_s : float, s

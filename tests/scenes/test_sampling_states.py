@@ -83,7 +83,6 @@ def assert_good(rows):
     assert dense[dense[:, 0] > 1.2, 2].mean() >= 0.95, text
 
 
-@pytest.mark.full
 def test_few_samples_come_near_the_whole_grid():
     rows = quality((("bottleneck", 40, 400), ("four-way-crossing", 60, 480)), 500)
     assert len(rows) == 500

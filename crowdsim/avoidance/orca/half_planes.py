@@ -38,7 +38,7 @@ def agent_half_planes(others, count, vx, vy, radius, per_horizon, per_tick, line
     disc; of u the agent takes its share (1/2 between two that decide, 1 towards one that stands). Discs that overlap already are to part within
     one tick. Two exact ties, which RVO2 gives to the right leg or leaves undefined, are decided so that mirrored scenes stay mirrored: heading
     for the centre, the obstacle's foremost point counts; where centres and velocities coincide, the one with the lower entity id (+1) parts
-    along +x, the other (-1) along -x. Without radii, an obstacle is a ray and both its legs are one. Twin: `tests/reference/half_planes.py`.
+    along +x, the other (-1) along -x. Without radii, an obstacle is a ray and both its legs are one. Twin: `tests/reference/orca.py`.
     """
     zero, one = spread(_F0), spread(_F1)
     for first in range(_U0, count, _U16):

@@ -40,7 +40,7 @@ def first_broken(lines, base, begin, count, x, y, allowed):
 
     Notes
     -----
-    Twin: `tests/reference/programs.py`.
+    Twin: `tests/reference/orca.py`.
     """
     for first in range(begin & ~np.uint64(15), count, _U16):
         along = load(lines, base + NORMAL_X + first) * spread(x) + load(lines, base + NORMAL_Y + first) * spread(y)
@@ -78,7 +78,7 @@ def best_on_line(lines, base, line, speed, x, y, outwards, wish_x, wish_y):
     Notes
     -----
     The paper's 1-D program. RVO2 takes the left end where every point is equally good; here mirrored scenes stay mirrored, and somebody who is
-    wedged in between two others still goes the way that he wants as far as it costs nothing. Twin: `tests/reference/programs.py`.
+    wedged in between two others still goes the way that he wants as far as it costs nothing. Twin: `tests/reference/orca.py`.
     """
     nx, ny, offset = lines[base + NORMAL_X + line], lines[base + NORMAL_Y + line], lines[base + OFFSET + line]
     chord = speed * speed - offset * offset
@@ -140,7 +140,7 @@ def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, w
 
     Notes
     -----
-    The paper's 2-D program. Twin: `tests/reference/programs.py`.
+    The paper's 2-D program. Twin: `tests/reference/orca.py`.
     """
     best_x, best_y, binding = start_x, start_y, np.int64(-1)
     line = first_broken(lines, base, _U0, count, best_x, best_y, _F0)
@@ -181,7 +181,7 @@ def least_violation(lines, walls, count, failed, speed, x, y, binding, wish_x, w
     -----
     The paper's 3-D program. The boundary between "line i is violated more" and "line j is violated more" is
     ``(n_j - n_i) . v = offset_j - offset_i``: a half-plane again. Where rounding leaves nothing of it, what was found is kept, as in RVO2.
-    Twin: `tests/reference/programs.py`.
+    Twin: `tests/reference/orca.py`.
     """
     line = first_broken(lines, _U0, failed, count, x, y, _F0)
     while line < count:

@@ -58,14 +58,16 @@ class Walker:
             self.position, left = np.array(self.way.pop(0)), left - far
 
     def joined(self, path, standers=NOBODY):
-        """The path from where it is, and the cells of its trail."""
+        """The path from where it is, and the cells of its trail; None if it does not get back."""
         trail = np.zeros(4000, dtype=np.int32)
         out, way = np.empty((4000, 2)), np.array(path, dtype=float)
         count = join_over_cells(
             self.grid.ground, self.side, self.grid.need(0.0), *self.position.tolist(), *self.begin, self.guess, 0, way, 0, len(way), standers, 0.6,
             RINGS, 0.0, TRIM, self.slots, self.patches, trail, out,
         )  # fmt: skip
-        assert count > 0 and np.all(self.patches.patch == -1)
+        assert count != 0 and np.all(self.patches.patch == -1)
+        if count < 0:
+            return None
         cells = [cell_of_node(self.grid, node) for node in trail.tolist() if node]
         return [tuple(point) for point in out[:count].tolist()], cells
 
@@ -296,3 +298,16 @@ def test_a_joined_path_leads_round_those_who_stand():
     for (ax, ay), (bx, by) in itertools.pairwise(line):
         for t in np.linspace(0.0, 1.0, 50):
             assert math.dist((ax + (bx - ax) * t, ay + (by - ay) * t), (6.0, 2.4)) > 0.3
+
+
+def test_nothing_is_joined_with_a_trail_that_was_shut_meanwhile():
+    """A wall was drawn across the cells that it walked over: it does not get back to where its search began, and the path that came begins there."""
+    grid = grid_of("\n".join(["." * 28] * 12))
+    walker = Walker(grid, (1.5, 5.5), [(27.5, 5.5)])
+    for _ in range(60):
+        walker.look()
+        walker.go()
+    walker.look()
+    assert walker.position[0] > 16.0 and walker.joined([(27.5, 5.5)]) is not None
+    walker.grid = grid_of("\n".join(["." * 10 + "#" + "." * 17] * 12))
+    assert walker.joined([(27.5, 5.5)]) is None
