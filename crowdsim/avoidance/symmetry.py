@@ -325,7 +325,7 @@ class SymmetryBreaker:
             "by steps back, longer lets people be pushed back farther",
         )
         retreat_patience: float = param(
-            0.5, "s", low=0.0, high=60.0, source="ours",
+            0.6, "s", low=0.0, high=60.0, source="ours",
             why="for how much longer than not that other one may have got on by less than half of what it wants; longer jams crowds that meet in a narrow "
             "place, since neither makes room",
         )  # fmt: skip
