@@ -59,8 +59,8 @@ class WayParameters(AimParameters, ShareParameters):
     )  # fmt: skip
     keep_off_edges: bool = param(
         True, "", source="[Pathfinding undated], section 2 (off, the default of s2-grid)",
-        why="on, ways keep an agent's radius from the edges of the ground, which are walls in a scenario; off, cells are walkable up to the edge, as in the "
-        "document, where obstacles alone are kept off: more doors are open, and agents brush along walls",
+        why="on, ways keep an agent's radius from the edges of the ground, which are walls in a scenario; off, cells are walkable up to the edge, as for "
+        "s2-grid, where obstacles alone are kept off: more doors are open, and agents brush along walls",
     )  # fmt: skip
     snap_distance: float = param(
         8.0, "m", low=0.0, source="[Pathfinding undated], section 3", why="how far off the ground a start or a goal may lie; larger accepts points farther out",
@@ -105,7 +105,7 @@ class DocumentWayParameters(WayParameters):
     )
     share_searches: bool = param(
         False, "", source="[Pathfinding undated], section 3",
-        why="off, every agent searches by itself, as in the document; on, one backward search from a goal draws the searches of all who go there: ways are "
+        why="off, every agent searches by itself; on, one backward search from a goal draws the searches of all who go there: ways are "
         "as short, of equally short ones another may be taken",
     )
 
