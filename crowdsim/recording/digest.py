@@ -154,17 +154,17 @@ def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the bytes of an array of numbers, writable (one compiled kernel serves all) and in C order."""
     if array.dtype.hasobject or array.dtype.kind not in "biufcV":
         raise TypeError(f"an array of {array.dtype} has no digest, only numbers have")
-    flat = np.ascontiguousarray(array).reshape(-1)
-    if not flat.flags.writeable:
-        flat = flat.copy()
+    flags = array.flags
+    flat = array.reshape(-1) if flags.c_contiguous and flags.writeable else np.ascontiguousarray(array).reshape(-1).copy()
     return flat.view(np.uint8)
 
 
 def digest(array: NDArray[Any]) -> np.uint64:
     """Return the 64-bit digest of an array of numbers; its shape does not matter, its type, length and bytes do."""
     data = _bytes(array)
-    whole = data.size // 8 * 8
-    words = data[:whole].view(np.uint64)
+    left = data.size % 8
+    whole = data.size - left
+    words = (data[:whole] if left else data).view(np.uint64)
     if not words.flags.aligned:  # a slice of small numbers that begins between words
         words = words.copy()
     return np.uint64(xxh64(words, data[whole:], _seed(array.dtype)))

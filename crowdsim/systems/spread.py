@@ -52,7 +52,7 @@ class Spread(System):
             return
         straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_way(agents.path_status)
         straight &= self.of_groups(self.heeds)
-        if self.moves_in:
+        if self.moves_in and np.count_nonzero(straight) >= 2:
             straight[straight] = ~self._stays(np.flatnonzero(straight))
         if np.count_nonzero(straight) < 2:
             return
