@@ -299,7 +299,7 @@ class FollowWays(System):
     stays : bool
         Whether they stand instead, even with a path that they had.
     near : float, m
-        How far from the end of its path at most an agent is looked at whether it leads straight there, though the cells have it bend.
+        How far from the end of its path an agent is at most of which it is looked at whether it leads straight there, though the cells have it bend.
     """
 
     reads = ("entity", "group", "activity", "goal", "path_status", "position", "surface", "radius", "desired_speed", "is_driven", *NOTED)
@@ -345,13 +345,12 @@ class FollowWays(System):
 
     def _leads_straight(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whose path leads straight to its end, (k,): over the last waypoint alone, or over bends that are not of the ground, but of cells."""
-        position, walkers = self.world.agents.position, self.ways.walkers
+        agents, walkers = self.world.agents, self.ways.walkers
         walks = walkers.walks
         found = walks.total[rows] - walks.current[rows] <= 1
-        bends = np.flatnonzero(~found)
-        way = walks.waypoint[(walks.start + walks.total)[rows[bends]] - 1] - position[rows[bends]]
-        line = np.hypot(way[:, 0], way[:, 1])
-        bends, line = bends[line <= self.near], line[line <= self.near]
+        bends = np.flatnonzero(~found & (agents.remaining[rows] <= STRAIGHT * self.near))
         if len(bends):
-            found[bends] = walkers.ahead(rows[bends], position, tick.team) <= STRAIGHT * line
+            near = rows[bends]
+            line = walks.waypoint[walks.start[near] + walks.total[near] - 1] - agents.position[near]
+            found[bends] = walkers.ahead(near, agents.position, tick.team) <= STRAIGHT * np.hypot(line[:, 0], line[:, 1])
         return found
