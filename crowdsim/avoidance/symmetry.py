@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,15 +93,15 @@ def _row_of(entity, wanted, row):
 
 
 @kernel
-def follow_progress(start, stop, velocity, preferred_velocity, active, blocker, slow, longest, old, new):
+def follow_progress(start, stop, walked_velocity, preferred_velocity, active, blocker, slow, longest, old, new):
     """Count for how many ticks agents have been held up by others, for how many they have not got on, and for how many they have gone back.
 
     Parameters
     ----------
     start, stop : int
         Range of rows.
-    velocity, preferred_velocity : (n, 2) float64, m/s
-        Velocity of the last step, and what the agent wants now.
+    walked_velocity, preferred_velocity : (n, 2) float64, m/s
+        What the agent moved by in the last tick, pushes included, and what it wants now. In a press the velocity that it chose is often not walked.
     active : (n,) uint8
     blocker : (n,) int64
         Of the last tick: entity that bound the velocity, or -1 or 0.
@@ -119,7 +120,7 @@ def follow_progress(start, stop, velocity, preferred_velocity, active, blocker, 
     for row in range(start, stop):
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         wish = wx * wx + wy * wy
-        along = velocity[row, 0] * wx + velocity[row, 1] * wy
+        along = walked_velocity[row, 0] * wx + walked_velocity[row, 1] * wy
         wants = active[row] != 0 and wish > 0.0
         new[0][row] = old[0][row] + 1 if wants and blocker[row] > 0 and along < slow * wish else 0
         stalled = old[1][row] + 1 if along < GETS_ON * wish else old[1][row] - 1
@@ -341,7 +342,7 @@ class SymmetryBreaker:
         self,
         entity: NDArray[np.int64],
         position: NDArray[np.float64],
-        velocity: NDArray[np.float64],
+        walked_velocity: NDArray[np.float64],
         preferred_velocity: NDArray[np.float64],
         active: NDArray[np.uint8],
         blocker: NDArray[np.int64],
@@ -357,7 +358,8 @@ class SymmetryBreaker:
         ----------
         entity : (n,) int64
             Ascending; agents may have come and gone since the last call.
-        position, velocity, preferred_velocity : (n, 2) float64, m and m/s
+        position, walked_velocity, preferred_velocity : (n, 2) float64, m and m/s
+            Where agents are, what they moved by in the last tick, pushes included, and what they want now.
         active : (n,) uint8
         blocker : (n,) int64
             `Choice.blocker` of the last tick; 0 for those who have just come.
@@ -377,10 +379,9 @@ class SymmetryBreaker:
         n = len(entity)
         self._follow(entity)
         own, memory, following = self.parameters, self._memory, self._next
-        longest = (2.0 * self._retreat_times(tick_length)).astype(np.int64)  # twice, so that the way back takes as long
+        longest, numbers, _ = _numbers(own, tick_length)
         before, after = memory[:4], following[:4]
-        team.run(follow_progress, n, velocity, preferred_velocity, active, blocker, own.slow, longest, before, after)
-        numbers = np.array([*self._tangents(), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)])
+        team.run(follow_progress, n, walked_velocity, preferred_velocity, active, blocker, own.slow, longest, before, after)
         old, new = (memory.turning, memory.events), (following.turning, following.events)
         team.run(
             turn_away, n, entity, position, preferred_velocity, active, blocker, draws, numbers, following.blocked, old, new, out, touched
@@ -409,26 +410,13 @@ class SymmetryBreaker:
             Who holds its ground.
         """
         holds = np.empty(len(entity), dtype=np.uint8)
-        lasts = self.parameters.retreat_time
         self._follow(entity)
-        numbers, memory = np.array([lasts / (lasts + tick_length), *self._retreat_times(tick_length)]), self._memory
+        (_, _, numbers), memory = _numbers(self.parameters, tick_length), self._memory
         team.run(
             hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, memory.stalled, memory.retreating, memory.holder, numbers,
             out, holds,
         )  # fmt: skip
         return holds.view(np.bool_)
-
-    def _retreat_times(self, tick_length: float) -> NDArray[np.float64]:
-        """Return how many ticks somebody must be stalled to be one who does not get on, and how many it must go back to hold its ground."""
-        return np.ceil(np.array([self.parameters.retreat_patience, self.parameters.retreat_after]) / tick_length)
-
-    def _tangents(self) -> tuple[float, float, float, float]:
-        """Return the ranges of tangents for an exact course and for a ring."""
-        own = self.parameters
-        if own.side == "random":
-            return -own.greatest_turn, own.greatest_turn, -own.greatest_detour, own.greatest_detour
-        sign = 1.0 if own.side == "right" else -1.0
-        return sign * own.least_turn, sign * own.greatest_turn, sign * own.least_detour, sign * own.greatest_detour
 
     def _follow(self, entity: NDArray[np.int64]) -> None:
         """Carry the memory of those who are still there over to their new rows."""
@@ -455,6 +443,24 @@ class SymmetryBreaker:
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
         self._memory = _Memory(*(saved.take(name, kind, (len(entity),), low=0, high=MOST if kind == "i8" else None) for name, kind in _KINDS.items()))
         self._entity, self._next = entity, _fresh(len(entity))
+
+
+@lru_cache(maxsize=16)
+def _numbers(own: SymmetryBreaker.Parameters, tick_length: float) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return what `follow_progress`, `turn_away` and `hold_ground` are told of the parameters, in ticks of so many seconds."""
+    # How many ticks somebody must be stalled to be one who does not get on, and how many it must go back to hold its ground.
+    times = np.ceil(np.array([own.retreat_patience, own.retreat_after]) / tick_length)
+    longest = (2.0 * times).astype(np.int64)  # twice, so that the way back takes as long
+    turns = np.array([*_tangents(own), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)])
+    return longest, turns, np.array([own.retreat_time / (own.retreat_time + tick_length), *times])
+
+
+def _tangents(own: SymmetryBreaker.Parameters) -> tuple[float, float, float, float]:
+    """Return the ranges of tangents for an exact course and for a ring."""
+    if own.side == "random":
+        return -own.greatest_turn, own.greatest_turn, -own.greatest_detour, own.greatest_detour
+    sign = 1.0 if own.side == "right" else -1.0
+    return sign * own.least_turn, sign * own.greatest_turn, sign * own.least_detour, sign * own.greatest_detour
 
 
 def _fresh(count: int) -> _Memory:

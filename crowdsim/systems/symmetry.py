@@ -16,6 +16,8 @@ from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
+_NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
 
 class BreakSymmetry(System):
     """Turn the preferred velocities of those whom a symmetry holds, slow down those who are pushed back, and say so.
@@ -29,7 +31,7 @@ class BreakSymmetry(System):
     parameters : SymmetryBreaker.Parameters
     """
 
-    reads = ("entity", "position", "velocity", "preferred_velocity", "activity", "blocker", "symmetry_draw")
+    reads = ("entity", "position", "velocity", "walked_velocity", "preferred_velocity", "activity", "blocker", "symmetry_draw")
     writes = ("preferred_velocity", "velocity")
     counts = ("symmetry_exact", "symmetry_rings", "ground_held")
 
@@ -38,8 +40,7 @@ class BreakSymmetry(System):
         self.enabled = switch.enabled
         self._breaker = SymmetryBreaker(parameters)
         # Who was turned, or held its ground, in the last tick: an event is noted when that begins.
-        self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._held: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._last = self._held = _NOBODY
 
     def process(self, tick: Tick) -> None:
         """Let the breaker look at everybody who walks."""
@@ -51,7 +52,7 @@ class BreakSymmetry(System):
         wanted = agents.preferred_velocity.copy()
         touched = np.empty(len(agents), dtype=np.uint8)
         turned = self._breaker.adjust(
-            agents.entity, agents.position, agents.velocity, wanted, active, agents.blocker, agents.symmetry_draw, tick.length, tick.team,
+            agents.entity, agents.position, agents.walked_velocity, wanted, active, agents.blocker, agents.symmetry_draw, tick.length, tick.team,
             agents.preferred_velocity, touched,
         )  # fmt: skip
         tick.counts["symmetry_exact"], tick.counts["symmetry_rings"] = float(turned.exact), float(turned.mutual)
@@ -66,6 +67,8 @@ class BreakSymmetry(System):
         """Note an event for those who are touched and were not in the last tick; return who is."""
         agents = self.world.agents
         rows = np.flatnonzero(are_touched)
+        if not len(rows):
+            return _NOBODY
         begins = rows[~np.isin(agents.entity[rows], last)]
         self.world.events.note(tick.number, kind, agents.entity[begins], agents.position[begins], agents.blocker[begins])
         return agents.entity[rows].copy()
