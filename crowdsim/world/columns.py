@@ -70,7 +70,7 @@ class ReplanCause(Code):
 
 
 class Gait(Code):
-    """Whether an agent goes somewhere by itself (S2 section 7)."""
+    """Whether an agent goes somewhere by itself ([Pathfinding undated], section 7)."""
 
     STAND = 0
     WALK = 1  # it wants to, also while others hold it
