@@ -22,7 +22,9 @@ Rows = dict[str, NDArray[Any]]  # buffers of one number a slot, by name
 SWING = 0.97  # Of further passes: the share of its last displacement that a disc goes on with. With 0.9 two crowds of 100 in a corridor, with 150 contacts over
 # 2 cm, still overlap by 5 cm after 1,000 passes; with 0.97 by less than 3 after 200 to 600. A thousand at four doors take no more passes than with 0.9.
 STILL_M = 1e-4  # A further pass that moves nobody farther than this is the last: what is wedged between walls would cost all of them in every tick.
-TOO_DEEP = 1.5  # Where further passes leave somebody overlapping by more than this times what ends them, the knot that it is in takes its step back.
+STEPS_BACK = (1.5, 2.25, 2.25, 2.25)  # Where further passes leave somebody overlapping by more than this times what ends them, the knot that it is in takes its
+# step back, and what is left is pushed again. Others may then step into the knot; so that goes on, but only for what comes near 5 cm: where each round asks for
+# 1.5, too many stand, and crowds that meet stand for good under sampled-hrvo.
 SLIGHT_M = 1e-3  # Overlaps from this depth on join discs to a knot.
 _LEAST_CAPACITY = 64  # Neighbours of one disc that there is room for at first; grows when a pile needs more.
 
@@ -112,9 +114,9 @@ class SeparationParameters:
         why="at most so many of them: crowds of 100 that meet in a corridor keep 8 cm with 60 and 5.5 with 300; hardly any tick takes them all",
     )
     fastest_push: float = param(
-        4.0, "m/s", above=0.0, high=1000.0, source="ours",
-        why="those passes move nobody faster than this beyond its step: without a bound the middle of a press is thrown 0.5 m in a tick, past others; at 3 "
-        "two crowds that meet in a corridor take a quarter longer under sampled-hrvo, at 2 they stand for good",
+        6.0, "m/s", above=0.0, high=1000.0, source="ours",
+        why="those passes move nobody faster than this beyond its step: without a bound the middle of a press is thrown 0.7 m in a tick, past others; at 4 "
+        "crowds of 100 that meet in a corridor take a third longer under sampled-hrvo and overlap by 5 cm, at 2 they stand for good",
     )
 
 
@@ -195,18 +197,18 @@ class Separator:
             return Separation(_NOTHING, _NOTHING)
         self._see(walls)
         discs = radius, movable, layer, zone
-        parted = self._part(position, *discs, wall_distance, walls.reach, tick_length, team, out, heights)
-        if parted.after.deepest <= TOO_DEEP * self.parameters.deepest_overlap or not self.parameters.further_passes:
-            return parted
-        stands = self._knots(out, *discs, walls.reach, team, heights)
-        if (position[stands] == before[stands]).all():
-            return parted
-        fewer = position.copy()
-        fewer[stands] = before[stands]
-        other = np.empty_like(out)
-        stood = self._part(fewer, *discs, np.where(stands, np.float32(0.0), wall_distance), walls.reach, tick_length, team, other, heights)
-        out[:] = other
-        return Separation(parted.before, stood.after)
+        parted = first = self._part(position, *discs, wall_distance, walls.reach, tick_length, team, out, heights)
+        fewer, own = position, self.parameters
+        for too_deep in STEPS_BACK if own.further_passes else ():
+            if parted.after.deepest <= too_deep * own.deepest_overlap:
+                break
+            stands = self._knots(out, *discs, walls.reach, too_deep * own.deepest_overlap, team, heights)
+            if (fewer[stands] == before[stands]).all():
+                break
+            fewer, clear = fewer.copy(), np.where(stands, np.float32(0.0), wall_distance)
+            fewer[stands], wall_distance = before[stands], clear
+            parted = self._part(fewer, *discs, wall_distance, walls.reach, tick_length, team, out, heights)
+        return Separation(first.before, parted.after)
 
     def _part(
         self,
@@ -246,10 +248,11 @@ class Separator:
         layer: NDArray[np.int32],
         zone: NDArray[np.int64],
         reach: float,
+        depth: float,
         team: Team,
         heights: Heights | None,
     ) -> NDArray[np.bool_]:
-        """Return (n,) bool: discs that can be pushed and are too deep in each other, and all others that can be and that a chain of overlaps joins to them."""
+        """Return (n,) bool: discs that can be pushed and are deeper than `depth` in each other, and all others that can be and that a chain of overlaps joins to them."""
         n, stands = len(radius), np.zeros(len(radius), dtype=np.bool_)
         cells, now, widest, rows = self._look(position, radius, movable, layer, team, heights)
         nowhere = np.zeros(n, dtype=np.float32)
@@ -259,7 +262,7 @@ class Separator:
         joined = (now.movable[one] == contacts.MOVABLE) & (now.movable[two] == contacts.MOVABLE) & (overlap > SLIGHT_M)
         one, two, overlap = one[joined], two[joined], overlap[joined]
         knot, known = np.zeros(n, dtype=np.bool_), -1
-        knot[one[overlap > TOO_DEEP * self.parameters.deepest_overlap]] = True
+        knot[one[overlap > depth]] = True
         while known != (known := int(np.count_nonzero(knot))):
             knot[one[knot[two]]] = True
         stands[cells.row[:n]] = knot

@@ -12,6 +12,7 @@ MOVABLE, DRIVEN = 1, 2
 SWING = 0.97
 STILL = 1e-4
 SLIGHT = 1e-3
+STEPS_BACK = (1.5, 2.25, 2.25, 2.25)
 LEAST_ALONG = 1e-6
 
 
@@ -119,13 +120,15 @@ def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=No
 
 def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60, before=None, farthest=0.2):
     """Positions after some passes and further ones; where those leave somebody too deep, its knot goes back to `before`, and all begins anew."""
-    parted = part(position, radius, movable, layer, walls, passes, tolerated, further, farthest)
-    _, deepest, _ = measure(parted, radius, layer, movable)
-    if deepest <= 1.5 * tolerated or not further:
-        return parted
-    stands = knots(parted, radius, layer, movable, 1.5 * tolerated)
-    fewer = [(before or position)[i] if i in stands else there for i, there in enumerate(position)]
-    return parted if fewer == list(position) else part(fewer, radius, movable, layer, walls, passes, tolerated, further, farthest)
+    before, fewer = before or position, list(position)
+    parted = part(fewer, radius, movable, layer, walls, passes, tolerated, further, farthest)
+    for too_deep in STEPS_BACK if further else ():
+        stands = knots(parted, radius, layer, movable, too_deep * tolerated)
+        if all(fewer[i] == before[i] for i in stands):
+            break
+        fewer = [before[i] if i in stands else there for i, there in enumerate(fewer)]
+        parted = part(fewer, radius, movable, layer, walls, passes, tolerated, further, farthest)
+    return parted
 
 
 def is_better(deepest_then, total_then, deepest, total, most):
