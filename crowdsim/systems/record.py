@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.recording.digest import column_digests, run_digest
 from crowdsim.saved import Arrays, Saved
+from crowdsim.systems.base.setup import KeepsFrames, Setup
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.world.columns import AgentColumns
 from crowdsim.world.world import World
 
 # Columns that the digests cover: what later ticks depend on and what readers look at. What is left out follows from these or never changes.
@@ -18,13 +18,6 @@ DIGEST_COLUMNS = (
     "entity", "position", "surface", "velocity", "preferred_velocity", "chosen_velocity", "next_corner", "activity", "goal", "path_status",
     "corridor_length", "diagnosis", "blocker", "is_stuck", "heading",
 )  # fmt: skip
-
-
-class KeepsFrames(Protocol):
-    """What `Record` gives frames to."""
-
-    def frame(self, tick: int, agents: AgentColumns) -> None:
-        """Keep a frame if this tick has one."""
 
 
 class Record(System):
@@ -51,6 +44,11 @@ class Record(System):
         self.recorder = recorder
         self.fold = 0
         self.last: NDArray[np.uint64] = np.zeros(len(DIGEST_COLUMNS), dtype=np.uint64)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Record:
+        """Make the system; without a recorder it digests only."""
+        return cls(setup.world, setup.recorder)
 
     def process(self, tick: Tick) -> None:
         """Digest and keep."""

@@ -2,49 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import esper
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.cells import Cells
-from crowdsim.kernels.threads import Team
 from crowdsim.navigation.mesh.slopes import plan_shares
 from crowdsim.saved import Arrays, Saved
+from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.tick import Tick
+from crowdsim.world.entities import Processor
 from crowdsim.world.world import World
 
-
-@dataclass
-class Tick:
-    """What the systems of one tick share.
-
-    Attributes
-    ----------
-    number : int
-    length : float, s
-    team : Team
-    counts : dict of str to float
-        What was counted in this tick, by name; recorded.
-    cells : Cells or None
-        The neighbour index, from Index on.
-    reasons : record array or None
-        What stood behind the choices of the agents that somebody asked about, from Avoid on; see `crowdsim.avoidance.explain`.
-    digests : (k,) uint64 or None
-        Digests of the state at the end of the tick, from Record on.
-    """
-
-    number: int
-    length: float
-    team: Team
-    counts: dict[str, float] = field(default_factory=dict)
-    cells: Cells | None = None
-    reasons: NDArray[Any] | None = None
-    digests: NDArray[np.uint64] | None = None
+__all__ = ["System", "Tick"]
 
 
-class System(esper.Processor):
+class System(Processor):
     """Base of all systems.
 
     Attributes
@@ -61,6 +34,11 @@ class System(esper.Processor):
 
     def __init__(self, world: World) -> None:
         self.world = world
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> System:
+        """Make the system; those that need more than the world take it from the setup."""
+        return cls(setup.world)
 
     @property
     def is_idle(self) -> bool:
