@@ -6,6 +6,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +34,7 @@ from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.simulation.warm import warm_ground, warm_kernels
 from crowdsim.simulation.wayfinding import plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
+from crowdsim.systems.base.own import OwnSystem, in_order, systems_of, with_systems
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.ground.things import discs_going_on, will_any_open
@@ -72,6 +74,8 @@ class Simulation(Interventions):
         recording. The run then does what that one did, and no clock decides.
     start : Start, optional
         Where the run begins, if not with everybody at the places of the scenario.
+    systems : sequence of classes of systems
+        Of your own, beside those that the scenario names; see docs/own-systems.md.
 
     Raises
     ------
@@ -85,18 +89,21 @@ class Simulation(Interventions):
 
     def __init__(
         self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True,
-        goes_on: bool = False, granted: Mapping[int, int] | None = None, start: Start | None = None,
+        goes_on: bool = False, granted: Mapping[int, int] | None = None, start: Start | None = None, systems: Sequence[type[System]] = (),
     ) -> None:  # fmt: skip
         self.team = Team(threads)
-        self.scenario = scenario = as_scenario(scenario)
+        self.scenario = scenario = with_systems(as_scenario(scenario), systems)
+        self._own_kinds = systems_of(scenario)
+        order = in_order(TICK_ORDER, self._own_kinds)
         if warm:
             warm_kernels(scenario, Simulation, explaining=out is not None and bool(scenario.record.explain))
         self.built = build_world(scenario)
         self.world = self.built.world
         if warm:
             warm_ground(self.world.mesh)
-        names = [kind.__name__ for kind in TICK_ORDER]
-        counts = ["agents", *(name for kind in TICK_ORDER for name in kind.counts)]
+        for column in (column for kind in self._own_kinds for column in kind.columns):
+            self.world.agents.add(column)
+        names = [kind.__name__ for kind in order]
         self.recorder: Recorder | None = None
         self.systems: list[System] = []
         self.probes = Probes(names)
@@ -113,11 +120,11 @@ class Simulation(Interventions):
         try:
             if out is not None:
                 self.recorder = Recorder(
-                    self.built, Path(out), names, counts, threads=self.team.threads, force=force, goes_on=goes_on, first_tick=self._first_tick,
+                    self.built, Path(out), order, self._own_kinds, threads=self.team.threads, force=force, goes_on=goes_on, first_tick=self._first_tick,
                     run_id=start.run_id if start is not None else "",
                 )  # fmt: skip
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())
-            self._begin(start)
+            self._begin(order, start)
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
             if self.recorder is not None:
                 self.recorder.writer.discard()
@@ -125,12 +132,14 @@ class Simulation(Interventions):
             self.world.close()
             raise
 
-    def _begin(self, start: Start | None) -> None:
+    def _begin(self, order: Sequence[type[System]], start: Start | None) -> None:
         """Make the systems and let everybody in, or put all where a checkpoint stands."""
         planning, following = plan_and_follow(self.built, self.budget)
         self.world.planning = planning
         setup = Setup(self.built, self.budget, self.team, self.recorder, planning, following)
-        self.systems += [kind.from_setup(setup) for kind in TICK_ORDER]
+        own = {kind: OwnSystem(kind, setup, chosen.parameters(kind.Parameters)) for kind, chosen in zip(self._own_kinds, self.scenario.systems, strict=True)}
+        setup = replace(setup, own=tuple(own.values()))
+        self.systems += [own[kind] if kind in own else kind.from_setup(setup) for kind in order]
         traced = self.recorder if self.recorder is not None and self.recorder.trace else None
         self.world.run_in_turn([Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)])
         self.world.spawn(self.built.population, self.built.polygon)
@@ -171,9 +180,10 @@ class Simulation(Interventions):
             If the tick has none.
         """
         for system in self.systems:
-            if isinstance(system, kind):
-                return system
-        raise CrowdsimError(f"the tick has no system {kind.__name__}; it has {', '.join(type(system).__name__ for system in self.systems)}.")
+            own = system.system if isinstance(system, OwnSystem) else system
+            if isinstance(own, kind):
+                return own
+        raise CrowdsimError(f"the tick has no system {kind.__name__}; it has {', '.join(system.name for system in self.systems)}.")
 
     @property
     def agents(self) -> AgentsView:
@@ -389,7 +399,7 @@ class Simulation(Interventions):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives as named arrays: enough to go on bit for bit in another process."""
         parts: list[tuple[str, Mapping[str, NDArray[Any]]]] = [("world", self.world.state()), ("ledger", self.ledger.state())]
-        parts += [(f"systems/{type(system).__name__}", system.state()) for system in self.systems]
+        parts += [(f"systems/{system.name}", system.state()) for system in self.systems]
         parts.append(("tasks", self.budget.tasks.state()))
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
@@ -405,7 +415,7 @@ class Simulation(Interventions):
         self.world.restore(saved.below("world/"))
         self.ledger.restore(saved.below("ledger/"))
         for system in self.systems:
-            system.restore(saved.below(f"systems/{type(system).__name__}/"))
+            system.restore(saved.below(f"systems/{system.name}/"))
             if isinstance(system, Gates):  # the ground is there
                 check_agents(self.world, saved.below("world/agents/"), self.built.mesh_build.parameters.widest_body)
         self.budget.tasks.restore(saved.below("tasks/"))

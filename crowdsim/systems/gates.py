@@ -42,7 +42,9 @@ class Gates(System):
         For events that wait for agents.
     """
 
-    reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
+    reads = (
+        "entity", "group", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece",
+    )  # fmt: skip
     writes = (
         "position", "tentative_position", "velocity", "preferred_velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance",
         "corner_post", "guessed", "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish", "priced_portal",

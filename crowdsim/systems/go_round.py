@@ -45,7 +45,7 @@ class GoRound(System):
     """
 
     reads = (
-        "entity", "group", "activity", "path_status", "is_driven", "is_yielding", "position", "radius", "next_corner", "preferred_velocity", "surface", "layer",
+        "group", "activity", "path_status", "is_driven", "is_yielding", "position", "radius", "next_corner", "preferred_velocity", "surface", "layer",
         "corridor_start", "corridor_length", "priced_portal", "priced_until", "is_stuck",
     )
     writes = ("preferred_velocity", "local_way", "replan_wish", "priced_portal", "priced_until")

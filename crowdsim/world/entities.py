@@ -39,7 +39,7 @@ class Entities:
     def __init__(self) -> None:
         number = next(_numbers)
         self._rows, self._things = f"crowdsim-{number}", f"crowdsim-{number}-things"
-        self._kinds: set[type[Any]] = set()  # of which there has ever been a component
+        self._found: dict[type[Any], list[tuple[int, Any]]] = {}  # what queries found, by class, until one comes or goes
         self.highest_row = self.highest_thing = 0
 
     def close(self) -> None:
@@ -53,21 +53,24 @@ class Entities:
     def add_rows(self, components: Sequence[tuple[object, ...]]) -> NDArray[np.int64]:
         """Make entities with rows, each with its components; return their numbers, ascending."""
         _enter(self._rows)
-        self._kinds.update(type(each) for own in components for each in own)
+        self._forget({type(each) for own in components for each in own})
         self.highest_row += len(components)
         return np.array([esper.create_entity(*own) for own in components], dtype=np.int64)
 
     def create(self, *components: object) -> int:
         """Make a thing with components; return its entity."""
         _enter(self._things)
-        self._kinds.update(type(each) for each in components)
+        self._forget({type(each) for each in components})
         self.highest_thing += 1
         return FIRST_THING + esper.create_entity(*components)
 
     def delete(self, entities: Iterable[int]) -> None:
         """Take entities out of the world, with their components."""
         for entity in entities:
-            esper.delete_entity(self._at(entity), immediate=True)
+            own = self._at(entity)
+            components: tuple[Any, ...] = esper.components_for_entity(own)
+            self._forget({type(each) for each in components})
+            esper.delete_entity(own, immediate=True)
 
     def __contains__(self, entity: int) -> bool:
         return esper.entity_exists(self._at(entity))
@@ -83,7 +86,7 @@ class Entities:
         own = self._at(entity)
         if not esper.entity_exists(own):
             raise KeyError(entity)
-        self._kinds.add(type(component))
+        self._forget([type(component)])
         esper.add_component(own, component)
 
     def remove(self, entity: int, kind: type[C]) -> C:
@@ -94,6 +97,7 @@ class Entities:
         KeyError
             If there is no such entity, or it has none of that class.
         """
+        self._forget([kind])
         return esper.remove_component(self._at(entity), kind)
 
     def component(self, entity: int, kind: type[C]) -> C:
@@ -119,14 +123,21 @@ class Entities:
     def query(self, kind: type[C]) -> list[tuple[int, C]]:
         """Return all components of a class with their entities, in ascending order of these.
 
-        esper answers in no order, and anew after each entity that comes or goes: this is for what is rare, not for all agents in every tick.
+        It is asked of esper, and put in order, anew after a component of the class has come or gone: this is for what is rare, not for all agents in every
+        tick. The list stays as it is while components come and go.
         """
-        if kind not in self._kinds:
-            return []
-        _enter(self._rows)
-        found = sorted(esper.get_component(kind), key=_by_entity)
-        _enter(self._things)
-        return found + [(FIRST_THING + entity, each) for entity, each in sorted(esper.get_component(kind), key=_by_entity)]
+        found = self._found.get(kind)
+        if found is None:
+            _enter(self._rows)
+            found = sorted(esper.get_component(kind), key=_by_entity)
+            _enter(self._things)
+            found += [(FIRST_THING + entity, each) for entity, each in sorted(esper.get_component(kind), key=_by_entity)]
+            self._found[kind] = found
+        return found
+
+    def _forget(self, kinds: Iterable[type[Any]]) -> None:
+        for kind in kinds:
+            self._found.pop(kind, None)
 
     def add_processor(self, processor: Processor, priority: int) -> None:
         """Register what runs in every tick; higher priorities come first."""
@@ -140,6 +151,7 @@ class Entities:
 
     def restore_rows(self, highest: int, components: dict[int, tuple[object, ...]]) -> None:
         """Have the entities with rows that are the keys of a mapping, and no others; `highest` of them there have ever been."""
+        self._found.clear()
         _enter(self._rows)
         esper.clear_database()
         _count_through(highest, components)
@@ -159,6 +171,7 @@ class Entities:
         saved.require(np.array_equal(there[:given], first), "entity", f"the first {given} things are those of the scenario")
         if not given and not highest:
             return
+        self._found.clear()
         _enter(self._things)
         kept: dict[int, tuple[Any, ...]] = {entity: esper.components_for_entity(entity) for entity in range(1, given + 1)}
         esper.clear_database()

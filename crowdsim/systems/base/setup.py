@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -37,6 +38,8 @@ class Setup:
         None where nothing is recorded.
     planning, following : System
         What stands in the places of Plan and Follow: it depends on the planners that the groups have.
+    own : sequence of OwnSystem
+        Systems of a user's own, which are made first.
     """
 
     built: Built
@@ -45,6 +48,7 @@ class Setup:
     recorder: KeepsFrames | None
     planning: Any
     following: Any
+    own: Sequence[Any] = ()
 
     @property
     def world(self) -> World:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,10 +12,16 @@ from crowdsim.navigation.mesh.slopes import plan_shares
 from crowdsim.saved import Arrays, Saved
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.tick import Tick
+from crowdsim.world.columns import Column
 from crowdsim.world.entities import Processor
 from crowdsim.world.world import World
 
 __all__ = ["System", "Tick"]
+
+
+@dataclass(frozen=True)
+class NoParameters:
+    """Nothing can be tuned."""
 
 
 class System(Processor):
@@ -23,14 +30,27 @@ class System(Processor):
     Attributes
     ----------
     reads, writes : tuple of str
-        Agent columns. A test runs each system and holds it to `writes`.
+        Agent columns. A test runs each system and holds it to both; systems of a user's own are held to them in every tick.
     counts : tuple of str
         Names that the system adds to `Tick.counts` in every tick.
+    after, before : class of systems, str or None
+        Of a system of a user's own, one of both: where it stands in the tick (docs/own-systems.md).
+    columns : tuple of Column
+        Of a system of a user's own: what it adds to the columns of agents.
+    components : tuple of dataclasses
+        Of a system of a user's own: classes of components that it gives to entities. They are saved and digested with it.
+    Parameters : dataclass of tunables
+        Of a system of a user's own: what a scenario can set. `parameters` holds the values.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
     writes: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ()
+    after: ClassVar[type[System] | str | None] = None
+    before: ClassVar[type[System] | str | None] = None
+    columns: ClassVar[tuple[Column, ...]] = ()
+    components: ClassVar[tuple[type, ...]] = ()
+    Parameters: ClassVar[type] = NoParameters
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -39,6 +59,11 @@ class System(Processor):
     def from_setup(cls, setup: Setup) -> System:
         """Make the system; those that need more than the world take it from the setup."""
         return cls(setup.world)
+
+    @property
+    def name(self) -> str:
+        """What the system is called in tables, recordings and checkpoints."""
+        return type(self).__name__
 
     @property
     def is_idle(self) -> bool:
