@@ -17,12 +17,12 @@ from crowdsim.setup.build import Built
 from crowdsim.simulation.inputs import obstacle_of, rows_of, velocities_of
 from crowdsim.simulation.resize import set_radii
 from crowdsim.simulation.verdict import Ledger, Verdict
-from crowdsim.simulation.wayfinding import Planning
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
-from crowdsim.systems.on_grid import PlanWays
+from crowdsim.systems.paths.lost_paths import lose_paths
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, Stepping
+from crowdsim.systems.plan import Plan
+from crowdsim.world.columns import AgentState, ReplanCause, Stepping
 from crowdsim.world.world import World
 
 
@@ -33,7 +33,7 @@ class Interventions:
     built: Built
     world: World
     ledger: Ledger
-    _plan: Planning
+    _plan: Plan
     _gates: Gates
     _drive: Drive
     _verdict: Verdict | None
@@ -70,7 +70,7 @@ class Interventions:
             known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
             raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
         if goal is not None:  # a target where the way leads already is no new request (S2 section 7)
-            keeps = self._plan.keep_ways(rows, names.index(goal))
+            keeps = self._plan.keep_paths(rows, names.index(goal))
             agents.goal[rows[keeps]] = names.index(goal)
             self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
             rows = rows[~keeps]
@@ -78,14 +78,13 @@ class Interventions:
         if goal is not None:
             had_way = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
             wish_to_replan(agents, rows[had_way], ReplanCause.GOAL_MOVED)
-        self._plan.lose_ways(rows)
+        self._plan.lose_paths(rows)
         agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
         agents.goal[rows] = names.index(goal) if goal is not None else -1
-        agents.path_status[rows] = PathStatus.NONE
         agents.guessed[rows] = -1
         if goal is None:
             agents.is_yielding[rows] = Stepping.NOWHERE
-            agents.corridor_length[rows], agents.goal_piece[rows] = 0, -1
+            lose_paths(agents, rows)
         self._plan.forget(agents.entity[rows])
         self.ledger.note_steering(agents.entity[rows], are_sent=True)
 
@@ -291,7 +290,6 @@ class Interventions:
 
     def _take_mesh(self) -> None:
         """Search on the mesh as it is now."""
-        assert not isinstance(self._plan, PlanWays)  # a world in tiles has no grids
         self._plan.take_mesh()
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:

@@ -14,8 +14,9 @@ from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.setup.obstacle_state import arrays_of, obstacle_from
+from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.ground.ground_change import Closed, polygons_of, put_out
+from crowdsim.systems.ground.ground_change import polygons_of, put_out
 from crowdsim.systems.ground.make_room import nearest_free
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind

@@ -16,9 +16,10 @@ from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Event
 from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds
+from crowdsim.systems.base.ground_changes import Closed, GroundChange
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.ground.ground_change import Closed, GroundChange, change_ground, polygons_of, stand
+from crowdsim.systems.ground.ground_change import change_ground, polygons_of, stand
 from crowdsim.systems.ground.rebuild import Order, Rebuild, packed, unpacked
 from crowdsim.systems.ground.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps
 from crowdsim.systems.ground.tile_orders import TileOrders

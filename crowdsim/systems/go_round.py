@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, find_local_ways
 from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_WAY, NOT_ASKED
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.systems.notice import ticks_of
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way

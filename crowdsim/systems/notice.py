@@ -6,15 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import HeldParameters, count_held
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.world import World
-
-
-def standing(agents: AgentColumns) -> NDArray[np.bool_]:
-    """Return (n,) bool: who stands, for want of a goal, of a way, or of its time; those who step aside do not."""
-    stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
-    return stays & (agents.is_yielding == 0) & (agents.is_driven == 0)
 
 
 def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:

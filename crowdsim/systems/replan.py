@@ -9,8 +9,10 @@ from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.nudge import find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.systems.notice import ticks_of
+from crowdsim.systems.paths.lost_paths import ask_anew
 from crowdsim.systems.paths.progress import forget_path
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
@@ -160,7 +162,7 @@ class Replan(System):
         agents.replan_wish[~walks & ~sent] = ReplanCause.NONE
         granted = (agents.replan_wish != ReplanCause.NONE) & walks & ~sent & (tick.number - agents.path_tick >= self.cooldown)
         agents.asks_again[granted] = 1
-        agents.path_status[granted] = PathStatus.NONE
+        ask_anew(agents, granted)
         counted = np.flatnonzero(granted | sent)
         if not len(counted):
             return

@@ -80,9 +80,9 @@ class MeshPlanner:
     ----------
     widths : (k,) float64, m
         Every width at which what a body can pass changes, ascending.
-    prices : bool
-        Whether it heeds prices on portals.
     """
+
+    prices, heeds_standing = True, False
 
     def __init__(
         self, mesh: NavMesh, goals: GoalPieces, parameters: ShareParameters | None = None, kind: str = "mesh", costs: str = "time",
@@ -95,7 +95,6 @@ class MeshPlanner:
         shared = int(min(SHARED_SLOTS, max(2, fitting - self._own))) if self.parameters.share_searches else 0
         count = self._own + shared
         self._searches = SEARCHES[kind](mesh, goals, count)
-        self.prices = True
         if isinstance(self._searches, MiddleSearches):
             self._searches.price(costs, (aim or AimParameters()).pull)
         cells = max(1 << 14, mesh.edge_count)

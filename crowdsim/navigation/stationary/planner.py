@@ -109,18 +109,16 @@ class StanderPlanner:
     costs : str, default "time"
         What ways round are to be short in, see `crowdsim.navigation.planning.mesh_planner.CostParameters`.
 
-    Attributes
-    ----------
-    prices : bool
-        Whether it heeds prices on portals.
     """
+
+    heeds_standing = True
 
     def __init__(
         self, planner: Planner, mesh: NavMesh, goals: GoalPieces, parameters: StanderParameters | None = None, costs: str = CostParameters.costs
     ) -> None:
         self.planner, self.mesh, self.goals = planner, mesh, goals
         self.parameters = parameters or StanderParameters(round_standers=True)
-        self.prices: bool = getattr(planner, "prices", False)
+        self.prices = planner.prices
         self._costs = costs
         self._slots_count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // max(1, 4 * MiddleSearches.slot_bytes(mesh)))))
         self._slots = self._made(LEAST_ROOM)

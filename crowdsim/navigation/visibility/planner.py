@@ -162,6 +162,8 @@ class VisibilityPlanner:
         If the graph would be too large, or a watcher stands off the ground.
     """
 
+    prices = heeds_standing = False
+
     def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: VisibilityParameters | None = None) -> None:
         self.parameters = parameters or VisibilityParameters()
         asked = self.parameters
