@@ -1,7 +1,7 @@
-"""Plug-ins: avoidance models from a user's own file, or from another installed package.
+"""Plug-ins: avoidance models and planners from a user's own file, or from another installed package.
 
-A plug-in is a Python file that registers one model or more (docs/models.md). Loading it runs it: only files that the user names, and packages that the
-user has installed, are ever loaded; a scenario or a recording cannot name one.
+A plug-in is a Python file that registers one model or planner or more (docs/models.md, docs/planners.md). Loading it runs it: only files that the user
+names, and packages that the user has installed, are ever loaded; a scenario or a recording cannot name one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from crowdsim.avoidance.registry import Origin, available_models, coming_from, forget, origin_of, register, registered
+from crowdsim.avoidance.registry import Origin, available_models, coming_from, forget, note_origin, origin_of, register, registered
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError
+from crowdsim.navigation.planners import planner_kinds
+from crowdsim.navigation.planning import registry as planners
 
 ENTRY_POINTS = "crowdsim.models"  # Group under which installed packages name modules or classes with models.
 METHODS = ("prepare", "choose", "state", "restore")
@@ -33,13 +35,30 @@ class PluginError(CrowdsimError):
     """A plug-in cannot be loaded, or is missing."""
 
 
+def _registered() -> dict[str, Any]:
+    """Return everything that plug-ins have registered, and crowdsim's own models, by name."""
+    return {**registered(), **planners.registered()}
+
+
+def _forget(name: str) -> None:
+    forget(name)
+    planners.forget(name)
+
+
+def _complaint(name: str) -> str:
+    """Return what is wrong with what was registered by a name, as a sentence; an empty string if nothing is."""
+    is_planner = name in planners.registered()
+    lacks = planners.complaint_about(planners.registered()[name]) if is_planner else complaint_about(registered()[name])
+    return f'the {"planner" if is_planner else "model"} "{name}" {lacks}' if lacks else ""
+
+
 def load_plugins(paths: Sequence[str | Path]) -> tuple[str, ...]:
     """Load the plug-ins in some files; return the names of their models. See `load_plugin`."""
     return tuple(name for path in paths for name in load_plugin(path))
 
 
 def load_plugin(path: str | Path) -> tuple[str, ...]:
-    """Load the models in a Python file.
+    """Load the models and planners in a Python file.
 
     Parameters
     ----------
@@ -49,7 +68,7 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Names of the models that it registers.
+        Names of the models and planners that it registers.
 
     Raises
     ------
@@ -67,24 +86,30 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     if loaded is not None and loaded[0] == origin:
         return loaded[1]
     available_models()  # names that are taken must be known before
+    planner_kinds()
     for name in loaded[1] if loaded is not None else ():
-        forget(name)
+        _forget(name)
     _files.pop(origin.file, None)
     name = f"crowdsim_plugin_{file.stem}_{origin.sha256[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None, "a .py file has a loader"
     module = importlib.util.module_from_spec(spec)
-    before = set(registered())
+    before = set(_registered())
     sys.modules[name] = module  # dataclasses look their module up
     try:
         with coming_from(origin):
             exec(compile(source, str(file), "exec", dont_inherit=True), module.__dict__)  # what was hashed, not what a cache of bytecode holds
-        names = tuple(each for each in registered() if each not in before)
-        _require_models(file, names)
+            names = tuple(each for each in _registered() if each not in before)
+            for each in set(planners.registered()) & set(registered()):
+                planners.forget(each)
+                raise PluginError(f'{file}: there is an avoidance model called "{each}". Give your planner another name.')
+            _require_models(file, names)
+            for each in names:
+                note_origin(each, origin)
     except BaseException as error:
         sys.modules.pop(name, None)
-        for each in set(registered()) - before:
-            forget(each)
+        for each in set(_registered()) - before:
+            _forget(each)
         if isinstance(error, PluginError) or not isinstance(error, (Exception, SystemExit)):
             raise
         raise PluginError(f"{where_raised(error, origin)}: the plug-in cannot be loaded: {told(error)}") from None
@@ -95,11 +120,13 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
 def _require_models(file: Path, names: Sequence[str]) -> None:
     """Raise unless there are models, and each is what a model has to be."""
     if not names:
-        raise PluginError(f"{file}: the plug-in registers no model. Put @register (crowdsim.avoidance.registry) before the class of your model.")
+        raise PluginError(
+            f"{file}: the plug-in registers no model. Put @register (crowdsim.avoidance.registry) before the class of your model, or @register_planner "
+            "(crowdsim.navigation.planning.registry) before that of your planner."
+        )
     for name in names:
-        model = registered()[name]
-        if complaint := complaint_about(model):
-            raise PluginError(f'{file}: the model "{name}" {complaint}')
+        if complaint := _complaint(name):
+            raise PluginError(f"{file}: {complaint}")
 
 
 def complaint_about(model: Any) -> str:
@@ -138,24 +165,25 @@ def _load_entry_point(point: metadata.EntryPoint) -> None:
     spec = importlib.util.find_spec(point.module)
     file = Path(spec.origin) if spec is not None and spec.origin and Path(spec.origin).is_file() else None
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file is not None else ""
-    before = set(registered())
+    before, origin = set(_registered()), Origin(str(file or point.module), digest, f"{point.name} = {point.value}")
     try:
-        with coming_from(Origin(str(file or point.module), digest, f"{point.name} = {point.value}")):
+        with coming_from(origin):
             found = point.load()
-            if inspect.isclass(found):
+            if inspect.isclass(found) and found not in planners.registered().values():
                 register(found)
-        for name in set(registered()) - before:
-            if complaint := complaint_about(registered()[name]):
-                raise PluginError(f'the model "{name}" {complaint}')
+        for name in set(_registered()) - before:
+            note_origin(name, origin)
+            if complaint := _complaint(name):
+                raise PluginError(complaint)
     except BaseException:
-        for name in set(registered()) - before:
-            forget(name)
+        for name in set(_registered()) - before:
+            _forget(name)
         raise
 
 
 def told(error: BaseException) -> str:
     """Return what an error says, on one line; a name that is taken in our own words."""
-    if isinstance(error, ValueError) and str(error).startswith("two avoidance models are called"):
+    if isinstance(error, ValueError) and str(error).startswith(("two avoidance models are called", "two planners are called")):
         return f"{error}. Give yours another name."
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -190,18 +218,19 @@ def require_recorded(wanted: Mapping[str, Any], run: str) -> list[str]:
         If one is missing, with the command that names it.
     """
     then = {name: Origin(**{key: str(entry.get(key, "")) for key in ("file", "sha256", "entry_point")}) for name, entry in wanted.items()}
-    known = available_models()
+    known = {*available_models(), *_registered()}
     missing = {name: origin for name, origin in then.items() if name not in known}
     if missing:
         which = ", ".join(f'"{name}" of {origin}, SHA-256 {origin.sha256}' for name, origin in missing.items())
         files = list(dict.fromkeys(origin.file for origin in missing.values() if not origin.entry_point))
         named = [word for file in files for word in ("--plugin", Path(file))]
         way = f"Name the file: {command('verify', Path(run), *named)}" if files else "Install the package again."
-        raise PluginError(f"{run}: the run was made with a model that is not crowdsim's own and is not loaded: {which}.\n    {way}")
+        what = "planner" if all(wanted[name].get("kind") == "planner" for name in missing) else "model"
+        raise PluginError(f"{run}: the run was made with a {what} that is not crowdsim's own and is not loaded: {which}.\n    {way}")
     notes = []
     for name, origin in then.items():
         now = origin_of(name)
         if now is None or now.sha256 != origin.sha256:
             source = f"{now}, SHA-256 {now.sha256}" if now is not None else "crowdsim's own"
-            notes.append(f'the source of the model "{name}" has changed: {origin}, SHA-256 {origin.sha256} then; {source} now')
+            notes.append(f'the source of the {wanted[name].get("kind", "model")} "{name}" has changed: {origin}, SHA-256 {origin.sha256} then; {source} now')
     return notes

@@ -242,5 +242,5 @@ def _default_work(scenario: Scenario) -> int:
     work = 0
     for chosen in scenario.navigations:
         agents = sum(group.count for group in scenario.groups if scenario.navigation_of(group) == chosen)
-        work += default_grid_budget(agents) if chosen.is_grid else default_budget(agents)
+        work += default_grid_budget(agents) if chosen.over_cells else default_budget(agents)
     return work

@@ -80,7 +80,7 @@ class Recorder:
             groups=tuple(group.name for group in scenario.groups),
             goals=tuple(goal.name for goal in scenario.goals),
             parameters=_parameters(scenario),
-            plugins={chosen.name: asdict(origin) for chosen in scenario.models if (origin := origin_of(chosen.name)) is not None},
+            plugins=_plugins_of(scenario),
             threads=threads,
             exact=self.trace,
             reproducible=not milliseconds_of(scenario),
@@ -181,6 +181,13 @@ def _traced_columns() -> tuple[str, ...]:
     from crowdsim.systems import TICK_ORDER  # the systems know of recorders, so this module cannot wait for them
 
     return tuple(dict.fromkeys(name for kind in TICK_ORDER for name in kind.writes if name not in DIGEST_COLUMNS))
+
+
+def _plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:
+    """Return where the models and planners of a scenario come from that are not crowdsim's own."""
+    found: list[tuple[str, dict[str, str]]] = [(chosen.name, {}) for chosen in scenario.models]
+    found += [(chosen.name, {"kind": "planner"}) for chosen in scenario.navigations]
+    return {name: {**asdict(origin), **kind} for name, kind in found if (origin := origin_of(name)) is not None}
 
 
 def _parameters(scenario: Scenario) -> dict[str, Any]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.corridor.guess import WaitParameters
-from crowdsim.navigation.goals.targets import TargetParameters, points_of
-from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
-from crowdsim.navigation.grid.planner import GridPlanner
+from crowdsim.navigation.goals.targets import TargetParameters
+from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters
-from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, grid_of, make_planner
+from crowdsim.setup.build import Built, make_planner, planner_of
 from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.follow import Follow
@@ -28,7 +26,6 @@ from crowdsim.systems.plan import Plan
 from crowdsim.world.world import World
 
 if TYPE_CHECKING:
-    from crowdsim.navigation.visibility.planner import VisibilityPlanner
     from crowdsim.scenario.model import Scenario
 
 
@@ -53,7 +50,7 @@ def plan_and_follow(built: Built, budget: Budget) -> tuple[Plan, Follow]:
 
 def goes_round_standers(chosen: Chosen) -> bool:
     """Return whether ways lead round those who stand: on grids always, on meshes where that is asked for."""
-    return chosen.is_grid or bool(chosen.values["round_standers"])
+    return chosen.over_cells or bool(chosen.values["round_standers"])
 
 
 def shares_round_standers(scenario: Scenario) -> NDArray[np.float64]:
@@ -71,8 +68,8 @@ def guessing_groups(scenario: Scenario) -> NDArray[np.bool_]:
 def _paths_of(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> Paths:
     """Return the paths of some groups, found as `chosen` says."""
     world, scenario = built.world, built.scenario
-    if not chosen.is_grid:
-        def make(world: World) -> Planner:
+    if not chosen.over_cells:
+        def make(world: World) -> Any:
             return make_planner(scenario, world, chosen)
 
         bodies = scenario.bodies
@@ -80,11 +77,11 @@ def _paths_of(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.b
         waiting = chosen.parameters(WaitParameters).while_waiting
         same = chosen.parameters(TargetParameters).same_target
         paths = CorridorPaths(world, make(world), budget, groups, name, make, waiting, price, same)
-        # Joining over corners finds the shortest way on from a guess, which may lead through those whom a way goes round.
-        if chosen.name == "visibility" and waiting != "stay" and not goes_round_standers(chosen):
-            paths.corner_guesses = CornerGuesses(world, lambda: cast("VisibilityPlanner", paths.planner).terrain)
+        # Joining over corners finds the shortest path on from a guess, which may lead through agents that stand: a planner that goes round them has no terrain.
+        if hasattr(paths.planner, "terrain") and waiting != "stay":
+            paths.corner_guesses = CornerGuesses(world, lambda: paths.planner.terrain)
         return paths
-    planner = GridPlanner(grid_of(built, chosen), points_of(world.goals).point, chosen.parameters(WayParameters))
-    over_cells = WaypointPaths(world, planner, budget, groups, name, chosen.parameters(WalkParameters), chosen.parameters(CellWaitParameters).while_waiting)
+    waiting = chosen.parameters(CellWaitParameters).while_waiting
+    over_cells = WaypointPaths(world, planner_of(built, chosen), budget, groups, name, chosen.parameters(WalkParameters), waiting)
     over_cells.show([Closed(each.name, each.polygon, is_ground=True) for each in closed_at_the_begin(scenario.geometry.areas)])
     return over_cells

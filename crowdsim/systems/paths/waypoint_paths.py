@@ -264,7 +264,7 @@ class WaypointPaths(Paths):
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved, ground = Saved.of(state), self.planner.grid.ground
-        self.planner.grid.version = int(saved.take("planner/counters", "i8", (2,), low=0, high=MOST)[1])  # Gates has put the same up by another way
+        self.planner.grid.version = saved.whole("planner/version", 0, MOST)  # Gates has put the same up by another way
         self.planner.restore(saved.below("planner/"))
         require_open(saved, self.world, self.planner.entities, self.mine())
         right, top = ground.x + ground.width * ground.cell, ground.y + ground.depth * ground.cell
