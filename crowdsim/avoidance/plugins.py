@@ -25,6 +25,9 @@ from crowdsim.navigation.planning import registry as planners
 
 ENTRY_POINTS = "crowdsim.models"  # Group under which installed packages name modules or classes with models.
 METHODS = ("prepare", "choose", "state", "restore")
+BASE = "StatelessModel (crowdsim.avoidance.model), which has all but choose"
+PLANNER_METHODS = ("submit", "drop", "advance", "oldest_tick", "state", "restore")
+PLANNER_BASE = "PlainPlanner (crowdsim.navigation.planning.plain_planner), which has all but search"
 LARGEST_BYTES = 2**24
 
 _files: dict[str, tuple[Origin, tuple[str, ...]]] = {}
@@ -47,9 +50,9 @@ def _forget(name: str) -> None:
 
 def _complaint(name: str) -> str:
     """Return what is wrong with what was registered by a name, as a sentence; an empty string if nothing is."""
-    is_planner = name in planners.registered()
-    lacks = planners.complaint_about(planners.registered()[name]) if is_planner else complaint_about(registered()[name])
-    return f'the {"planner" if is_planner else "model"} "{name}" {lacks}' if lacks else ""
+    planner = planners.registered().get(name)
+    lacks = complaint_about(registered()[name]) if planner is None else complaint_about(planner, PLANNER_METHODS, PLANNER_BASE)
+    return f'the {"model" if planner is None else "planner"} "{name}" {lacks}' if lacks else ""
 
 
 def load_plugins(paths: Sequence[str | Path]) -> tuple[str, ...]:
@@ -129,16 +132,18 @@ def _require_models(file: Path, names: Sequence[str]) -> None:
             raise PluginError(f"{file}: {complaint}")
 
 
-def complaint_about(model: Any) -> str:
-    """Return what a class lacks to be a model, with the way out; an empty string if it lacks nothing."""
+def complaint_about(model: Any, methods: Sequence[str] = METHODS, base: str = BASE) -> str:
+    """Return what a class lacks to be a model, or a planner, with the way out; an empty string if it lacks nothing."""
     if not isinstance(model, type):
         return "is not a class. Register the class, not an instance."
     name = getattr(model, "name", None)
     if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable() or len(name) > 60:
         return "has no usable name: name is a short text without blanks at its ends."
-    missing = [method for method in METHODS if not callable(getattr(model, method, None))]
+    missing = [method for method in methods if not callable(getattr(model, method, None))]
     if missing:
-        return f"has no method {', '.join(missing)}. Derive it from StatelessModel (crowdsim.avoidance.model), which has all but choose."
+        return f"has no method {', '.join(missing)}. Derive it from {base}."
+    if abstract := sorted(getattr(model, "__abstractmethods__", ())):
+        return f"has no method {', '.join(abstract)} of its own."
     parameters = getattr(model, "Parameters", None)
     if not (isinstance(parameters, type) and is_dataclass(parameters)):
         return "has no class Parameters that is a frozen dataclass of crowdsim.tunable.param fields."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crowdsim.scenario.model import Goal
 
 STARVED_SECONDS = 2.0  # A request for a way that is open longer starves whoever made it; the verdict of a run warns from then on too.
-ARCH_WIDEST_BODIES = 5.0  # Gaps wider than so many bodies do not clog (To, Lai, Pak: Jamming of granular flow in a two-dimensional hopper, PRL 86, 2001).
+ARCH_WIDEST_BODIES = 5.0  # Gaps wider than so many bodies do not clog ([To 2001]).
 AGAINST = -0.5  # Cosine below which two go against each other: more than 120 degrees between their ways.
 ACROSS = 0.5  # Cosine below which two go across each other: more than 60 degrees.
 MEETING_M = 2.0  # Between bodies that come against each other: what avoidance looks ahead at the speed of people who have almost stopped.

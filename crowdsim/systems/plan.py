@@ -20,7 +20,7 @@ from crowdsim.world.world import World
 
 
 class Plan(System):
-    """Let agents that have no path ask for one, search within the budget, set them on what was found (SYSTEMS M3, T1, T3).
+    """Let agents that have no path ask for one, search within the budget, set them on what was found.
 
     Parameters
     ----------

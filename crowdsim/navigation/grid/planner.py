@@ -153,7 +153,7 @@ serve_ways = serve_loop("serve_ways", _begin, _advance, _finish)
 
 
 class GridPlanner(SlotPlanner):
-    """Answers requests for ways on a grid, for bodies of any radius (SYSTEMS G4 to G7).
+    """Answers requests for ways on a grid, for bodies of any radius.
 
     Parameters
     ----------

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:  # readers of scenarios come by here, and need no compiler
     from crowdsim.navigation.goals.goals import GoalPieces
     from crowdsim.navigation.mesh.mesh import NavMesh
 
-METHODS = ("submit", "drop", "advance", "oldest_tick", "state", "restore")
 P = TypeVar("P", bound=type)
 
 
@@ -110,25 +109,3 @@ def registered() -> dict[str, type]:
 def kinds() -> dict[str, PlannerKind]:
     """Return the kinds of planners that have been registered so far, by name."""
     return dict(_kinds)
-
-
-def complaint_about(planner: Any) -> str:
-    """Return what a class lacks to be a planner, with the way out; an empty string if it lacks nothing."""
-    if not isinstance(planner, type):
-        return "is not a class. Register the class, not an instance."
-    name = getattr(planner, "name", None)
-    if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable() or len(name) > 60:
-        return "has no usable name: name is a short text without blanks at its ends."
-    missing = [method for method in METHODS if not callable(getattr(planner, method, None))]
-    if missing:
-        return f"has no method {', '.join(missing)}. Derive it from PlainPlanner (crowdsim.navigation.planning.plain_planner), which has all but search."
-    abstract = sorted(getattr(planner, "__abstractmethods__", ()))
-    if abstract:
-        return f"has no method {', '.join(abstract)} of its own."
-    parameters = getattr(planner, "Parameters", None)
-    if not (isinstance(parameters, type) and is_dataclass(parameters)):
-        return "has no class Parameters that is a frozen dataclass of crowdsim.tunable.param fields."
-    plain = [field for field, value in parameters.__dataclass_fields__.items() if "why" not in value.metadata]
-    if plain:
-        return f"has the parameter {plain[0]} without a declaration. Write {plain[0]}: float = param(default, unit, why=...) (crowdsim.tunable)."
-    return ""

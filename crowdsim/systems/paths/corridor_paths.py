@@ -41,7 +41,7 @@ def default_budget(agents: int) -> int:
 
 
 class CorridorPaths(Paths):
-    """Paths that are portals of the mesh, and the funnel through them (SYSTEMS M3, M4, T1, T3, T4).
+    """Paths that are portals of the mesh, and the funnel through them.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class CorridorPaths(Paths):
     price : float, m
         What a path costs besides through each portal that an agent remembers as shut.
     same_target : float, m
-        A target this near to the one that an agent has a path to is no new request (S2 section 7).
+        A target this near to the one that an agent has a path to is no new request ([Pathfinding undated], section 7).
     """
 
     on_corridors = True

@@ -1,4 +1,4 @@
-"""Paths as waypoints: points that agents walk to one after the other, over the cells of a grid (SYSTEMS G4 to G8)."""
+"""Paths as waypoints: points that agents walk to one after the other, over the cells of a grid."""
 
 from __future__ import annotations
 
