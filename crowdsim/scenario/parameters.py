@@ -112,8 +112,7 @@ class BudgetParameters:
 
 def paths_lead_over_cells(kind: str) -> bool:
     """Return whether paths of a kind of navigation lead over the cells of a grid."""
-    is_so: bool = _imported("crowdsim.navigation.planners", "planner_kind")(kind).over_cells
-    return is_so
+    return any(known.over_cells for known in _imported("crowdsim.navigation.planners", "planner_kinds")() if known.name == kind)
 
 
 def _imported(module: str, name: str) -> Any:
