@@ -151,6 +151,8 @@ def test_every_array_of_every_state_is_looked_at(name: str) -> None:
 
 
 OF_PLUGINS = {"AvoidanceModel", "StatelessModel", "GuardedModel"}  # What these keep means something to a model alone, which says if it cannot take it back.
+# What a planner in plain Python keeps is a request queue, and expansions: tests/navigation/test_planner.py and test_own_planner.py take it back.
+OF_PLUGINS.add("PlainPlanner")
 
 
 HOW_SCENE = "These are in no scene, so that no test looks at them: add a scene to hostile_states.SCENES that has them at its end."
