@@ -121,7 +121,7 @@ def slicer_ms(slices: Timed, whole: Timed, clock: Callable[[], int]) -> float:
 
 def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter_ns) -> dict[str, float]:
     """Step until nobody waits; return how planning kept to its share by a clock, and what slices and slicer took."""
-    searches, budget = run._plan.searches, run.budget  # type: ignore[union-attr]
+    searches, budget = run._plan.paths[0].searches, run.budget
     assert isinstance(budget, ClockBudget)
     slices = searches._slice = Timed(searches._slice, clock)
     whole = budget.spend = Timed(budget.spend, clock)  # type: ignore[method-assign]
@@ -147,7 +147,7 @@ def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter
 def search_seconds(run: Simulation, goals: int, slice_size: int, team: Team) -> float:
     """Return how long a new planner takes for everybody's request in slices (s)."""
     world, agents = run.world, run.world.agents
-    planner = run._plan._make_planner(world)  # type: ignore[union-attr,misc]
+    planner = run._plan.paths[0]._make_planner(world)  # type: ignore[attr-defined]
     assert isinstance(planner, MeshPlanner)
     planner.submit(1, agents.entity, agents.position, world.polygons(), (np.arange(len(agents)) % goals).astype(np.int32), agents.radius)
     began = time.perf_counter()

@@ -80,12 +80,12 @@ def coming_from(origin: Origin) -> Iterator[None]:
 
 
 def note_origin(name: str, origin: Origin) -> None:
-    """Note where something comes from that a plug-in registers and that is no model: from the plug-in that is being loaded, else from `origin`."""
+    """Note where something comes from that a plug-in registers: from the plug-in that is being loaded, else from `origin`."""
     _origins[name] = _current[-1] if _current else origin
 
 
 def origin_of(name: str) -> Origin | None:
-    """Return where a plug-in's model comes from; None for crowdsim's own."""
+    """Return where a plug-in's model or planner comes from; None for crowdsim's own."""
     return _origins.get(name)
 
 

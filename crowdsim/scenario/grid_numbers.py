@@ -42,7 +42,7 @@ def check_numbers(maps: Maps, navigations: Mapping[Path, Chosen], root: Node, pr
             height = number_text(each.numbers["floor_height"])
             way_out = f"A storey has a height: storeys: [{{name: ground, elevation: {height}, walkable: ...}}]."
             notes.add(path, f"{file} says floorY {height}, but the ground lies at height 0", way_out)
-    on_cells = {path: chosen for path, chosen in navigations.items() if chosen.is_grid}
+    on_cells = {path: chosen for path, chosen in navigations.items() if chosen.over_cells}
     numbers = numbers_of(maps)
     if not numbers:
         return

@@ -25,7 +25,7 @@ from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
 from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
 from crowdsim.scenario.overrides import apply_overrides
-from crowdsim.scenario.parameters import GRIDS, SECTIONS, SYSTEMS, Chosen, resolve_section, tunables_of
+from crowdsim.scenario.parameters import SECTIONS, SYSTEMS, Chosen, paths_lead_over_cells, resolve_section, tunables_of
 from crowdsim.scenario.recorded import resolve_record
 from crowdsim.scenario.resolve import GoalTable, GroupResolver, resolve_stop
 from crowdsim.scenario.storeys import resolve_storeys
@@ -323,7 +323,8 @@ def _refuse_idle_numbers(
         if why:
             problems.add(("navigation", "terrain_cell"), f"terrain_cell {why}", way_out, key=True)
     # Over cells, who has a wall in the line to its next waypoint asks again with replanning off too.
-    if bodies is not None and _is_changed(bodies, "bodies", "replan_cooldown") and not bodies.values["replanning"] and set(kinds).isdisjoint(GRIDS):
+    on_cells = any(map(paths_lead_over_cells, kinds))
+    if bodies is not None and _is_changed(bodies, "bodies", "replan_cooldown") and not bodies.values["replanning"] and not on_cells:
         message = f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}"
         problems.add(("bodies", "replan_cooldown"), message, "Give replanning, or leave replan_cooldown out.", key=True)
 

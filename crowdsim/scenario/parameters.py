@@ -21,9 +21,6 @@ Owner = type | tuple[type, ...]  # a dataclass of tunables, or several whose tun
 Parameters = TypeVar("Parameters")
 
 
-GRIDS = ("grid", "s2-grid")  # kinds of navigation whose ways lead over cells: with our defaults, and with those of [Pathfinding undated]
-
-
 @dataclass(frozen=True)
 class Section:
     """One section of a scenario.
@@ -83,9 +80,9 @@ class Chosen:
     values: Mapping[str, Any]
 
     @property
-    def is_grid(self) -> bool:
-        """Whether this is a way of finding ways over cells."""
-        return self.name in GRIDS
+    def over_cells(self) -> bool:
+        """Whether this is a kind of navigation whose paths lead over the cells of a grid."""
+        return paths_lead_over_cells(self.name)
 
     def parameters(self, owner: type[Parameters]) -> Parameters:
         """Return an instance of the dataclass `owner` with the values that it declares."""
@@ -113,6 +110,11 @@ class BudgetParameters:
     )  # fmt: skip
 
 
+def paths_lead_over_cells(kind: str) -> bool:
+    """Return whether paths of a kind of navigation lead over the cells of a grid."""
+    return any(known.over_cells for known in _imported("crowdsim.navigation.planners", "planner_kinds")() if known.name == kind)
+
+
 def _imported(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
@@ -132,26 +134,13 @@ def _mesh() -> Owner:
 
 
 def _navigation() -> Mapping[str, Owner]:
+    corridor = (
+        _imported("crowdsim.navigation.corridor.guess", "WaitParameters"), _imported("crowdsim.navigation.stationary.parameters", "StanderParameters"),
+        _imported("crowdsim.navigation.goals.targets", "TargetParameters"),
+    )  # fmt: skip
+    kinds = _imported("crowdsim.navigation.planners", "planner_kinds")()
     mesh: Any = _mesh()
-    waiting = _imported("crowdsim.navigation.corridor.guess", "WaitParameters")
-    standers = _imported("crowdsim.navigation.stationary.parameters", "StanderParameters")
-    targets = _imported("crowdsim.navigation.goals.targets", "TargetParameters")
-    in_slots = (mesh, _imported("crowdsim.navigation.search.sharing", "ShareParameters"), waiting, standers, targets)
-
-    def grid(ways: str) -> Owner:
-        own = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk"))
-        return (mesh, *own, _imported("crowdsim.navigation.grid.waiting", "CellWaitParameters"))
-
-    return {
-        **dict.fromkeys(_imported("crowdsim.navigation.planning.search_backends", "SEARCHES"), in_slots),
-        "mesh": (
-            *in_slots, _imported("crowdsim.navigation.planning.mesh_planner", "CostParameters"),
-            _imported("crowdsim.navigation.search.heuristic_weight", "AimParameters"),
-        ),
-        "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting, standers, targets),
-        "grid": grid("Way"),
-        "s2-grid": grid("DocumentWay"),
-    }
+    return {kind.name: (mesh, *kind.owners, *(() if kind.over_cells else corridor), *kind.options) for kind in kinds}
 
 
 def _bodies() -> Mapping[str, Owner]:
@@ -269,7 +258,7 @@ def resolve_section(
         at = (*path, section.selector) if node is not None and isinstance(node.value, dict) and section.selector in node.value else path
         problems.add(at, f'"{name}" is no known {section.selector}', _known_owners(section, name, owners))
         return None
-    defaults = grid_numbers if grid_numbers and name in GRIDS and section.name == "navigation" else {}
+    defaults = grid_numbers if grid_numbers and section.name == "navigation" and paths_lead_over_cells(name) else {}
     values = {tunable.name: defaults.get(tunable.name, tunable.default) for tunable in tunables_of(owners[name])}
     if base is not None:
         shared = section.shared_names()
@@ -282,7 +271,8 @@ def resolve_section(
 
 def _known_owners(section: Section, name: str, owners: Mapping[str, Owner]) -> str:
     """Return what to do about a name that is none."""
-    own = f" A {section.selector} of your own is made known by --plugin FILE." if section.name in ("avoidance", "systems") else ""
+    what = {"avoidance": "model", "navigation": "planner", "systems": "system"}.get(section.name)
+    own = f" A {what} of your own is made known by --plugin FILE." if what else ""
     return f"{suggestion(name, owners)} Known are {listed(owners) or 'none'}.{own}".strip()
 
 

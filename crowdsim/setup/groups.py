@@ -12,7 +12,7 @@ from crowdsim.scenario.parameters import Chosen
 
 def goes_round_standers(chosen: Chosen) -> bool:
     """Return whether ways lead round those who stand: on grids always, on meshes where that is asked for."""
-    return chosen.is_grid or bool(chosen.values["round_standers"])
+    return chosen.over_cells or bool(chosen.values["round_standers"])
 
 
 def shares_round_standers(scenario: Scenario) -> NDArray[np.float64]:

@@ -21,8 +21,10 @@ from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.systems.base.system import System
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
+from crowdsim.systems.paths.lost_paths import lose_paths
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, Stepping
+from crowdsim.systems.plan import Plan
+from crowdsim.world.columns import AgentState, ReplanCause, Stepping
 from crowdsim.world.world import World
 
 
@@ -68,7 +70,7 @@ class Interventions:
             known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
             raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
         if goal is not None:  # a target where the way leads already is no new request ([Pathfinding undated], section 7)
-            keeps = self.world.planning.keep_ways(rows, names.index(goal))
+            keeps = self.world.planning.keep_paths(rows, names.index(goal))
             agents.goal[rows[keeps]] = names.index(goal)
             self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
             rows = rows[~keeps]
@@ -76,14 +78,13 @@ class Interventions:
         if goal is not None:
             had_way = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
             wish_to_replan(agents, rows[had_way], ReplanCause.GOAL_MOVED)
-        self.world.planning.lose_ways(rows)
+        self.world.planning.lose_paths(rows)
         agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
         agents.goal[rows] = names.index(goal) if goal is not None else -1
-        agents.path_status[rows] = PathStatus.NONE
         agents.guessed[rows] = -1
         if goal is None:
             agents.is_yielding[rows] = Stepping.NOWHERE
-            agents.corridor_length[rows], agents.goal_piece[rows] = 0, -1
+            lose_paths(agents, rows)
         self.world.planning.forget(agents.entity[rows])
         self.ledger.note_steering(agents.entity[rows], are_sent=True)
 
@@ -292,8 +293,9 @@ class Interventions:
         return next(system for system in self.systems if isinstance(system, Gates))
 
     @property
-    def _plan(self) -> Any:
-        return self.world.planning
+    def _plan(self) -> Plan:
+        return next(system for system in self.systems if isinstance(system, Plan))
+
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         return rows_of(entity, self.world.agents.entity[: self.world.people_count], self.built.population.label)

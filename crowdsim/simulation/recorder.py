@@ -84,10 +84,7 @@ class Recorder:
             groups=tuple(group.name for group in scenario.groups),
             goals=tuple(goal.name for goal in scenario.goals),
             parameters=_parameters(scenario),
-            plugins={
-                **{chosen.name: asdict(origin) for chosen in scenario.models if (origin := origin_of(chosen.name)) is not None},
-                **{kind.__name__: recorded_origin(kind.__name__) for kind in own},
-            },
+            plugins={**_plugins_of(scenario), **{kind.__name__: recorded_origin(kind.__name__) for kind in own}},
             threads=threads,
             exact=self.trace,
             reproducible=not milliseconds_of(scenario),
@@ -186,6 +183,13 @@ def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
 def _traced_columns(systems: Sequence[type[System]], digested: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that systems write and no digest of a tick covers, in the order of the tick."""
     return tuple(dict.fromkeys(name for kind in systems for name in kind.writes if name not in digested))
+
+
+def _plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:
+    """Return where the models and planners of a scenario come from that are not crowdsim's own."""
+    found: list[tuple[str, dict[str, str]]] = [(chosen.name, {}) for chosen in scenario.models]
+    found += [(chosen.name, {"kind": "planner"}) for chosen in scenario.navigations]
+    return {name: {**asdict(origin), **kind} for name, kind in found if (origin := origin_of(name)) is not None}
 
 
 def _parameters(scenario: Scenario) -> dict[str, Any]:

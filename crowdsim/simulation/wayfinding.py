@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.corridor.guess import WaitParameters
-from crowdsim.navigation.goals.targets import TargetParameters, points_of
-from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
-from crowdsim.navigation.grid.planner import GridPlanner
+from crowdsim.navigation.goals.targets import TargetParameters
+from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.local_grid.detours import LocalGridParameters
-from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, grid_of, make_planner
-from crowdsim.setup.groups import goes_round_standers
+from crowdsim.setup.build import Built, make_planner, planner_of
+from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.systems.base.slices import Budget
-from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
 from crowdsim.systems.follow import Follow
-from crowdsim.systems.ground.ground_change import Closed
-from crowdsim.systems.on_grid import FollowWays, PlanWays, Ways
-from crowdsim.systems.paths.cell_guesses import CellGuesses
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
+from crowdsim.systems.paths.corridor_paths import CorridorPaths
+from crowdsim.systems.paths.paths import Paths
+from crowdsim.systems.paths.waypoint_paths import WaypointPaths
 from crowdsim.systems.plan import Plan
 from crowdsim.world.world import World
 
-if TYPE_CHECKING:
-    from crowdsim.navigation.visibility.planner import VisibilityPlanner
 
-Planning = Plan | PlanWays | PlanByGroup
-Following = Follow | FollowWays | FollowByGroup
-
-
-def plan_and_follow(built: Built, budget: Budget) -> tuple[Planning, Following]:
+def plan_and_follow(built: Built, budget: Budget) -> tuple[Plan, Follow]:
     """Return the systems in the places of Plan and Follow in the tick; the world is told whose agents have corridors.
 
     Raises
@@ -44,39 +35,33 @@ def plan_and_follow(built: Built, budget: Budget) -> tuple[Planning, Following]:
         If a planner cannot work on this ground.
     """
     scenario, world = built.scenario, built.world
-    kinds = scenario.navigations
-    on_grid = np.array([scenario.navigation_of(group).is_grid for group in scenario.groups], dtype=np.bool_)
-    world.corridor_groups = ~on_grid if on_grid.any() else None
-    if len(kinds) == 1:
-        return _one(built, kinds[0], budget, None, "searches")
-    parts = []
+    kinds, paths = scenario.navigations, []
     for place, chosen in enumerate(kinds):
-        groups = np.array([scenario.navigation_of(group) == chosen for group in scenario.groups], dtype=np.bool_)
-        parts.append(_one(built, chosen, budget, groups, f"searches {place}"))
-    return PlanByGroup(world, [plan for plan, _ in parts], budget), FollowByGroup(world, [follow for _, follow in parts])
+        groups = None if len(kinds) == 1 else np.array([scenario.navigation_of(group) == chosen for group in scenario.groups], dtype=np.bool_)
+        paths.append(_paths_of(built, chosen, budget, groups, "searches" if len(kinds) == 1 else f"searches {place}"))
+    on_corridors = {chosen: each.on_corridors for chosen, each in zip(map(str, kinds), paths, strict=True)}
+    theirs = np.array([on_corridors[str(scenario.navigation_of(group))] for group in scenario.groups], dtype=np.bool_)
+    world.corridor_groups = None if theirs.all() else theirs
+    return Plan(world, paths, budget), Follow(world, paths)
 
 
-def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> tuple[Plan | PlanWays, Follow | FollowWays]:
-    """Return the systems of one way of finding a way, for some groups."""
+def _paths_of(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> Paths:
+    """Return the paths of some groups, found as `chosen` says."""
     world, scenario = built.world, built.scenario
-    if not chosen.is_grid:
-        def make(world: World) -> Planner:
+    if not chosen.over_cells:
+        def make(world: World) -> Any:
             return make_planner(scenario, world, chosen)
 
         bodies = scenario.bodies
         price = bodies.parameters(LocalGridParameters).local_grid_price if bodies.values["local_grid"] and bodies.values["replanning"] else 0.0
         waiting = chosen.parameters(WaitParameters).while_waiting
         same = chosen.parameters(TargetParameters).same_target
-        plan = Plan(world, make(world), budget, groups, name, make, waiting == "previous", price, same)
-        # Joining over corners finds the shortest way on from a guess, which may lead through those whom a way goes round.
-        if chosen.name == "visibility" and waiting != "stay" and not goes_round_standers(chosen):
-            plan.corner_guesses = CornerGuesses(world, lambda: cast("VisibilityPlanner", plan.planner).terrain)
-        return plan, Follow(world, groups, waiting, plan.corner_guesses)
-    ways = Ways(chosen.parameters(WalkParameters))
-    planner = GridPlanner(grid_of(built, chosen), points_of(world.goals).point, chosen.parameters(WayParameters))
-    on_cells = PlanWays(world, planner, ways, budget, groups, name)
-    on_cells.show([Closed(each.name, each.polygon, is_ground=True) for each in closed_at_the_begin(scenario.geometry.areas)])
+        paths = CorridorPaths(world, make(world), budget, groups, name, make, waiting, price, same)
+        # Joining over corners finds the shortest path on from a guess, which may lead through agents that stand: a planner that goes round them has no terrain.
+        if hasattr(paths.planner, "terrain") and waiting != "stay":
+            paths.corner_guesses = CornerGuesses(world, lambda: paths.planner.terrain)
+        return paths
     waiting = chosen.parameters(CellWaitParameters).while_waiting
-    if waiting in ("guess", "previous"):
-        on_cells.guesses = CellGuesses(world, planner, waiting == "previous", on_cells.past_walls)
-    return on_cells, FollowWays(world, ways, groups, on_cells.guesses, waiting == "stay")
+    over_cells = WaypointPaths(world, planner_of(built, chosen), budget, groups, name, chosen.parameters(WalkParameters), waiting)
+    over_cells.show([Closed(each.name, each.polygon, is_ground=True) for each in closed_at_the_begin(scenario.geometry.areas)])
+    return over_cells

@@ -9,6 +9,8 @@ from crowdsim.navigation.goals.goals import arrived_many
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.goals.places import Places
+from crowdsim.systems.paths.lost_paths import LOST, lose_paths
+from crowdsim.systems.paths.progress import forget_path
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import Itinerary, World
@@ -28,10 +30,7 @@ class Arrive(System):
         "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer", "itinerary", "is_yielding", "is_driven",
         "is_immovable", "is_stuck", "blocker",
     )  # fmt: skip
-    writes = (
-        "activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece", "remaining", "is_yielding", "yield_target",
-        "yield_tick",
-    )  # fmt: skip
+    writes = ("activity", "goal", "stage", "desired_speed", *LOST, "remaining", "is_yielding", "yield_target", "yield_tick")
     counts = ("arrivals",)
 
     def __init__(self, world: World, places: Places) -> None:
@@ -58,16 +57,14 @@ class Arrive(System):
         waited = there[agents.path_status[there] == PathStatus.PENDING]
         if len(waited):  # nobody waits for the answer any more
             world.planning.forget(agents.entity[waited])
+        lose_paths(agents, there)
+        forget_path(agents, there)
         reached = world.goals.piece_source[piece[there]]
         final = np.zeros(len(there), dtype=bool)
         for i, row in enumerate(there.tolist()):
             itinerary = world.entities.component(int(agents.entity[row]), Itinerary)
             stage = int(agents.stage[row]) + 1
             agents.stage[row] = stage
-            agents.corridor_length[row] = 0
-            agents.goal_piece[row] = -1
-            agents.path_status[row] = PathStatus.NONE
-            agents.remaining[row] = np.nan
             if stage < len(itinerary.goals):
                 agents.goal[row] = itinerary.goals[stage]
                 if not np.isnan(itinerary.speeds[stage]):

@@ -15,9 +15,10 @@ from crowdsim.scenario.areas import closed_areas, closed_at_the_begin
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.setup.things import Door
+from crowdsim.systems.base.ground_changes import Closed, GroundChange
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.ground.ground_change import Closed, GroundChange, change_ground, polygons_of, stand
+from crowdsim.systems.ground.ground_change import change_ground, polygons_of, stand
 from crowdsim.systems.ground.rebuild import Order, Rebuild, packed, unpacked
 from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
 from crowdsim.systems.ground.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps

@@ -11,8 +11,9 @@ from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParamete
 from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_WAY, NOT_ASKED
 from crowdsim.setup.groups import shares_round_standers
 from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.systems.notice import ticks_of
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way

@@ -8,15 +8,10 @@ from numpy.typing import NDArray
 from crowdsim.bodies.nudge import HeldParameters, NudgeParameters, count_held
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.world import World
-
-
-def standing(agents: AgentColumns) -> NDArray[np.bool_]:
-    """Return (n,) bool: who stands, for want of a goal, of a way, or of its time; those who step aside do not."""
-    stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
-    return stays & (agents.is_yielding == 0) & (agents.is_driven == 0)
 
 
 def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:

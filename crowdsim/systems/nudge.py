@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import HeldParameters, NudgeParameters, choose_aside, find_touching, rows_of_entities
 from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import on_their_way, standing, ticks_of
+from crowdsim.systems.notice import on_their_way, ticks_of
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

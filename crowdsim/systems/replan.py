@@ -12,8 +12,10 @@ from crowdsim.geometry.cells import CellIndex, Cells
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.setup.groups import goes_round_standers
 from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.systems.notice import ticks_of
+from crowdsim.systems.paths.lost_paths import ask_anew
 from crowdsim.systems.paths.progress import forget_path
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
@@ -172,7 +174,7 @@ class Replan(System):
         agents.replan_wish[~walks & ~sent] = ReplanCause.NONE
         granted = (agents.replan_wish != ReplanCause.NONE) & walks & ~sent & (tick.number - agents.path_tick >= self.cooldown)
         agents.asks_again[granted] = 1
-        agents.path_status[granted] = PathStatus.NONE
+        ask_anew(agents, granted)
         counted = np.flatnonzero(granted | sent)
         if not len(counted):
             return

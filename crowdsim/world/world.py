@@ -100,10 +100,10 @@ class Planning(Protocol):
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
 
-    def keep_ways(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
+    def keep_paths(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
         """Let those keep their paths whose new goal is where they lead; return which do, (k,)."""
 
-    def lose_ways(self, rows: NDArray[np.int64]) -> None:
+    def lose_paths(self, rows: NDArray[np.int64]) -> None:
         """Take the paths of agents that are sent elsewhere."""
 
 

@@ -10,7 +10,6 @@ from crowdsim.navigation.grid.files import grid_to_text, load_grid
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world, grid_of
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.systems.on_grid import PlanWays
 from crowdsim.world.columns import PathStatus
 from tests.crowds import SCENARIOS
 from tests.reference import s2_grid
@@ -106,7 +105,7 @@ def test_areas_that_are_opened_and_closed_while_a_scenario_runs_leave_the_docume
     obstacles, rng = [each["polygon"] for each in document["obstacles"]], np.random.default_rng(seed)
     found = scenario(tmp_path, document, start="[3.0, 2.5]", goal="{region: {box: [0, 0, 6, 5]}}", more="avoidance: none")
     with Simulation(found, threads=1) as run:
-        grid = next(system for system in run.systems if isinstance(system, PlanWays)).planner.grid
+        grid = run._plan.paths[0].planner.grid
         for _ in range(8):
             name = f"room {rng.integers(1, 5)}"
             open_now[name] = not open_now[name]

@@ -90,12 +90,17 @@ class System(Processor):
 
     def shares_in_plan(self, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2), as a share of its speed on level ground; shape (n,)."""
-        share = np.ones(len(velocity))
-        if not self.world.is_even:
-            tick.team.run(plan_shares, len(velocity), self.world.mesh, self.world.polygons(), velocity, share)
-        return share
+        return shares_in_plan(self.world, tick, velocity)
 
     @staticmethod
     def count_of(mask: NDArray[np.bool_]) -> float:
         """Return how many entries of a mask are true, as a count for `Tick.counts`."""
         return float(np.count_nonzero(mask))
+
+
+def shares_in_plan(world: World, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how fast each agent goes in plan, see `System.shares_in_plan`."""
+    share = np.ones(len(velocity))
+    if not world.is_even:
+        tick.team.run(plan_shares, len(velocity), world.mesh, world.polygons(), velocity, share)
+    return share

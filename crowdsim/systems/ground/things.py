@@ -7,7 +7,7 @@ import numpy as np
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.setup.things import Door, MovingObstacle
-from crowdsim.systems.ground.ground_change import Closed
+from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
