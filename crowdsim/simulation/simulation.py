@@ -32,12 +32,12 @@ from crowdsim.simulation.probes import Probe, Probes
 from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.simulation.warm import warm_ground, warm_kernels
-from crowdsim.simulation.wayfinding import plan_and_follow
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.base.own import OwnSystem, in_order, systems_of, with_systems
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.ground.things import discs_going_on, will_any_open
+from crowdsim.systems.paths.of_groups import paths_of_groups
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.systems.watch import Watch
@@ -134,9 +134,7 @@ class Simulation(Interventions):
 
     def _begin(self, order: Sequence[type[System]], start: Start | None) -> None:
         """Make the systems and let everybody in, or put all where a checkpoint stands."""
-        planning, following = plan_and_follow(self.built, self.budget)
-        self.world.planning = planning
-        setup = Setup(self.built, self.budget, self.team, self.recorder, planning, following)
+        setup = Setup(self.built, self.budget, self.team, self.recorder, paths_of_groups(self.built, self.budget))
         own = {kind: OwnSystem(kind, setup, chosen.parameters(kind.Parameters)) for kind, chosen in zip(self._own_kinds, self.scenario.systems, strict=True)}
         setup = replace(setup, own=tuple(own.values()))
         self.systems += [own[kind] if kind in own else kind.from_setup(setup) for kind in order]

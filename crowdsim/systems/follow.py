@@ -36,10 +36,9 @@ class Follow(System):
         self.paths = tuple(paths)
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> System:
-        """Return what leads the groups of the scenario."""
-        following: System = setup.following
-        return following
+    def from_setup(cls, setup: Setup) -> Follow:
+        """Make the system for the paths of all groups."""
+        return cls(setup.world, setup.paths)
 
     def process(self, tick: Tick) -> None:
         """Lead the agents of each planner."""

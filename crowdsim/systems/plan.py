@@ -49,10 +49,10 @@ class Plan(System):
         self.paths, self.budget = tuple(paths), budget
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> System:
-        """Return what plans for the groups of the scenario."""
-        planning: System = setup.planning
-        return planning
+    def from_setup(cls, setup: Setup) -> Plan:
+        """Make the system, by which others reach requests and paths."""
+        setup.world.planning = made = cls(setup.world, setup.paths, setup.budget)
+        return made
 
     def process(self, tick: Tick) -> None:
         """Let all ask, then search."""

@@ -36,8 +36,8 @@ class Setup:
     team : Team
     recorder : KeepsFrames or None
         None where nothing is recorded.
-    planning, following : System
-        What stands in the places of Plan and Follow: it depends on the planners that the groups have.
+    paths : tuple of Paths
+        Of the groups, those of each kind of navigation apart.
     own : sequence of OwnSystem
         Systems of a user's own, which are made first.
     """
@@ -46,8 +46,7 @@ class Setup:
     budget: Budget
     team: Team
     recorder: KeepsFrames | None
-    planning: Any
-    following: Any
+    paths: tuple[Any, ...]
     own: Sequence[Any] = ()
 
     @property

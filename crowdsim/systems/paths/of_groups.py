@@ -1,4 +1,4 @@
-"""The systems that find ways and lead agents along them, as a scenario asks for them: one planner for everybody, or one for each way of finding a way."""
+"""The paths of the groups of a scenario: one kind for all, or one for each kind of navigation that groups have."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, make_planner, planner_of
 from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.systems.base.slices import Budget
-from crowdsim.systems.follow import Follow
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
 from crowdsim.systems.paths.corridor_paths import CorridorPaths
 from crowdsim.systems.paths.paths import Paths
 from crowdsim.systems.paths.waypoint_paths import WaypointPaths
-from crowdsim.systems.plan import Plan
 from crowdsim.world.world import World
 
 
-def plan_and_follow(built: Built, budget: Budget) -> tuple[Plan, Follow]:
-    """Return the systems in the places of Plan and Follow in the tick; the world is told whose agents have corridors.
+def paths_of_groups(built: Built, budget: Budget) -> tuple[Paths, ...]:
+    """Return the paths of all groups, those of each kind of navigation apart; the world is told whose agents have corridors.
 
     Raises
     ------
@@ -42,7 +40,7 @@ def plan_and_follow(built: Built, budget: Budget) -> tuple[Plan, Follow]:
     on_corridors = {chosen: each.on_corridors for chosen, each in zip(map(str, kinds), paths, strict=True)}
     theirs = np.array([on_corridors[str(scenario.navigation_of(group))] for group in scenario.groups], dtype=np.bool_)
     world.corridor_groups = None if theirs.all() else theirs
-    return Plan(world, paths, budget), Follow(world, paths)
+    return tuple(paths)
 
 
 def _paths_of(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> Paths:
