@@ -138,6 +138,7 @@ class Simulation(Interventions):
         own = {kind: OwnSystem(kind, setup, chosen.parameters(kind.Parameters)) for kind, chosen in zip(self._own_kinds, self.scenario.systems, strict=True)}
         setup = replace(setup, own=tuple(own.values()))
         self.systems += [own[kind] if kind in own else kind.from_setup(setup) for kind in order]
+        self._watch = self.system(Watch)
         traced = self.recorder if self.recorder is not None and self.recorder.trace else None
         self.world.run_in_turn([Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)])
         self.world.spawn(self.built.population, self.built.polygon)
@@ -307,14 +308,13 @@ class Simulation(Interventions):
     def why_over(self) -> str:
         """Return why the run is over now; an empty string if it goes on."""
         stop, agents = self.scenario.stop, self.world.agents
-        busy = (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
-        moves_in = np.any(agents.is_yielding == Stepping.IN)
-        may_open = np.any(agents.goal >= 0) and (self._gates.expects or will_any_open(self.world))
-        if stop.when_all_arrived and not np.any(busy) and not moves_in and not may_open:
-            return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
+        if stop.when_all_arrived and not np.any((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)):
+            moves_in = np.any(agents.is_yielding == Stepping.IN)
+            if not moves_in and not (np.any(agents.goal >= 0) and (self._gates.expects or will_any_open(self.world))):
+                return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"
-        return "everybody left is stuck" if self.system(Watch).is_all_stuck(self.world.tick) else ""
+        return "everybody left is stuck" if self._watch.is_all_stuck(self.world.tick) else ""
 
     def verdict(self, ended: str = "") -> Verdict:
         """Return what the run has come to so far."""

@@ -253,5 +253,7 @@ def _names(closed: Sequence[Closed]) -> set[str]:
 
 def _is_same(closed: Sequence[Closed], other: Sequence[Closed]) -> bool:
     """Return whether the same things are closed, each where it was."""
+    if not closed and not other:
+        return True
     places = {each.name: each.area for each in other}
     return _names(closed) == set(places) and all(shapely.equals_exact(each.area, places[each.name], SAME_PLACE_M) for each in closed)
