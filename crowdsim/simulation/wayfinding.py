@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.bodies.spread import SpreadParameters
 from crowdsim.navigation.corridor.guess import WaitParameters
+from crowdsim.navigation.goals.fronts import WIDEST_M
 from crowdsim.navigation.goals.targets import TargetParameters
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.navigation.grid.waiting import CellWaitParameters
@@ -82,6 +84,8 @@ def _paths_of(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.b
             paths.corner_guesses = CornerGuesses(world, lambda: paths.planner.terrain)
         return paths
     waiting = chosen.parameters(CellWaitParameters).while_waiting
-    over_cells = WaypointPaths(world, planner_of(built, chosen), budget, groups, name, chosen.parameters(WalkParameters), waiting)
+    reach = scenario.bodies.parameters(SpreadParameters).spread_reach
+    near = reach + WIDEST_M if reach > 0.0 else 0.0
+    over_cells = WaypointPaths(world, planner_of(built, chosen), budget, groups, name, chosen.parameters(WalkParameters), waiting, near)
     over_cells.show([Closed(each.name, each.polygon, is_ground=True) for each in closed_at_the_begin(scenario.geometry.areas)])
     return over_cells

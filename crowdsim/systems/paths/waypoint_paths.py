@@ -32,6 +32,7 @@ from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
 EXPANSIONS_AN_AGENT = 10
+STRAIGHT = 1.1  # A path over cells that is longer than the line to its end by less leads straight there: steps from cell to cell are up to 8 % longer.
 BEYOND_M = 1000.0  # How far beyond the cells a saved waypoint can lie: goals may lie off the ground.
 
 
@@ -50,6 +51,8 @@ class WaypointPaths(Paths):
     parameters : WalkParameters, optional
     while_waiting : str
         What agents do whose path is not there yet, see `CellWaitParameters`.
+    near : float, m
+        How far from the end of its path an agent is at most of which it is looked at whether it leads straight there, though the cells have it bend.
 
     Attributes
     ----------
@@ -61,12 +64,12 @@ class WaypointPaths(Paths):
 
     def __init__(
         self, world: World, planner: GridPlanner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches",
-        parameters: WalkParameters | None = None, while_waiting: str = "keep",
+        parameters: WalkParameters | None = None, while_waiting: str = "keep", near: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(world, planner, budget, groups, name)
         self._entity = np.zeros(0, dtype=np.int64)
         self.walkers = Walkers(np.zeros((0, 2)), parameters)
-        self.stays = while_waiting == "stay"
+        self.stays, self.near = while_waiting == "stay", near
         self.guesses: CellGuesses | None = None  # of agents that do not just stand, or keep to their paths, while they wait
         if while_waiting in ("guess", "previous"):
             self.guesses = CellGuesses(world, planner, while_waiting == "previous", self.past_walls)
@@ -248,12 +251,25 @@ class WaypointPaths(Paths):
         pace = np.maximum(np.hypot(rest[:, 0], rest[:, 1]), 1e-300)
         agents.preferred_velocity[near] = rest * np.minimum(1.0, agents.desired_speed[near] / pace)[:, None]
         agents.next_corner[walking] = aim[walking]
-        # The last waypoint is in sight: in front of a region a crowd may spread.
-        straight = walking & (agents.path_status != PathStatus.NEAREST_REACHABLE) & (walkers.walks.total - walkers.walks.current <= 1)
+        # In front of a region a crowd may spread.
+        straight = walking & (agents.path_status != PathStatus.NEAREST_REACHABLE)
+        straight[straight] = self._leads_straight(tick, np.flatnonzero(straight))
         agents.corner_post[free] = np.where(straight[free], np.int32(GOAL_HELD), np.int32(NOTHING_HELD))
         agents.next_corner[free & ~walking] = agents.position[free & ~walking]
         agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = AgentState.STANDING
         return guessing
+
+    def _leads_straight(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whose path leads straight to its end, (k,): over the last waypoint alone, or over bends that are not of the ground, but of cells."""
+        agents, walkers = self.world.agents, self.walkers
+        walks = walkers.walks
+        found = walks.total[rows] - walks.current[rows] <= 1
+        bends = np.flatnonzero(~found & (agents.remaining[rows] <= STRAIGHT * self.near))
+        if len(bends):
+            near = rows[bends]
+            line = walks.waypoint[walks.start[near] + walks.total[near] - 1] - agents.position[near]
+            found[bends] = walkers.ahead(near, agents.position, tick.team) <= STRAIGHT * np.hypot(line[:, 0], line[:, 1])
+        return found
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the searches, the request queue, the walks, and the guesses."""
