@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import shapely
+from crowdsim.systems.on_grid import FollowWays
 
 from crowdsim.bodies.spread import COMES_NEAR, CORNER_ON_RIM, find_crowds, lead_aside
 from crowdsim.kernels.threads import Team
@@ -11,7 +12,6 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.systems.on_grid import FollowWays
 from tests.crowds import ROOT, assert_same_on_threads_and_from_saved_states, simulation
 from tests.navigation.worlds import located
 from tests.reference import nudge
