@@ -23,7 +23,7 @@ from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
-from crowdsim.recording.content import look_at_people, look_at_rows
+from crowdsim.recording.content import look_at_agents, look_at_rows
 from crowdsim.recording.files import lock_of
 from crowdsim.recording.gate import Damage, first_line
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, MOST_TICKS, Header, Layout, OtherVersion, from_json
@@ -77,7 +77,7 @@ class Recording:
     is_closed : bool
         The file was closed when it was opened here. A writer that was killed in its last moment leaves a finished run in a file that was not.
     verdict : dict or None
-        What the run came to: ``state``, ``reason``, ``result``, ``run_digest``; None while it goes on or if it was cut off.
+        What the run resulted in: ``state``, ``reason``, ``result``, ``run_digest``; None while it goes on or if it was cut off.
     """
 
     def __init__(self, path: Path, version: int = FORMAT_VERSION) -> None:
@@ -92,7 +92,7 @@ class Recording:
         self._journal_damage = ""  # why there is none, though the commit record speaks of one
         self._commit_seen = -1
         self._starts: NDArray[np.int64] | None = None
-        self._known: NDArray[np.int64] | None = None  # who is in the roster
+        self._known: NDArray[np.int64] | None = None  # the agents in the roster
         try:
             self.commit, self.header, self.layout = self._attempt(self._read_head)
             self._plan = plan_datasets(self.layout, exact=self.header.exact)
@@ -160,7 +160,7 @@ class Recording:
     # DataFrames ------------------------------------------------------------------------------------------------------------------------
 
     def trajectories(self, frames: slice | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return where everybody was, one row for each agent in each frame.
+        """Return where all agents were, one row for each agent in each frame.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Recording:
 
     def roster(self) -> pd.DataFrame:
         """Return the facts about agents that do not change, with the name of the group beside its index."""
-        self._people()
+        self._known_agents()
         table = self._read("roster", 0, self.commit.agents)
         data = self._frame({name: table[name] for name in ROSTER_DTYPE.fields or ()}, dict(ROSTER_UNITS))
         groups = self.header.groups
@@ -248,7 +248,7 @@ class Recording:
         """Return rows of the trajectory as arrays by DataFrame column; `frame_starts` says which rows belong to which frame."""
         wanted = self._columns(columns)
         table = self._read("trajectory", start, stop)
-        self._look(lambda: look_at_people(table, self.frame_starts(), self._people(), start))
+        self._look(lambda: look_at_agents(table, self.frame_starts(), self._known_agents(), start))
         found = {name: np.ascontiguousarray(table[name]) for name in TRAJECTORY_DTYPE.names or () if name in ("frame", "id") or name in wanted}
         for column in self.layout.columns:
             if column.name in wanted:
@@ -417,12 +417,12 @@ class Recording:
         except Damage as damage:
             raise RecordingError(f"{self.path}: is damaged ({damage})") from None
 
-    def _people(self) -> NDArray[np.int64]:
-        """Return who is in the roster, ascending."""
+    def _known_agents(self) -> NDArray[np.int64]:
+        """Return the agents in the roster, ascending."""
         if self._known is None:
             known = np.sort(self._read("roster", 0, self.commit.agents)["entity"])
             if np.any(known[1:] == known[:-1]):
-                raise RecordingError(f"{self.path}: is damaged (somebody is twice in the roster)")
+                raise RecordingError(f"{self.path}: is damaged (an agent is twice in the roster)")
             self._known = known
         return self._known
 
@@ -475,7 +475,7 @@ class Recording:
 
 
 def _other_version(path: Path, version: int) -> str:
-    """Return what to tell of a recording of another version of the format."""
+    """Return the message about a recording of another version of the format."""
     if version > FORMAT_VERSION:
         return f"{path}: was written by a newer crowdsim, in version {version:,} of the format; this one knows version {FORMAT_VERSION}. Read it with that one."
     return f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. Bring it up to date: {command('migrate', path)}"

@@ -62,7 +62,7 @@ class Storage:
     RecordingError
         If the file cannot be made; nothing is left of it then.
     FileExistsError
-        If somebody has the name.
+        If a file has the name.
     """
 
     def __init__(self, path: Path, header: Header, layout: Layout, *, agent_chunk_rows: int = AGENT_CHUNK_ROWS, with_journal: bool = False) -> None:
@@ -88,7 +88,7 @@ class Storage:
         self._blank, in_the_making = blank_recording(header, text, plan)
         try:
             with self._guard("created"):
-                if with_journal:  # before the file itself, which is thus never there without somebody's lock
+                if with_journal:  # before the file itself, which is thus never there without its maker's lock
                     self._lock = create_locked(lock_of(path))
                 with path.open("xb") as file:
                     file.write(in_the_making if with_journal else self._blank)
@@ -275,7 +275,7 @@ class Storage:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
 
     def _failed(self, doing: str, error: BaseException) -> RecordingError:
-        """Leave the file as it is and return what to tell the user."""
+        """Leave the file as it is and return the message for the user."""
         is_gone = isinstance(error, FileNotFoundError) and doing != "created"
         moved = _name_of(self._handle) if is_gone else None
         size, room = 0, ""

@@ -52,7 +52,7 @@ def run_picture(tmp_path, made, until=None):
     return tmp_path / "run.png"
 
 
-def test_the_plan_shows_obstacles_and_their_ways(tmp_path):
+def test_the_plan_shows_obstacles_and_their_paths(tmp_path):
     assert share_of(plan(tmp_path, scenario()), OBSTACLE) == 0.0
     assert share_of(plan(tmp_path, scenario(obstacles=[CART])), OBSTACLE) > 2e-4
     assert share_of(plan(tmp_path, scenario(obstacles=[BAR])), OBSTACLE) > 2e-4
