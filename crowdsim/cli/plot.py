@@ -61,7 +61,7 @@ def plot(
 
     form = target.suffix.lower()[1:]
     if is_scenario:
-        from crowdsim.pictures.plan import draw_plan
+        from crowdsim.pictures.scenario import draw_scenario
         from crowdsim.scenario.load import load_scenario
         from crowdsim.setup.build import build_world
 
@@ -69,7 +69,7 @@ def plot(
         layers = ("mesh",) if show is None else tuple(_layer_name(name) for part in show.split(",") if (name := part.strip()))
         built = build_world(load_scenario(run, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir)))
         with new_file(target, force=force) as scratch:
-            draw_plan(built, scratch, layers=layers, radius=radius, form=form)
+            draw_scenario(built, scratch, layers=layers, radius=radius, form=form)
         say(str(target))
         return int(ExitCode.OK)
     from crowdsim.pictures.run import draw_run

@@ -24,12 +24,12 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
 from crowdsim.recording.content import look_at_agents, look_at_rows
+from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, list_datasets
 from crowdsim.recording.files import lock_of
 from crowdsim.recording.gate import Damage, first_line
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, MOST_TICKS, Header, Layout, OtherVersion, from_json
 from crowdsim.recording.journal import Kept
 from crowdsim.recording.locks import is_held
-from crowdsim.recording.plan import AGENT_CHUNK_ROWS, plan_datasets
 from crowdsim.recording.schema import (
     COMMIT_WORDS,
     EVENT_DTYPE,
@@ -95,7 +95,7 @@ class Recording:
         self._known: NDArray[np.int64] | None = None  # the agents in the roster
         try:
             self.commit, self.header, self.layout = self._attempt(self._read_head)
-            self._plan = plan_datasets(self.layout, exact=self.header.exact)
+            self._datasets = list_datasets(self.layout, exact=self.header.exact)
             self.is_closed = self._snapshot is not None and not self._snapshot.was_open
             self.verdict = self._attempt(self._read_verdict)
         except BaseException:
@@ -127,14 +127,14 @@ class Recording:
     def sizes(self) -> dict[str, tuple[int, int, int]]:
         """Return (rows, bytes before compression, bytes on the disk) of every dataset that has rows."""
         found = {}
-        for name, planned in self._plan.items():
+        for name, spec in self._datasets.items():
             rows = self._committed_rows(name)
             if rows:
-                found[name] = (rows, rows * planned.row_bytes, self._attempt(partial(self._size, name)))
+                found[name] = (rows, rows * spec.row_bytes, self._attempt(partial(self._size, name)))
         return found
 
     def _size(self, name: str) -> int:
-        return self._dataset(name).stored_bytes + (self._committed_rows(name) - self._stored[name]) * self._plan[name].row_bytes
+        return self._dataset(name).stored_bytes + (self._committed_rows(name) - self._stored[name]) * self._datasets[name].row_bytes
 
     @property
     def agent_chunk_rows(self) -> int:
@@ -361,13 +361,13 @@ class Recording:
         return verdict
 
     def _committed_rows(self, name: str) -> int:
-        return int(getattr(self.commit, self._plan[name].counter))
+        return int(getattr(self.commit, self._datasets[name].counter))
 
     def _dataset(self, name: str) -> Packed:
         """Return a dataset once it has turned out to be what the layout says."""
         if name not in self._checked:
-            planned, rows = self._plan[name], self._committed_rows(name)
-            found = self._checked_dataset(name, planned.dtype, planned.shape)
+            spec, rows = self._datasets[name], self._committed_rows(name)
+            found = self._checked_dataset(name, spec.dtype, spec.shape)
             stored = rows // found.chunk_rows * found.chunk_rows if self.commit.journal else rows  # the others are in the journal
             if not 0 <= stored <= found.shape[0]:
                 raise Damage(f"{name} has {found.shape[0]} rows, but {rows} were committed")
@@ -378,14 +378,14 @@ class Recording:
     def _rest(self, name: str) -> NDArray[Any]:
         """Return the committed rows of a dataset that are in the journal."""
         if name not in self._rests:
-            planned, stored, rows = self._plan[name], self._stored[name], self._committed_rows(name)
+            spec, stored, rows = self._datasets[name], self._stored[name], self._committed_rows(name)
             if stored == rows:
-                self._rests[name] = np.zeros((0, *planned.shape), dtype=planned.dtype)
+                self._rests[name] = np.zeros((0, *spec.shape), dtype=spec.dtype)
             elif self._journal is None:
                 raise RecordingError(f"{self.path}: {self._journal_damage}. `{command('recover', self.path)}` makes a whole file of the rest.")
             else:
-                number = [*self._plan].index(name)
-                self._rests[name] = self._journal.rows(number, planned.dtype, planned.width, stored, rows, fields=name == "trajectory")
+                number = [*self._datasets].index(name)
+                self._rests[name] = self._journal.rows(number, spec.dtype, spec.width, stored, rows, fields=name == "trajectory")
         return self._rests[name]
 
     def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...]) -> Packed:
@@ -406,7 +406,7 @@ class Recording:
     def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
         if not 0 <= start <= stop <= self._committed_rows(name):
             raise IndexError(f"{name}: rows {start} to {stop} are not among the {self._committed_rows(name)} committed")
-        self._require_memory((stop - start) * self._plan[name].row_bytes, f"{stop - start:,} rows of {name}")
+        self._require_memory((stop - start) * self._datasets[name].row_bytes, f"{stop - start:,} rows of {name}")
         rows = np.asarray(self._attempt(lambda: self._span(name, start, stop)))
         self._look(lambda: look_at_rows(name, rows, start, self.commit.last_tick))
         return rows

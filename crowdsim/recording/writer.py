@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
+from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, chunk_rows_for
 from crowdsim.recording.digest import block_digests, run_digest
 from crowdsim.recording.encode import round_to_multiples
 from crowdsim.recording.files import Kept, give_name, lock_of, partial_name, reason_of, require_place
 from crowdsim.recording.header import Header, Layout, plain
 from crowdsim.recording.leftovers import clear_left, is_part_of
-from crowdsim.recording.plan import AGENT_CHUNK_ROWS, chunk_rows_for
 from crowdsim.recording.schema import (
     EVENT_DTYPE,
     EXPLANATION_DTYPE,

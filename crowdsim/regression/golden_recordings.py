@@ -19,9 +19,9 @@ import numpy as np
 from crowdsim.errors import RecordingError
 from crowdsim.recording.blank import LIBRARY_VERSIONS
 from crowdsim.recording.compare import first_difference
+from crowdsim.recording.datasets import DatasetSpec, list_datasets
 from crowdsim.recording.header import plain, to_json
 from crowdsim.recording.opening import open_run
-from crowdsim.recording.plan import PlannedDataset, plan_datasets
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import COMMIT_WORDS, FORMAT, FORMAT_VERSION, RunState, digest_text
 
@@ -103,20 +103,20 @@ def pack_golden(source: Path, target: Path, verdict: Mapping[str, Any], later: M
                 if value:
                     file.attrs[key] = value
             file.create_dataset("header", data=text, chunks=text.shape, compression="gzip", compression_opts=_LEVEL, track_times=False)
-            for name, planned in plan_datasets(recording.layout, exact=header.exact).items():
+            for name, spec in list_datasets(recording.layout, exact=header.exact).items():
                 rows = verdict_text if name == "verdict" else recording.table(name)
-                _write(file, name, planned, np.zeros_like(rows) if name == "timings" else rows)
+                _write(file, name, spec, np.zeros_like(rows) if name == "timings" else rows)
             file["trajectory"].attrs["fps"] = header.fps
             slots = np.frombuffer(commit.pack() * 2, dtype="<u8").reshape(2, COMMIT_WORDS)
             file.create_dataset("commit", data=slots, chunks=(1, COMMIT_WORDS), track_times=False)
 
 
-def _write(file: h5py.File, name: str, planned: PlannedDataset, rows: Any) -> None:
+def _write(file: h5py.File, name: str, spec: DatasetSpec, rows: Any) -> None:
     dataset = file.create_dataset(
-        name, data=rows, maxshape=(None, *planned.shape), chunks=(max(1, len(rows)), *planned.shape), dtype=planned.dtype, shuffle=True,
+        name, data=rows, maxshape=(None, *spec.shape), chunks=(max(1, len(rows)), *spec.shape), dtype=spec.dtype, shuffle=True,
         compression="gzip", compression_opts=_LEVEL, track_times=False,
     )  # fmt: skip
-    facts = {"unit": planned.unit, "about": planned.about, "columns": json.dumps(planned.columns) if planned.columns else "", "resolution": planned.resolution}
+    facts = {"unit": spec.unit, "about": spec.about, "columns": json.dumps(spec.columns) if spec.columns else "", "resolution": spec.resolution}
     for key, value in facts.items():
         if value:
             dataset.attrs[key] = value

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from crowdsim.pictures.moving import CLOSED, OBSTACLE, OPEN
-from crowdsim.pictures.plan import draw_plan
 from crowdsim.pictures.run import draw_run
+from crowdsim.pictures.scenario import draw_scenario
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.setup.build import build_world
@@ -39,7 +39,7 @@ def share_of(path, colour):
 
 
 def plan(tmp_path, made):
-    draw_plan(build_world(made), tmp_path / "plan.png", dpi=80)
+    draw_scenario(build_world(made), tmp_path / "plan.png", dpi=80)
     return tmp_path / "plan.png"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.pictures.plan import LAYERS, draw_plan
+from crowdsim.pictures.scenario import LAYERS, draw_scenario
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world
 from crowdsim.setup.path_lines import lines_of
@@ -41,7 +41,7 @@ def test_every_layer_changes_the_picture(tmp_path):
     built = build_world(parse_scenario(ROOM.replace("TERRAIN", "")))
     seen = []
     for layers in ((), *((layer,) for layer in LAYERS), LAYERS):
-        draw_plan(built, tmp_path / "a.png", layers=layers, dpi=60)
+        draw_scenario(built, tmp_path / "a.png", layers=layers, dpi=60)
         seen.append(picture(tmp_path / "a.png"))
     for number, one in enumerate(seen):
         assert all(one.shape != other.shape or not np.array_equal(one, other) for other in seen[:number])
@@ -50,7 +50,7 @@ def test_every_layer_changes_the_picture(tmp_path):
 def test_a_wider_body_sees_less(tmp_path):
     built = build_world(parse_scenario(ROOM.replace("TERRAIN", "")))
     for name, radius in (("thin", 0.1), ("wide", 1.5)):
-        draw_plan(built, tmp_path / f"{name}.png", layers=["visibility"], radius=radius, dpi=60)
+        draw_scenario(built, tmp_path / f"{name}.png", layers=["visibility"], radius=radius, dpi=60)
     assert not np.array_equal(picture(tmp_path / "thin.png"), picture(tmp_path / "wide.png"))
 
 

@@ -26,7 +26,7 @@ MOST_NUMBERS = 150  # Widths that are written beside their portals, the narrowes
 SLOW, FAST, OBSTACLE, EDGE, PORTAL, START = "#7fb069", "#9db4d0", "#d9d9d9", "#9aa0a6", "#3a6ea5", "#c1443c"
 
 
-def draw_plan(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), radius: float | None = None, form: str | None = None, dpi: int = 130) -> None:
+def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), radius: float | None = None, form: str | None = None, dpi: int = 130) -> None:
     """Draw the plan of a scenario, floor by floor.
 
     Parameters
