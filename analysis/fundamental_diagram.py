@@ -1,4 +1,4 @@
-"""Do people slow down in a crowd as real ones do? Speed and flow over density: our models, Weidmann's relation, and measured people.
+"""Do people slow down in a crowd as real ones do? Speed and flow over density: our models, Weidmann's relation ([Weidmann 1993]), and measured people.
 
     python analysis/fundamental_diagram.py [--models orca] [--densities 0.5 1 2 3 4 5] [--out runs/fundamental-diagram]
 
@@ -27,7 +27,7 @@ from crowdsim.simulation.simulation import Simulation
 
 WIDTH, BEGIN, END = 3.0, 5.0, 45.0  # m; the block starts between x = 5 and 45
 # Corridor of 1.8 m, one direction: density 1/m2, speed m/s, specific flow 1/(m s). Juelich archive of pedestrian dynamics (doi 10.34735/ped.2009.5,
-# Zhang et al. 2011), computed with PedPy 1.5.1.
+# [Zhang 2011]), computed with PedPy 1.5.1.
 MEASURED = ((0.50, 1.34, 0.70), (1.14, 1.21, 1.38), (1.56, 1.01, 1.55), (1.68, 0.96, 1.61), (2.06, 0.66, 1.33), (2.46, 0.44, 1.01), (3.06, 0.34, 0.95))
 
 

@@ -34,7 +34,7 @@ FAMILIES = {"geometric": ("orca", "clearpath", "hrvo"), "sampled": ("sampled-hrv
 MODELS = tuple(model for family in FAMILIES.values() for model in family)
 LEVELS = (1, 2, 3, 4)  # 0.5, 1, 1.5 and 2 people a square metre where they start; circles of 8, 16, 24 and 32
 HORIZONS = (1.0, 2.0, 4.0)  # s
-SAMPLES = ("samples=16", "samples=64", "samples=200", "sampler=grid")  # S1: some 200 begin to be acceptable, 129 x 129 look really good
+SAMPLES = ("samples=16", "samples=64", "samples=200", "sampler=grid")  # [Mononen 2010]: some 200 begin to be acceptable, 129 x 129 look really good
 CHOSEN_LEVEL = 3  # of horizons, samples and remedies: nobody is alone any more, and nothing is jammed for good under most models
 AFTER_S = 45.0  # Of every run: three to four times what somebody alone needs.
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)  # Student's t for 1 to 9 degrees of freedom, two-sided 95 %

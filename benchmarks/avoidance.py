@@ -33,7 +33,7 @@ from crowdsim.bench.peers import PEERS, pyrvo_simulator
 from crowdsim.bench.rounds import Runner, machine, ratio, take_turns
 
 GROUNDS, IDS, PRODUCTS = ("open", "pillars"), ("shuffled", "spatial"), ("crowdsim", *dict.fromkeys(peer.product for peer in PEERS))
-DETOUR_CROWD_MILLION = 0.15  # agent-steps a second of DetourCrowd's sampling, which no wheel ships: the requirement's number
+DETOUR_CROWD_MILLION = 0.15  # agent-steps a second of DetourCrowd's sampling ([Recast 2009]), which no wheel ships
 TWICE = ", two crowds"  # Two crowds at once, each on a core of its own: the most that a second core is worth on the machine.
 IDLE = 0.1  # Cores that others use, above which the clock on the wall says nothing about two threads.
 AGREE, AGREEING = 1e-3, 0.999  # m/s, and the share of agents that must agree to this: where no velocity is permitted, float32 decides between near equals

@@ -1,6 +1,6 @@
-"""Local navigation grids against the times that S1 published: 0.026 ms for an update with 6 segments and 6 agents, 0.012 ms for a query.
+"""Local navigation grids against the times that [Mononen 2010] published: 0.026 ms for an update with 6 segments and 6 agents, 0.012 ms for a query.
 
-``python benchmarks/local_grid.py``. S1's machine was a Core Duo of 2.8 GHz, and the size of its grid is not said: 20 to 64 cells a side "probably suffices".
+``python benchmarks/local_grid.py``. Its machine was a Core Duo of 2.8 GHz, and the size of its grid is not said: 20 to 64 cells a side "probably suffices".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from crowdsim.kernels.decorator import kernel
 from crowdsim.navigation.local_grid.detours import find_local_way
 from crowdsim.navigation.local_grid.grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
 
-UPDATE_MS, QUERY_MS = 0.026, 0.012  # S1, "Local Navigation Grids", Finding the Final Path
+UPDATE_MS, QUERY_MS = 0.026, 0.012  # [Mononen 2010], "Local Navigation Grids", Finding the Final Path
 SCENES, ROUNDS, RADIUS, CELL = 200, 20, 0.2, 0.15
 
 
@@ -50,7 +50,7 @@ def best(asks: int, side: int, data: tuple[np.ndarray, ...]) -> float:
 
 def main() -> None:
     """Print the table."""
-    print("| cells a side | update, 6 segments and 6 agents | S1 | query with the string | S1 |\n| ---: | ---: | ---: | ---: | ---: |")
+    print("| cells a side | update, 6 segments and 6 agents | Mononen | query with the string | Mononen |\n| ---: | ---: | ---: | ---: | ---: |")
     for side in (20, 32, 64):
         rng, half = np.random.default_rng(1), 0.5 * side * CELL
         discs = np.concatenate([rng.uniform(-half, half, (SCENES, 6, 2)), np.full((SCENES, 6, 1), 2 * RADIUS)], axis=2)

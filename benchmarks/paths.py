@@ -4,9 +4,10 @@
     python benchmarks/paths.py --maps movingai [--radius 0] [--queries 500]
 
 Without a plan, a hall of 50 x 50 m with 300 pillars is made. With --detour, the polygons and the 1,000 queries of the file are used for the first
-lines: Detour itself answers 187,000 to 240,000 of them a second in C++. With --polyanya, a mesh in that program's format, between 200 random points: the
-original answers 0.7 to 0.79 million a second on arena-merged and 1,100 on aurora-merged. Each figure is the best of several runs, which take turns.
-With --maps, triangles and polygons are compared on the game maps of a folder, and nothing else is measured (`game_maps`).
+lines: Detour itself ([Recast 2009]) answers 187,000 to 240,000 of them a second in C++. With --polyanya, a mesh in the format of
+the program of [Cui 2017], between 200 random points: the original answers 0.7 to 0.79 million a second on arena-merged and 1,100 on aurora-merged. Each
+figure is the best of several runs, which take turns. With --maps, triangles and polygons are compared on the game maps of a folder, and nothing else is
+measured (`game_maps`).
 """
 
 from __future__ import annotations

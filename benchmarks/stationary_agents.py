@@ -24,7 +24,7 @@ from crowdsim.navigation.stationary.planner import StanderPlanner
 
 ASKING, GOALS, RADIUS_M, REPEATS = 800, 4, 0.2, 7
 STANDING = (0, 50, 500, 2000)
-SHARE = 1.8  # Agents of one size do not fit between: much more is shut than with S2's 0.6.
+SHARE = 1.8  # Agents of one size do not fit between: much more is shut than with the 0.6 of [Pathfinding undated].
 
 
 def places(ground: shapely.Geometry, count: int, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -92,7 +92,7 @@ def param(
     why : str
         The reason for the default and what larger and smaller values do.
     source : str
-        Where the number comes from (tag and section of a source document, or the paper); empty if it is ours.
+        Where the number comes from: a key of docs/references.md and the section there, or `ours`; empty if there is nothing to say.
     low, high : float
         Least and greatest permitted value.
     above : float

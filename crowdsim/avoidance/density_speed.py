@@ -60,7 +60,7 @@ def weidmann_share(density, steepness, jam_density, least):
     ----------
     density : float, 1/m^2, >= 0
     steepness, jam_density : float, 1/m^2
-        1.913 and 5.4 in Weidmann (1993).
+        1.913 and 5.4 in [Weidmann 1993].
     least : float
         Share below which it never falls.
 
@@ -70,7 +70,7 @@ def weidmann_share(density, steepness, jam_density, least):
 
     Notes
     -----
-    Weidmann, "Transporttechnik der Fussgaenger" (1993): v = v0 (1 - exp(-1.913 (1/rho - 1/5.4))). Twin: `tests/reference/density_speed.py`.
+    [Weidmann 1993]: v = v0 (1 - exp(-1.913 (1/rho - 1/5.4))). Twin: `tests/reference/density_speed.py`.
     """
     if density <= 0.0:
         return 1.0
@@ -201,11 +201,11 @@ class Weidmann:
     """Weidmann's relation of speed and density."""
 
     steepness: float = param(
-        1.913, "1/m2", above=0.0, high=100.0, source="Weidmann (1993)",
+        1.913, "1/m2", above=0.0, high=100.0, source="[Weidmann 1993]",
         why="how soon speed falls as density rises; larger keeps agents fast until just before the jam",
     )  # fmt: skip
     jam_density: float = param(
-        5.4, "1/m2", above=0.0, high=20.0, source="Weidmann (1993)",
+        5.4, "1/m2", above=0.0, high=20.0, source="[Weidmann 1993]",
         why="density at which no agent walks by itself any more; smaller jams sooner",
     )  # fmt: skip
     radius: float = param(

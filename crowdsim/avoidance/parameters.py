@@ -14,7 +14,7 @@ class Sight:
     """Which neighbours an agent heeds."""
 
     neighbour_count: int = param(
-        10, "", low=0, high=MOST_NEIGHBOURS, source="RVO2's examples",
+        10, "", low=0, high=MOST_NEIGHBOURS, source="[RVO2 2008], examples",
         why="the nearest ten surround a walker; more costs time and seldom binds, fewer lets crowds run into those behind the first rank",
     )
     neighbour_distance: float = param(
@@ -26,7 +26,7 @@ class Sight:
 def wall_horizon(default: float = 0.5) -> Any:
     """Return the field of a time horizon for walls (s)."""
     return param(
-        default, "s", above=0.0, high=60.0, source="ours; S1, Geometric vs. Sampling: a horizon of their own lets agents walk close to walls",
+        default, "s", above=0.0, high=60.0, source="ours; [Mononen 2010], Geometric vs. Sampling: a horizon of their own lets agents walk close to walls",
         why="how long a velocity is to stay clear of walls; larger slows down far before a wall and cannot use narrow doors, smaller brakes late",
     )
 
@@ -47,7 +47,7 @@ class Sides:
     """On which side agents pass each other."""
 
     side: str = param(
-        "right", "", choices=("right", "left"), source="S1, Custom hRVO: agents favour passing each other on the right; HRVO library: the right",
+        "right", "", choices=("right", "left"), source="[Mononen 2010], Custom hRVO: agents favour passing each other on the right; [HRVO 2009]: the right",
         why="on which side agents pass each other where nothing else decides, as when they go straight at each other",
     )
 

@@ -8,7 +8,7 @@ Nor can they stop a retreat by themselves. Of two who meet, each gives way by ha
 as good as any other, and somebody who once stepped back before an oncoming file keeps on going back at the pace of that file, for as long as it lasts.
 People come to a stand. Here whoever has gone back for 0.4 s before somebody who comes the other way and gets on shows, to all and to itself, that
 it goes back more slowly than it does (`hold_ground`); half by half the other one makes the rest of the room, and the retreat fades. That goes on where a wall
-binds it since. Any velocities may be shown, as long as all see the same (van den Berg et al. 2011, section 5.2). A step back is left alone: crowds that meet
+binds it since. Any velocities may be shown, as long as all see the same ([van den Berg 2011], section 5.2). A step back is left alone: crowds that meet
 sort themselves by such steps. Before somebody who does not get on either nobody holds its ground: where neither of two crowds makes room, both stand for good.
 """
 
@@ -283,7 +283,7 @@ class SymmetryBreaker:
         """What can be tuned."""
 
         side: str = param(
-            "right", "", choices=("right", "left", "random"), source="S1, Custom hRVO: agents favour passing each other on the right",
+            "right", "", choices=("right", "left", "random"), source="[Mononen 2010], Custom hRVO: agents favour passing each other on the right",
             why="where all turn to one side they pass; with random sides half of all pairs choose alike and have to be parted by the model",
         )
         least_turn: float = param(

@@ -37,7 +37,7 @@ def may_be_pushed(shape, zone_wall, begin, end, x, y, to_x, to_y, radius):
 
     Notes
     -----
-    Source: S2, section 8 ("If a pushed position is unwalkable, only the other character is moved"). Twin: `tests/reference/clearance.py`.
+    Source: [Pathfinding undated], section 8 ("If a pushed position is unwalkable, only the other character is moved"). Twin: `tests/reference/clearance.py`.
     """
     for entry in range(begin, end):
         wall = zone_wall[entry]

@@ -394,9 +394,9 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
     -----
     Each contact pushes a disc by half the overlap, or by the whole where the other cannot make way; where neither can, both are pushed along the walls that
     hinder them. Pushes are divided by the disc's number of contacts. A disc whose displacement would bring it into a wall goes without swing, else half as
-    far, as it was found to be able to alone, and stays where that would do so too. Source: S2, section 8; the division is ours: undivided pushes make the
-    deepest overlap of dense crowds rise in half of all passes, divided ones hardly ever. The swing is that of the heavy-ball method (Polyak, "Some methods
-    of speeding up the convergence of iteration methods", 1964): without it pressure leaves a knot of k layers in some k * k passes. Twin:
+    far, as it was found to be able to alone, and stays where that would do so too. Source: [Pathfinding undated], section 8; the division is ours:
+    undivided pushes make the deepest overlap of dense crowds rise in half of all passes, divided ones hardly ever. The swing is that of the heavy-ball method
+    ([Polyak 1964]): without it pressure leaves a knot of k layers in some k * k passes. Twin:
     `tests/reference/separate.py`.
     """
     px, py, radius, _, _ = now

@@ -1,4 +1,4 @@
-"""Asking aside: who stands in the way of somebody who walks takes a small step (S2, section 8)."""
+"""Asking aside: who stands in the way of somebody who walks takes a small step ([Pathfinding undated], section 8)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class NudgeParameters:
     """Who is asked aside, and how far it goes."""
 
     nudging: bool = param(
-        False, "", source="S2 section 8",
+        False, "", source="[Pathfinding undated], section 8",
         why="whether those who stand step aside for those who walk; off, a stander in a doorway keeps it shut unless it is pushed out",
     )  # fmt: skip
     nudge_distance: float = param(
-        1.2, "m", above=0.0, high=100.0, source="S2 section 8 (kNudgeDist)",
+        1.2, "m", above=0.0, high=100.0, source="[Pathfinding undated], section 8 (kNudgeDist)",
         why="how far a stander steps aside: two bodies and a bit; larger opens ways wider and scatters those who stand",
     )
     nudge_reached: float = param(
-        0.05, "m", low=0.0, high=10.0, source="S2 section 7 (WALK_THRESHOLD)",
+        0.05, "m", low=0.0, high=10.0, source="[Pathfinding undated], section 7 (WALK_THRESHOLD)",
         why="a step aside is over this near to its end; larger ends it sooner",
     )
     nudge_contact: float = param(
@@ -187,7 +187,7 @@ def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, t
     Notes
     -----
     A place can be walked to if the body keeps clear of walls all the way: a place behind a thin wall is walkable ground too, and useless. Other agents do not
-    count (S2). Source: S2, section 8. Twin: `tests/reference/nudge.py`.
+    count. Source: [Pathfinding undated], section 8. Twin: `tests/reference/nudge.py`.
     """
     if start == stop:
         return

@@ -1,4 +1,4 @@
-"""Who is near the straight line that an agent walks along: what replanning asks (S2, section 9)."""
+"""Who is near the straight line that an agent walks along: what replanning asks ([Pathfinding undated], section 9)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class ReplanParameters:
     """When agents that have a way ask for a new one."""
 
     replanning: bool = param(
-        False, "", source="S2 section 9",
+        False, "", source="[Pathfinding undated], section 9",
         why="whether agents ask for new ways when people stand in theirs; off, only those do that were pushed off theirs, or whose way was shut",
     )  # fmt: skip
     replan_trigger: float = param(
-        1.8, "m", low=0.0, high=1000.0, source="S2 section 9 (kReplanTriggerDist)",
+        1.8, "m", low=0.0, high=1000.0, source="[Pathfinding undated], section 9 (kReplanTriggerDist)",
         why="somebody who moved this near to the line to the next corner lets an agent look at that line; larger looks more often",
     )
     replan_moved: float = param(
-        0.05, "m", low=0.0, high=100.0, source="S2 section 9 (kMovedEps)",
+        0.05, "m", low=0.0, high=100.0, source="[Pathfinding undated], section 9 (kMovedEps)",
         why="how far one has to get, since it last counted, to count as having moved; smaller lets pushes of resting people set off searches",
     )
     replan_cooldown: float = param(
-        0.5, "s", low=0.0, high=1e6, source="S2 section 9 (kReplanCooldownMs)",
+        0.5, "s", low=0.0, high=1e6, source="[Pathfinding undated], section 9 (kReplanCooldownMs)",
         why="least time from an agent's last way to its next replan; smaller answers sooner and costs searches",
     )
 

@@ -76,7 +76,7 @@ class SeparationParameters:
     """What can be tuned."""
 
     passes: int = param(
-        3, "", low=0, high=100, source="S2 section 8 and section 10",
+        3, "", low=0, high=100, source="[Pathfinding undated], sections 8 and 10",
         why="enough that a walking crowd shows no overlap; more brings dense crowds to rest sooner and costs their time, 0 lets bodies overlap",
     )
     deepest_overlap: float = param(
@@ -153,7 +153,7 @@ class Separator:
 
         Notes
         -----
-        Source: S2, section 8. The rule of a pass is in `contacts.push_apart`, why it never does harm in `contacts.scale_pushes`.
+        Source: [Pathfinding undated], section 8. The rule of a pass is in `contacts.push_apart`, why it never does harm in `contacts.scale_pushes`.
         """
         n = len(radius)
         nothing = Overlaps(0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Which way a body faces: it turns to where it goes, and no faster than bodies turn (S2, section 7)."""
+"""Which way a body faces: it turns to where it goes, and no faster than bodies turn ([Pathfinding undated], section 7)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TurnParameters:
     """How bodies turn."""
 
     rotation_speed: float = param(
-        6.283185307179586, "rad/s", low=0.0, source="S2 section 7 (rotationSpeed, named there without a number)",
+        6.283185307179586, "rad/s", low=0.0, source="[Pathfinding undated], section 7 (rotationSpeed, named there without a number)",
         why="how fast people turn to where they go: one turn a second; larger faces the way sooner, 0 never turns. It changes no steps, only headings",
     )  # fmt: skip
 
@@ -45,7 +45,7 @@ def turn_headings(start, stop, velocity, walks, heading, turn_x, turn_y, out):
 
     Notes
     -----
-    Somebody who goes straight back turns to the left. Source: S2 section 7. Twin: `tests/reference/turn.py`.
+    Somebody who goes straight back turns to the left. Source: [Pathfinding undated], section 7. Twin: `tests/reference/turn.py`.
     """
     for row in range(start, stop):
         vx, vy = velocity[row, 0], velocity[row, 1]

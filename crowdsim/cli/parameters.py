@@ -32,6 +32,20 @@ def parameters(
     for row in rows:
         say(_headline(row))
         say(wrapped(f"{row['why'][:1].upper()}{row['why'][1:]}." + (f" Source: {row['source']}." if row["source"] else ""), "    "))
+    for note in _notes(rows):
+        say(wrapped(note, ""))
+
+
+def _notes(rows: list[dict[str, Any]]) -> list[str]:
+    """Return what a reader of sources has to know, of those that are shown."""
+    notes = []
+    if any(row["source"].startswith("ours") for row in rows):
+        notes.append('Where the source is "ours", the number was chosen or measured for this project.')
+    if any("[" in row["source"] for row in rows):
+        notes.append("Keys such as [Weidmann 1993] are listed, with author, title and place, in docs/references.md.")
+    if any(row["name"].startswith("navigation.s2-grid.") for row in rows):
+        notes.append("navigation.s2-grid is the grid planner of [Pathfinding undated] with all its numbers.")
+    return notes
 
 
 def _headline(row: dict[str, Any]) -> str:

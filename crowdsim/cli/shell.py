@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json as json_module
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -108,8 +109,9 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
 
 
 def wrapped(text: str, indent: str) -> str:
-    """Return a paragraph broken at the terminal's width, each line after `indent`."""
-    return textwrap.fill(text, width=min(terminal_width(), 120), initial_indent=indent, subsequent_indent=indent)
+    """Return a paragraph broken at the terminal's width, each line after `indent`; a key such as [Weidmann 1993] stays whole."""
+    whole = re.sub(r"\[[\w .]+\]", lambda match: match[0].replace(" ", "\0"), text)
+    return textwrap.fill(whole, width=min(terminal_width(), 120), initial_indent=indent, subsequent_indent=indent).replace("\0", " ")
 
 
 def problem_rows(error: ScenarioError) -> list[dict[str, Any]]:

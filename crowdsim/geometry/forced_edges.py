@@ -38,7 +38,7 @@ def force_edges(
 
     Notes
     -----
-    Sloan, "A fast algorithm for generating constrained Delaunay triangulations", 1993. The result is not Delaunay round the new edges.
+    Source: [Sloan 1993]. The result is not Delaunay round the new edges.
     """
     offset = points - points.mean(axis=0) if len(points) else points  # small numbers keep the turns exact at map coordinates
     flips = _Flips(offset.tolist(), triangles.tolist())

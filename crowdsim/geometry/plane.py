@@ -6,8 +6,8 @@ import numpy as np
 
 from crowdsim.kernels.decorator import lean_kernel
 
-ORIENTATION_ERROR = 3.3306690738754716e-16  # (3 + 16 eps) eps with eps = 2**-53: Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast
-IN_CIRCLE_ERROR = 1.1102230246251577e-15  # Robust Geometric Predicates", 1997, bounds ccwerrboundA and iccerrboundA. Below them a sign is not certain.
+ORIENTATION_ERROR = 3.3306690738754716e-16  # (3 + 16 eps) eps with eps = 2**-53: [Shewchuk 1997],
+IN_CIRCLE_ERROR = 1.1102230246251577e-15  # bounds ccwerrboundA and iccerrboundA. Below them a sign is not certain.
 
 
 @lean_kernel
@@ -18,7 +18,7 @@ def orientation(ax, ay, bx, by, cx, cy):
 
 @lean_kernel
 def turns_left_for_sure(ax, ay, bx, by, cx, cy):
-    """Return whether a, b, c turn left beyond the rounding error of the test (Shewchuk 1997, the first filter)."""
+    """Return whether a, b, c turn left beyond the rounding error of the test ([Shewchuk 1997], the first filter)."""
     left = (bx - ax) * (cy - ay)
     right = (by - ay) * (cx - ax)
     return left - right > ORIENTATION_ERROR * (abs(left) + abs(right))
@@ -26,7 +26,7 @@ def turns_left_for_sure(ax, ay, bx, by, cx, cy):
 
 @lean_kernel
 def in_circle_for_sure(ax, ay, bx, by, cx, cy, dx, dy):
-    """Return whether d lies inside the circle through a, b, c (counter-clockwise) beyond the rounding error (Shewchuk 1997, the first filter)."""
+    """Return whether d lies inside the circle through a, b, c (counter-clockwise) beyond the rounding error ([Shewchuk 1997], the first filter)."""
     adx, ady = ax - dx, ay - dy
     bdx, bdy = bx - dx, by - dy
     cdx, cdy = cx - dx, cy - dy

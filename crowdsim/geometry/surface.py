@@ -1,4 +1,4 @@
-"""Where one can walk on a mesh in space: upward faces by slope, without what stands on them or hangs too low above (SYSTEMS M2).
+"""Where one can walk on a mesh in space: upward faces by slope, without what stands on them or hangs too low above.
 
 The ground comes as plane *patches* that meet along whole edges. Faces are gathered into *sheets*: connected, and nowhere one above another, so that a
 sheet is cut in plan.

@@ -7,9 +7,9 @@ of a Delaunay triangulation. A gap between a corner and the inside of a wall is 
 
 With all gaps among its edges, a triangulation answers for every radius at once: a disc can follow a sequence of triangles exactly if each edge
 that it crosses is at least 2 r long (an edge ends at walls, so a shorter one cannot be crossed at all; and a path that crosses no short gap can
-be pushed away from the walls along the gradient of their distance until it is r away everywhere). Compare Demyen and Buro, "Efficient
-triangulation-based pathfinding", 2006, whose widths of triangles miss gaps between a corner and a wall further on, and Kallmann, "Dynamic and
-robust local clearance triangulations", 2014, which refines the triangulation for the same purpose.
+be pushed away from the walls along the gradient of their distance until it is r away everywhere). Compare [Demyen 2006],
+whose widths of triangles miss gaps between a corner and a wall further on, and
+[Kallmann 2014], which refines the triangulation for the same purpose.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def neighbours_of(triangles: NDArray[np.int32]) -> NDArray[np.int32]:
 
 @kernel
 def make_delaunay(vertices, triangles, neighbours):
-    """Flip inner edges until none has a corner certainly inside a neighbour's circle (Lawson 1977).
+    """Flip inner edges until none has a corner certainly inside a neighbour's circle ([Lawson 1977]).
 
     Parameters
     ----------

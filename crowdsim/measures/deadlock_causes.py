@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crowdsim.scenario.model import Goal
 
 STARVED_SECONDS = 2.0  # A path request that is open longer starves its agent; the verdict of a run warns from then on too.
-ARCH_WIDEST_DIAMETERS = 5.0  # Gaps wider than so many agents do not clog (To, Lai, Pak: Jamming of granular flow in a two-dimensional hopper, PRL 86, 2001).
+ARCH_WIDEST_DIAMETERS = 5.0  # Gaps wider than so many agents do not clog ([To 2001]).
 AGAINST = -0.5  # Cosine below which two go against each other: more than 120 degrees between their directions.
 ACROSS = 0.5  # Cosine below which two go across each other: more than 60 degrees.
 MEETING_M = 2.0  # Between agents that come against each other: what avoidance looks ahead at the speed of agents that have almost stopped.

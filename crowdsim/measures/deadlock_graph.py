@@ -152,7 +152,7 @@ def _ahead(position: NDArray[np.float64], direction: NDArray[np.float64], i: NDA
 def strong_parts(count: int, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return (count,) int64: the number of the strongly connected part of each node; parts are numbered so that edges lead to lower numbers or stay inside.
 
-    Tarjan's algorithm ("Depth-first search and linear graph algorithms", 1972), without recursion.
+    The algorithm of [Tarjan 1972], without recursion.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def detours(source: Source) -> pd.DataFrame:
 
     Notes
     -----
-    Shortest paths are those of the planner `optimal` (SYSTEMS M5), in plan, on the ground with everything open that can be opened and without obstacles that
+    Shortest paths are those of the planner `optimal`, in plan, on the ground with everything open that can be opened and without obstacles that
     move: a bound from below. Agents keep clear of walls by a little, and frames cut corners, so that the detour of one alone lies between 0.999 and 1.01.
     Times can be shorter than ideal: to avoid others, agents may walk faster than they like (`bodies.top_speed`).
     """

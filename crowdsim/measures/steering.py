@@ -1,4 +1,4 @@
-"""Collisions and scores as SteerBench counts them (Singh, Kapadia, Faloutsos, Reinman: SteerBench, Computer Animation and Virtual Worlds 20, 2009)."""
+"""Collisions and scores as SteerBench counts them ([Singh 2009])."""
 
 from __future__ import annotations
 

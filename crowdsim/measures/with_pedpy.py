@@ -1,4 +1,4 @@
-"""Densities, speeds and flows as PedPy computes them, on recorded runs and on measured people; nothing else needs PedPy."""
+"""Densities, speeds and flows as PedPy ([PedPy 2025]) computes them, on recorded runs and on measured people; nothing else needs PedPy."""
 
 from __future__ import annotations
 
@@ -87,8 +87,7 @@ def densities(source: Source, area: Area, *, cut_off_m: float | None = 1.0, over
 
     Notes
     -----
-    Cells take some 0.2 ms a person and frame. Source: Steffen and Seyfried, Methods for measuring pedestrian density, flow, speed and direction with minimal
-    scatter, Physica A 389 (2010).
+    Cells take some 0.2 ms a person and frame. Source: [Steffen 2010].
     """
     import pandas as pd
 

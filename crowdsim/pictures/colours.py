@@ -1,4 +1,4 @@
-"""Colours that people with every kind of sight tell apart: Okabe and Ito, Color Universal Design, 2008."""
+"""Colours that people with every kind of sight tell apart: [Okabe 2008]."""
 
 from __future__ import annotations
 

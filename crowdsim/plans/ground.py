@@ -62,7 +62,7 @@ def find_ground(drawn: Drawn, *, opening: float = OPENING_M, wall: float = THICK
     Notes
     -----
     Where outlines of rooms or floors are drawn, they are the ground, less walls and obstacles. Else walls are: their outline is that of the walls grown by half
-    an opening and shrunk again with sharp corners (a closing: Serra, "Image analysis and mathematical morphology", 1982), which bridges
+    an opening and shrunk again with sharp corners (a closing: [Serra 1982]), which bridges
     gaps and changes nothing else; what is left of it by the walls is the ground.
     """
     outlines, lines = drawn.areas_of(Kind.GROUND), drawn.lines_of(Kind.GROUND)

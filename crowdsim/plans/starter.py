@@ -161,7 +161,7 @@ stop:                         # whichever comes first
   when: all_arrived
   stuck_for: 60               # s; all agents that are left have been stuck for so long
 
-# In a crowd people walk slower (Weidmann 1993). Without the law 1.5 to 2.5 times too many get through a door; with it, streams that cross or meet can freeze.
+# In a crowd people walk slower ([Weidmann 1993]). Without the law 1.5 to 2.5 times too many get through a door; with it, streams that cross or meet can freeze.
 speed_density: weidmann
 
 geometry:

@@ -1,4 +1,4 @@
-"""Checkpoints: everything that lives in a run, in one file, so that another process goes on as if there had been no stop (SYSTEMS R4).
+"""Checkpoints: everything that lives in a run, in one file, so that another process goes on as if there had been no stop.
 
 A file is: 16 bytes that name the format and its version; the XXH64 of all that follows; the length of a JSON text; that text; the arrays, one after
 the other, each filled up to eight bytes. A bit that changed anywhere is found before anything is believed. There is no clock reading in it: what is

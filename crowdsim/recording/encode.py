@@ -2,7 +2,7 @@
 
 h5py's own gzip costs as much as the whole avoidance step. Two things make the same standard stream in a fraction of that time: isal deflates
 several times faster, and the low bytes of float64 coordinates, which nothing can compress, go into *stored* blocks of the deflate stream
-(RFC 1951, 3.2.4) instead of through the compressor. Every reader of HDF5 opens the result.
+([RFC 1951], 3.2.4) instead of through the compressor. Every reader of HDF5 opens the result.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from crowdsim.kernels.decorator import kernel
 # A byte plane that does not shrink below this share is stored as it is. Larger spends 2 ns a byte where writing it takes 1, for 1 % of the file.
 STORED_ABOVE = 0.6
 TRIAL_EVERY = 16  # Chunks between two looks at which planes shrink. Smaller costs time, larger notices a change of the data later.
-_STORED_BLOCK_BYTES = 65535  # RFC 1951: the length of a stored block has 16 bits.
-_ZLIB_HEADER = b"\x78\x01"  # RFC 1950: deflate, 32 KiB window, fastest
-_ADLER = 65521  # RFC 1950: the largest prime below 2**16
+_STORED_BLOCK_BYTES = 65535  # [RFC 1951]: the length of a stored block has 16 bits.
+_ZLIB_HEADER = b"\x78\x01"  # [RFC 1950]: deflate, 32 KiB window, fastest
+_ADLER = 65521  # [RFC 1950]: the largest prime below 2**16
 _LAST_BLOCK = b"\x01\x00\x00\xff\xff"  # an empty stored block with the final bit
 
 
@@ -131,7 +131,7 @@ class ChunkEncoder:
         # Not a bytearray, which is cleared: a short run fills little of it, and a forked one copies what it touches.
         self._out = np.empty(size + size // 1000 + 64 * len(self._rows) + 1024, dtype=np.uint8).data
         self._end = 0
-        self._sum = 1  # Adler-32 of what was put, RFC 1950
+        self._sum = 1  # Adler-32 of what was put, [RFC 1950]
         self._value: list[int] = []  # of constant planes; -1 for the others
 
     def encode(self, *, whole: bool = True) -> memoryview:
@@ -218,6 +218,6 @@ def _constant(value: int, size: int) -> bytes:
 
 
 def _adler_of_constant(before: int, value: int, size: int) -> int:
-    """Return the Adler-32 (RFC 1950) of what had `before`, followed by `size` bytes of one value."""
+    """Return the Adler-32 ([RFC 1950]) of what had `before`, followed by `size` bytes of one value."""
     low, high = before & 0xFFFF, before >> 16
     return (high + size * low + value * size * (size + 1) // 2) % _ADLER << 16 | (low + size * value) % _ADLER

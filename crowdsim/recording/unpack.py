@@ -1,7 +1,7 @@
 """Chunks of a dataset to rows, past HDF5's own filters: it neither compares what a chunk unpacks to with the size that it is to have, nor stops at it.
 
 A chunk that another one's bytes have come into is then read beyond its end. Here a chunk has exactly its size, and the checksum of its stream (Adler-32,
-RFC 1950), or it is an error; no more memory is taken than a chunk has.
+[RFC 1950]), or it is an error; no more memory is taken than a chunk has.
 """
 
 from __future__ import annotations

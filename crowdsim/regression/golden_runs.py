@@ -1,4 +1,4 @@
-"""Golden runs: recorded once, run again, and compared (SYSTEMS R3)."""
+"""Golden runs: recorded once, run again, and compared."""
 
 from __future__ import annotations
 

@@ -64,8 +64,8 @@ def number(value: float) -> Distribution:
     return Distribution("number", float(value), float(value))
 
 
-WEIDMANN_SPEED = Distribution("normal", 0.5, 2.2, 1.34, 0.26)  # Weidmann, "Transporttechnik der Fussgaenger", 1993; cut-offs as RiMEA 4.1 uses them
-DEFAULT_RADIUS = number(0.2)  # m; as the RiMEA 4.1 test cases are run by others; an agent of 0.4 m
+WEIDMANN_SPEED = Distribution("normal", 0.5, 2.2, 1.34, 0.26)  # [Weidmann 1993]; cut-offs as [RiMEA 2025] uses them
+DEFAULT_RADIUS = number(0.2)  # m; as the test cases of [RiMEA 2025] are run by others; an agent of 0.4 m
 NO_PREMOVEMENT = number(0.0)
 
 

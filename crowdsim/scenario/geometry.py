@@ -52,7 +52,7 @@ class ToggledArea:
     available : bool
         Whether it is open at the begin.
     shared : bool
-        Whether what another shared area that is open holds too stays open: those of grid maps, which overlap as they like (S2 section 2).
+        Whether what another shared area that is open holds too stays open: those of grid maps, which overlap as they like ([Pathfinding undated], section 2).
     """
 
     name: str
@@ -158,7 +158,7 @@ def resolve_geometry(shape: schema.GeometryShape, reader: AreaReader, problems: 
     Notes
     -----
     The union of the walkable areas, snapped to a grid of 2**-20 m, without the obstacles; parts and holes thinner than rounding are dropped, and so are corners
-    that turn nothing. Overlay on a fixed grid: Hobby, "Practical segment intersection with finite precision output", 1999, as in GEOS.
+    that turn nothing. Overlay on a fixed grid: [Hobby 1999], as in GEOS.
     """
     found = ground_of_areas(shape.walkable, shape.obstacles, ("geometry",), reader, shape.resolved, problems, toggles=True)
     if found is None:

@@ -1,4 +1,4 @@
-"""Polygons from well-known text, GeoJSON, the grid maps of S2 (section 2) in JSON and as text, and maps of the MovingAI benchmark."""
+"""Polygons from well-known text, GeoJSON, the grid maps of [Pathfinding undated], section 2, in JSON and as text, and maps of the MovingAI benchmark."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def _ring_from(points: Any, at: str) -> np.ndarray:
 
 
 def grid_map_of(text: str) -> GridMap:
-    """Return a grid map of S2: the JSON form (section 2b), or the plain text with cells (2a); x, z there are x, y here.
+    """Return a grid map of [Pathfinding undated]: the JSON form (section 2b), or the plain text with cells (2a); x, z there are x, y here.
 
     Raises
     ------
@@ -343,7 +343,7 @@ def _pieces_of_cells(cells: Cells, cell: float) -> list[Piece]:
     if corners > MAX_VERTICES:
         raise GeometryRefused(f"its cells have {corners:,} corners, but there may be at most {MAX_VERTICES:,}", "Make the map smaller.")
     if not corners:
-        raise GeometryRefused("no cell of it is walkable", "Walkable cells are 1 in a grid map of S2, and ., G or S in a map of the benchmark.")
+        raise GeometryRefused("no cell of it is walkable", "Walkable cells are 1 in the file of an s2_file, and ., G or S in that of a map_file.")
     row, column = np.nonzero(padded[1:-1, :-1] != padded[1:-1, 1:])
     upright = np.stack([column, row, column, row + 1], axis=1)
     row, column = np.nonzero(padded[:-1, 1:-1] != padded[1:, 1:-1])

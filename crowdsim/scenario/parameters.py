@@ -21,7 +21,7 @@ Owner = type | tuple[type, ...]  # a dataclass of tunables, or several whose tun
 Parameters = TypeVar("Parameters")
 
 
-GRIDS = ("grid", "s2-grid")  # kinds of navigation whose paths lead over cells: with our defaults, and with those of S2
+GRIDS = ("grid", "s2-grid")  # kinds of navigation whose paths lead over cells: with our defaults, and with those of [Pathfinding undated]
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ class BudgetParameters:
         "0 is 2,000, or one for each agent where there are more",
     )  # fmt: skip
     milliseconds: float = param(
-        0.0, "ms", low=0.0, high=10_000.0, source="S0 section 3.3",
+        0.0, "ms", low=0.0, high=10_000.0, source="[Norberg 2004], section 3.3",
         why="what a whole tick may take, of which searches get what the other systems leave; smaller lets agents wait longer for a path, larger makes frames "
         "long; how far searches get then depends on the machine, and the run is marked so; 0 lets work decide, the same in every run",
     )  # fmt: skip
     slice: int = param(
-        1000, "expansions", low=1, high=10**9, source="S0 section 3.3",
+        1000, "expansions", low=1, high=10**9, source="[Norberg 2004], section 3.3",
         why="searched between two looks at the clock, some 0.2 to 0.5 ms; larger overruns the milliseconds by more, half a slice on average; smaller hands out "
         "searches more often, which costs time",
     )  # fmt: skip

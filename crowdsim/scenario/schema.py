@@ -222,7 +222,7 @@ class Bodies(Shape):
     """What agents have: of a group, or of one agent in place of its group's."""
 
     speed: Distribution | None = Field(
-        default=None, description="Speed on free ground, m/s. Default: normal, mean 1.34, sd 0.26, cut off at 0.5 and 2.2 (Weidmann 1993)."
+        default=None, description="Speed on free ground, m/s. Default: normal, mean 1.34, sd 0.26, cut off at 0.5 and 2.2 ([Weidmann 1993])."
     )
     radius: Distribution | None = Field(default=None, description="Radius of the body, m. Default: 0.2.")
     premovement: Distribution | None = Field(default=None, description="Time before the agent starts to walk, s. Default: 0.")
@@ -377,7 +377,10 @@ class ScenarioShape(Shape):
     speed_density: Any = Field(
         default=None, description="Whether people like to walk slower in a crowd: none, weidmann, or {law: weidmann} with numbers of the law."
     )
-    navigation: Any = Field(default=None, description="How agents find their path: the kind, or {kind: name} with its parameters.")
+    navigation: Any = Field(
+        default=None,
+        description="How agents find their path: the kind, or {kind: name} with its parameters; s2-grid is the grid planner of [Pathfinding undated].",
+    )
     bodies: Any = Field(default=None, description="What happens when bodies touch.")
     symmetry: Any = Field(default=None, description="How exact symmetry and mutual blocking are broken.")
     budget: Any = Field(default=None, description="How much work may be done in a tick.")

@@ -124,7 +124,7 @@ class GeoJsonFileArea(Named):
 
 
 class S2FileArea(Named):
-    """Areas and obstacles from a grid map in JSON (`areas`, `obstacles`, `cellSize`, ...), or the cells of one as plain text."""
+    """Areas and obstacles from a grid map of [Pathfinding undated] in JSON (`areas`, `obstacles`, `cellSize`, ...), or the cells of one as plain text."""
 
     s2_file: FileName = Field(
         description="File, relative to the scenario's folder. Its x, z become x, y. In walkable its named areas can be opened and closed, those with "

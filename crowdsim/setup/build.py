@@ -317,7 +317,7 @@ def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
 
 
 def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
-    """Return the cells that agents find ways on, as they are at the begin: S2's, made of the areas and obstacles of the scenario.
+    """Return the cells that agents find ways on, as they are at the begin: those of [Pathfinding undated], made of the areas and obstacles of the scenario.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ def place_in_turn(areas, walls, spots, discs, seed, stream, margin, gap, valid_t
 
     Notes
     -----
-    Feder, "Random sequential adsorption", 1980: equal discs jam at a coverage of 0.547; near it most tries fail, and `push_apart_in_area` goes on.
+    [Feder 1980]: equal discs jam at a coverage of 0.547; near it most tries fail, and `push_apart_in_area` goes on.
     """
     for row in range(discs.x.size):
         if discs.fixed[row]:

@@ -1,4 +1,4 @@
-"""Budgets: how much long work a tick does, said in work, in milliseconds, or by a recorded run (SYSTEMS T3).
+"""Budgets: how much long work a tick does, said in work, in milliseconds, or by a recorded run.
 
 Work is the same in every run. Milliseconds keep a frame short, and make what a run computes depend on the machine; so what each tick granted is recorded,
 and a recorded run can be run again from that.

@@ -1,4 +1,4 @@
-"""When checkpoints are taken, and what they may be taken up by (SYSTEMS R4)."""
+"""When checkpoints are taken, and what they may be taken up by."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Interventions:
     def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
         """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
 
-        Whose way leads within `navigation.same_target` of the new goal keeps it (S2 section 7).
+        Whose way leads within `navigation.same_target` of the new goal keeps it ([Pathfinding undated], section 7).
 
         Who has not set off yet (premovement) sets off at its time. At the new goal agents go on with the rest of their list; those at the end of it leave
         the world or stay, as their group says.
@@ -69,7 +69,7 @@ class Interventions:
             near = suggestion(goal, names) if isinstance(goal, str) else ""
             known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
             raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
-        if goal is not None:  # a target where the way leads already is no new request (S2 section 7)
+        if goal is not None:  # a target where the way leads already is no new request ([Pathfinding undated], section 7)
             keeps = self._plan.keep_ways(rows, names.index(goal))
             agents.goal[rows[keeps]] = names.index(goal)
             self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)

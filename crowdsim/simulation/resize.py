@@ -1,4 +1,4 @@
-"""Bodies that change their size during a run: what has to follow, and which ways have become too narrow (SYSTEMS M6)."""
+"""Bodies that change their size during a run: what has to follow, and which ways have become too narrow."""
 
 from __future__ import annotations
 

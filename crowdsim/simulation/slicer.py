@@ -1,7 +1,7 @@
-"""The time slicer: long work is cut into slices, and whoever is due and has waited longest gets the next one (SYSTEMS T2).
+"""The time slicer: long work is cut into slices, and whoever is due and has waited longest gets the next one.
 
-The loop is that of S0, section 3.3: take the first task of a priority queue, let it do one slice, put it back by the time at which it wants the next, and
-look at the limit after every slice. So the limit is overrun by less than one slice, on average by half of one.
+The loop is that of [Norberg 2004], section 3.3: take the first task of a priority queue, let it do one slice, put it back by the time at which it wants the
+next, and look at the limit after every slice. So the limit is overrun by less than one slice, on average by half of one.
 
 A task is in the queue from the tick on at which it is due. The queue is ordered by the tick since which a task has waited, less its head start, then by who
 waited first. So among equals everybody has a slice in turn, and a head start is a priority that starves nobody: a task that others with a head start of

@@ -86,7 +86,7 @@ def side_by_side(values: Mapping[str, Sequence[str]]) -> list[Point]:
 def latin_hypercube(ranges: Mapping[str, Range], samples: int, seed: int) -> list[Point]:
     """Return samples of which, for each key, one lies in each of as many equal parts of its range.
 
-    Source: McKay, Beckman and Conover, "A comparison of three methods for selecting values of input variables", 1979.
+    Source: [McKay 1979].
     """
     from crowdsim.world.random import uniform01
 

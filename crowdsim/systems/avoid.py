@@ -18,7 +18,7 @@ from crowdsim.world.world import World
 
 
 class Avoid(System):
-    """Let the models choose a velocity for everyone who walks (SYSTEMS A1 to A5).
+    """Let the models choose a velocity for everyone who walks.
 
     Every model is shown the whole crowd, as it was at the end of the last tick, and asked for its own agents: who is avoided does not depend on
     whose model avoids him, and the order of the models changes nothing.

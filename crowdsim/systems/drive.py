@@ -25,7 +25,7 @@ ABSENT = 0  # in place of an entity
 
 
 class Drive(System):
-    """Move obstacles as their timetables say; people see them at once, searches when they stand (SYSTEMS G3).
+    """Move obstacles as their timetables say; people see them at once, searches when they stand.
 
     An obstacle is one disc, or several that cover a polygon, each a row after those of the agents. Nothing that people do changes where it is.
 

@@ -15,7 +15,7 @@ from crowdsim.world.world import World
 
 
 class Follow(System):
-    """Set preferred velocities (SYSTEMS M4, T4).
+    """Set preferred velocities.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ SAME_PLACE_M = 1e-6  # Something that stands is where it was if it has moved by 
 
 
 class Gates(System):
-    """Change the ground when an event says so: a closed area is a wall for walking, avoidance, contacts and planning, for all at once (SYSTEMS G3).
+    """Change the ground when an event says so: a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _LEVEL = np.zeros((0, 2))
 
 
 class Gauge(System):
-    """Note by how much everybody's least remaining length has fallen; Watch finds out from it who is stuck (SYSTEMS R6).
+    """Note by how much everybody's least remaining length has fallen; Watch finds out from it who is stuck.
 
     It stands after Follow, since then everybody's direction belongs to the place where it is. What a new path does to it stands in
     `crowdsim.systems.paths.progress`.

@@ -22,7 +22,7 @@ _HAS_WAY = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEARES
 
 
 class GoRound(System):
-    """Turn preferred velocities to where the local grid leads (SYSTEMS A6): of everybody, or of those alone whose paths are to lead round those who stand.
+    """Turn preferred velocities to where the local grid leads: of everybody, or of those alone whose paths are to lead round those who stand.
 
     The path knows walls, the grid also those who stand and obstacles that move, where they are now. Where no way leads to the next corner, a walker
     goes as near as can be, and from there on straight along its path: whoever stands there may step aside. Replan hears of it.

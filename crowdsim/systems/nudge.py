@@ -14,7 +14,7 @@ from crowdsim.world.world import World
 
 
 class Nudge(System):
-    """Ask standers aside whom a walker touches, or who hold one up, and lead those who step aside (SYSTEMS C3).
+    """Ask standers aside whom a walker touches, or who hold one up, and lead those who step aside.
 
     Who is asked, by whom, and where it goes follows from where everybody was when the tick began. Somebody who steps aside is on its way as well: it asks those
     aside who stand in its own way. Afterwards it stands, or waits, at the new place.

@@ -1,4 +1,4 @@
-"""Plan and Follow on a grid: ways as waypoints instead of corridors (SYSTEMS G4 to G8)."""
+"""Plan and Follow on a grid: ways as waypoints instead of corridors."""
 
 from __future__ import annotations
 

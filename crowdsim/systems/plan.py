@@ -41,7 +41,7 @@ def default_budget(agents: int) -> int:
 
 
 class Plan(System):
-    """Ask for paths, search within the budget of expansions, take answers over into corridors (SYSTEMS M3, T1, T3).
+    """Ask for paths, search within the budget of expansions, take answers over into corridors.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ class Plan(System):
     make_planner : callable, optional
         Makes a planner for a world whose mesh has changed.
     keeps_previous : bool
-        Whether agents keep to their previous path until the next is found (S0, section 3.1), if they have one.
+        Whether agents keep to their previous path until the next is found ([Norberg 2004], section 3.1), if they have one.
     price : float, m
         What a way costs besides through each portal that an agent remembers as shut.
     same_target : float, m
-        A target this near to the one that an agent has a way to is no new request (S2 section 7).
+        A target this near to the one that an agent has a way to is no new request ([Pathfinding undated], section 7).
     """
 
     reads = (

@@ -28,7 +28,7 @@ class KeepsFrames(Protocol):
 
 
 class Record(System):
-    """Digest every column and hand the frame to the recorder (SYSTEMS R2).
+    """Digest every column and hand the frame to the recorder.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
 
 
 class Replan(System):
-    """Let agents ask for new ways: because of people ahead, when held up, when a way was shut or a goal moved (SYSTEMS C4).
+    """Let agents ask for new ways: because of people ahead, when held up, when a way was shut or a goal moved.
 
     Every agent looks ahead once in a cooldown, all at different ticks. If somebody near the line to its next corner has moved since it last looked,
     and somebody who stands cuts that line, it wants a new way. So does who is bound by a wall that is in that line: it was pushed off its way. Those who

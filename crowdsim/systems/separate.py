@@ -13,7 +13,7 @@ from crowdsim.world.world import World
 
 
 class Separate(System):
-    """Push overlapping bodies apart on their tentative positions (SYSTEMS C1, C2).
+    """Push overlapping bodies apart on their tentative positions.
 
     A standing agent that is pushed stays where it was pushed: it has no place of its own that it would walk back to.
 

@@ -18,7 +18,7 @@ from crowdsim.world.world import World
 
 
 class BreakSymmetry(System):
-    """Turn the preferred velocities of those whom a symmetry holds, slow down those who are pushed back, and say so (PEERS: declared, seeded, recorded).
+    """Turn the preferred velocities of those whom a symmetry holds, slow down those who are pushed back, and say so.
 
     The velocities are those that `Avoid` shows to the models; `Walk` writes them anew.
 

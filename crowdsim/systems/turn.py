@@ -13,7 +13,7 @@ from crowdsim.world.world import World
 
 
 class Turn(System):
-    """Turn headings to where people go, and say who stands and who walks (SYSTEMS G8).
+    """Turn headings to where people go, and say who stands and who walks.
 
     Nothing else depends on it: it is what pictures and people who look at a run want to know.
 

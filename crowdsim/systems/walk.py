@@ -16,7 +16,7 @@ MOST_STRAYS = 6  # Portals that pushes may add to a corridor before a new path i
 
 
 class Walk(System):
-    """Move agents on the surface (SYSTEMS M7) and keep their corridors with them."""
+    """Move agents on the surface and keep their corridors with them."""
 
     reads = (
         "entity", "group", "activity", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity",

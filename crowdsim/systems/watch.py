@@ -32,7 +32,7 @@ STUCK_A_LOOK = 100  # A diagnosis waits a look longer for so many more who are s
 
 
 class Watch(System):
-    """Once a second, compare each agent's progress with that of ten seconds ago; find out why, for those who have been stuck for 30 s (SYSTEMS R6).
+    """Once a second, compare each agent's progress with that of ten seconds ago; find out why, for those who have been stuck for 30 s.
 
     Parameters
     ----------

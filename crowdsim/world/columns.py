@@ -66,7 +66,7 @@ class ReplanCause(IntEnum):
 
 
 class Gait(IntEnum):
-    """Whether an agent goes somewhere by itself (S2 section 7)."""
+    """Whether an agent goes somewhere by itself ([Pathfinding undated], section 7)."""
 
     STAND = 0
     WALK = 1  # it wants to, also while others hold it

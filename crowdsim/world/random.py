@@ -1,6 +1,6 @@
 """Random numbers that depend on nothing but what they are for.
 
-A draw is a function of (seed, stream, agent key, index): Philox4x64-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011)
+A draw is a function of (seed, stream, agent key, index): Philox4x64-10 ([Salmon 2011])
 with these as key and counter. Neither the order of agents nor the number of threads nor what else was drawn before can change it.
 Distributions are made by inverse functions built from ``+ - * / sqrt`` alone, since the C library's `log` and `exp` differ between processors.
 """
@@ -114,7 +114,7 @@ def _polynomial(coefficients, x):
     return total
 
 
-# Wichura, "Algorithm AS 241: The percentage points of the normal distribution", 1988 (PPND16), highest power first.
+# [Wichura 1988] (PPND16), highest power first.
 _CENTRE_OVER = (
     2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 45921.953931549871457,
     13731.693765509461125, 1971.5909503065514427, 133.14166789178437745, 3.387132872796366608,

@@ -1,4 +1,4 @@
-"""Local navigation grids: drawn, searched and pulled taut as S1 says."""
+"""Local navigation grids: drawn, searched and pulled taut as [Mononen 2010] says."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Local grids keep to S1's published times with room to spare, also on a busy machine."""
+"""Local grids keep to the times that [Mononen 2010] published with room to spare, also on a busy machine."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Who is asked aside and where it goes; who is ahead (SYSTEMS C3, C4)."""
+"""Who is asked aside and where it goes; who is ahead."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bodies turn to where they go, at a rotation speed, and keep their heading while they stand (SYSTEMS G8)."""
+"""Bodies turn to where they go, at a rotation speed, and keep their heading while they stand."""
 
 import math
 

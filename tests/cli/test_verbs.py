@@ -46,7 +46,7 @@ def test_parameters_can_be_limited_and_printed_as_json(capsys: pytest.CaptureFix
     code, out, _ = run(capsys, "parameters", "bodies", "--json")
     assert code == 0
     assert json.loads(out) == [
-        {"name": "bodies.passes", "default": 3, "unit": "", "range": "[0, 100]", "why": "enough for a walking crowd", "source": "S2 section 8"}
+        {"name": "bodies.passes", "default": 3, "unit": "", "range": "[0, 100]", "why": "enough for a walking crowd", "source": "[Pathfinding undated], section 8"}
     ]
 
 

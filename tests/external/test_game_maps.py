@@ -1,4 +1,4 @@
-"""Game maps as ground: shortest ways are the same over triangles, polygons and points of visibility, and never longer than the grid's optimum (S3, O2)."""
+"""Game maps as ground: shortest ways are the same over triangles, polygons and points of visibility, and never longer than the grid's optimum ([Cui 2012])."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""A world under load: everybody asks for a new path at once on the largest plan (SYSTEMS T2, T3), a small crowd of it by default."""
+"""A world under load: everybody asks for a new path at once on the largest plan, a small crowd of it by default."""
 
 import time
 

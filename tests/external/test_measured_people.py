@@ -1,4 +1,4 @@
-"""Measures of measured people (check O15): ours and PedPy's give what is published of them.
+"""Measures of measured people: ours and PedPy's give what is published of them.
 
 The table of the corridor of 1.8 m says what was measured of each run, and not over which line, in which area, and from when until when. The lengths of
 corridor and the times below are those with which all nine numbers come out, for our measures; PedPy's are held to the same. Its column N, people who were

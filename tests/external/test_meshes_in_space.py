@@ -41,7 +41,7 @@ class Faces:
         self.tree = shapely.STRtree(shapely.box(*triangles[:, :, :2].min(axis=1).T, *triangles[:, :, :2].max(axis=1).T))
 
     def crossed(self, start, end, depth=0.0):
-        """Return the rows of ways that go through a face, with both ends at least `depth` (m) off it, and the faces (Moeller and Trumbore 1997)."""
+        """Return the rows of ways that go through a face, with both ends at least `depth` (m) off it, and the faces ([Moeller 1997])."""
         way, face = self.tree.query(shapely.linestrings(np.stack([start[:, :2], end[:, :2]], axis=1)), predicate="intersects")
         a, b, c = (self.triangles[face, k] for k in range(3))
         along = end[way] - start[way]

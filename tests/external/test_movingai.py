@@ -1,4 +1,4 @@
-"""Ways on the MovingAI benchmark are as long as it says, in both directions, and strings are pulled taut on walkable ground (CHECKS O2)."""
+"""Ways on the MovingAI benchmark ([Sturtevant 2012]) are as long as it says, in both directions, and strings are pulled taut on walkable ground."""
 
 from functools import cache
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Optimal ways against an any-angle oracle, meshes built to break planners, and Detour's own polygons (checks O3 and O6)."""
+"""Optimal ways against an any-angle oracle, meshes built to break planners, and Detour's own polygons."""
 
 import json
 

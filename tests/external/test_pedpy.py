@@ -1,4 +1,4 @@
-"""PedPy and JuPedSim read what we write, as it is (check O1)."""
+"""PedPy and JuPedSim read what we write, as it is."""
 
 from __future__ import annotations
 

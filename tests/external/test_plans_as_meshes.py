@@ -1,4 +1,4 @@
-"""Meshes of real and awkward plans cover them exactly (SYSTEMS M1), near the origin and at map coordinates; walking on them stays on them."""
+"""Meshes of real and awkward plans cover them exactly, near the origin and at map coordinates; walking on them stays on them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The forty steering cases of SteerBench's collection, under the terms of arrival within 0.5 m and removal on arrival."""
+"""The forty steering cases of SteerBench's collection ([Singh 2009]), under the terms of arrival within 0.5 m and removal on arrival."""
 
 import json
 

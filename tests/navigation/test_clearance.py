@@ -1,4 +1,4 @@
-"""A body of any radius finds a way exactly if there is one, and its way keeps its radius from all walls (SYSTEMS M6)."""
+"""A body of any radius finds a way exactly if there is one, and its way keeps its radius from all walls."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Guesses over the edges of the visibility graph, and joining them with the way that was found (S0 sections 3.1 and 3.2, SYSTEMS T4, T5)."""
+"""Guesses over the edges of the visibility graph, and joining them with the way that was found ([Norberg 2004], sections 3.1 and 3.2, T5)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Ways are as short as they can be: in their corridor, and on ground without holes at all (SYSTEMS M4)."""
+"""Ways are as short as they can be: in their corridor, and on ground without holes at all."""
 
 import numpy as np
 import pytest

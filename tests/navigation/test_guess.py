@@ -1,4 +1,4 @@
-"""Joining what was walked on a guess with the path that was found (S0 section 3.2, SYSTEMS T5)."""
+"""Joining what was walked on a guess with the path that was found ([Norberg 2004], section 3.2)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Meshes cover walkable ground exactly with convex polygons that share whole edges (SYSTEMS M1), however awkward the ground is."""
+"""Meshes cover walkable ground exactly with convex polygons that share whole edges, however awkward the ground is."""
 
 import gc
 from functools import cache
@@ -61,7 +61,7 @@ def awkward_grounds():
 
 
 def check_cover(ground, mesh, most_sides):
-    """Assert what M1 asks of a mesh."""
+    """Assert that a mesh covers its ground with convex polygons that share whole edges."""
     polygons = outlines(mesh)
     sizes = np.diff(mesh.polygon_start)
     assert sizes.min() >= 3 and sizes.max() <= most_sides

@@ -1,4 +1,4 @@
-"""The nearest of several exits is the nearest on foot, and ways over points of portals are hardly longer than the shortest (SYSTEMS M3, M5)."""
+"""The nearest of several exits is the nearest on foot, and ways over points of portals are hardly longer than the shortest."""
 
 import numpy as np
 import pytest

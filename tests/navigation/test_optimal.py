@@ -1,4 +1,4 @@
-"""Optimal ways are the shortest of all: as short as in the visibility graph, never longer than those of A*, however they are searched for (SYSTEMS M5)."""
+"""Optimal ways are the shortest of all: as short as in the visibility graph, never longer than those of A*, however they are searched for."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The contract of every planner: it answers everybody the same, whatever the budget, the number of threads, and a save in between (SYSTEMS T1).
+"""The contract of every planner: it answers everybody the same, whatever the budget, the number of threads, and a save in between.
 
 Whether searches are shared changes nothing about A*; of optimal ways, which can tie, it may change which, but not how long they are.
 """

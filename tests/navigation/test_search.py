@@ -1,4 +1,4 @@
-"""The search finds the cheapest corridor, the same one however it is sliced, alone or shared (SYSTEMS M3, T1)."""
+"""The search finds the cheapest corridor, the same one however it is sliced, alone or shared."""
 
 import numpy as np
 import pytest

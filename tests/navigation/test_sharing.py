@@ -1,4 +1,4 @@
-"""Who shares a backward search, in which order trees are given out and grow, and what of them is saved (SYSTEMS T1)."""
+"""Who shares a backward search, in which order trees are given out and grow, and what of them is saved."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bodies find the next corner every tick, walk the way that was measured, and guess while they have none (SYSTEMS M4, T4)."""
+"""Bodies find the next corner every tick, walk the way that was measured, and guess while they have none."""
 
 import numpy as np
 import pytest

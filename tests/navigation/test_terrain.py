@@ -1,4 +1,4 @@
-"""Ground with speeds of its own: the mesh follows its borders, gaps stay exact, and the search finds quick ways over it (SYSTEMS M3)."""
+"""Ground with speeds of its own: the mesh follows its borders, gaps stay exact, and the search finds quick ways over it."""
 
 import heapq
 import math
@@ -244,7 +244,7 @@ def test_a_way_up_a_stair_is_as_long_as_its_surface():
 
 
 def pit(depth: float):
-    """A floor of 20 x 10 m with a trench of 4 m across all but 2 m of it, whose walls are ramps: S0's figure 20."""
+    """A floor of 20 x 10 m with a trench of 4 m across all but 2 m of it, whose walls are ramps: figure 20 of [Norberg 2004]."""
     rim = shapely.box(0, 0, 20, 10) - shapely.box(8, 0, 12, 8)
     floors = [
         FloorPlan("rim", rim, Plane((0.0, 0.0, 0.0))),

@@ -1,4 +1,4 @@
-"""A mesh in tiles answers like the mesh in one piece, whatever tiles were taken out and put back before; stale handles are found out (SYSTEMS M8)."""
+"""A mesh in tiles answers like the mesh in one piece, whatever tiles were taken out and put back before; stale handles are found out."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The points-of-visibility graph: corners, who sees whom, which edges are left, and for which widths (S0 section 4, figures 7 to 11)."""
+"""The points-of-visibility graph: corners, who sees whom, which edges are left, and for which widths ([Norberg 2004], section 4, figures 7 to 11)."""
 
 import itertools
 

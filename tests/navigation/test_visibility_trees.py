@@ -1,4 +1,4 @@
-"""Agents with one goal share one backward search over the corners, and walk the same ways as alone (SYSTEMS T1)."""
+"""Agents with one goal share one backward search over the corners, and walk the same ways as alone."""
 
 import itertools
 

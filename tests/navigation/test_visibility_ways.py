@@ -1,4 +1,4 @@
-"""Ways over points of visibility: as short as can be for every radius, clear of walls, found exactly where they exist (S0 figures 7, 12, 14, 15, 19, 20)."""
+"""Ways over points of visibility: as short as can be for every radius, clear of walls, found exactly where they exist ([Norberg 2004], figures 7, 12, 14, 15, 19, 20)."""
 
 import itertools
 
@@ -174,7 +174,7 @@ def test_figure_19_a_body_rounds_a_sharp_corner_without_touching_its_walls():
 
 
 def test_figure_20_a_pit_is_not_seen_its_slopes_are_walked_through():
-    """The limit that S0 states in section 6.4: ways are the shortest over x and y; there are no concave corners, so there is nothing to search."""
+    """The limit that [Norberg 2004] states in section 6.4: ways are the shortest over x and y; there are no concave corners, so there is nothing to search."""
     vertices = np.array([(0, 0, 0), (10, 0, 0), (10, 10, 0), (0, 10, 0), (3, 3, 0), (7, 3, 0), (7, 7, 0), (3, 7, 0), (5, 5, -6)], dtype=np.float64)
     polygons = [[0, 1, 5, 4], [1, 2, 6, 5], [2, 3, 7, 6], [3, 0, 4, 7], [4, 5, 8], [5, 6, 8], [6, 7, 8], [7, 4, 8]]
     mesh, _ = mesh_from_polygons(vertices, polygons)

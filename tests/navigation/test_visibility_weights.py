@@ -1,4 +1,4 @@
-"""Ways that cost more in sight of a watcher or near a point (S0 section 3, SYSTEMS V4)."""
+"""Ways that cost more in sight of a watcher or near a point ([Norberg 2004], section 3)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A point never leaves the mesh and a body keeps its radius, however they are pushed; what is not towards a wall is kept (SYSTEMS M7)."""
+"""A point never leaves the mesh and a body keeps its radius, however they are pushed; what is not towards a wall is kept."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The heuristic of A* and its weight, by choice for every planner that can have one (S0 section 3)."""
+"""The heuristic of A* and its weight, by choice for every planner that can have one ([Norberg 2004], section 3)."""
 
 import itertools
 

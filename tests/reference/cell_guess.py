@@ -1,4 +1,4 @@
-"""Twin of guesses over cells and of joining them with the path that was found (S0 sections 3.1 and 3.2), with sets and lists.
+"""Twin of guesses over cells and of joining them with the path that was found ([Norberg 2004], sections 3.1 and 3.2), with sets and lists.
 
 Kernels: list_patch, is_dead_end, choose_cell, guess_over_cells, join_over_cells. Cells are (column, row); `barred` holds steps, (cell, (dx, dy)), that lead over walls.
 """

@@ -1,4 +1,4 @@
-"""Twin of guesses over the visibility graph and of joining them with the way that was found (S0 sections 3.1 and 3.2), with shapely and lists.
+"""Twin of guesses over the visibility graph and of joining them with the way that was found ([Norberg 2004], sections 3.1 and 3.2), with shapely and lists.
 
 Kernels: next_corner, join_over_corners.
 """

@@ -1,4 +1,4 @@
-"""Twin of the making of cells: every centre against every edge, from the definition (S2 section 2).
+"""Twin of the making of cells: every centre against every edge, from the definition ([Pathfinding undated], section 2).
 
 Kernels: fill_polygon, stamp_distances, bar_steps. Also Grid as a whole: `clearance_of`.
 """

@@ -1,4 +1,4 @@
-"""Twin of walking along waypoints (S2 section 7), one agent at a time, with angles.
+"""Twin of walking along waypoints ([Pathfinding undated], section 7), one agent at a time, with angles.
 
 Kernels: follow_waypoints, find_standing, find_cut.
 """

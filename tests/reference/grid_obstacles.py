@@ -1,4 +1,4 @@
-"""Twin of what standing agents block (S2 section 6).
+"""Twin of what standing agents block ([Pathfinding undated], section 6).
 
 Kernels: count_standers, write_standers, stamp_standers.
 """

@@ -12,7 +12,7 @@ SQRT2 = math.sqrt(2.0)
 
 
 def steps_from(walkable, cell, corners="both", barred=frozenset()):
-    """Yield neighbours and costs; `corners` says how many of the cells beside a diagonal step must be walkable: both (S2), one, or none.
+    """Yield neighbours and costs; `corners` says how many of the cells beside a diagonal step must be walkable: both ([Pathfinding undated]), one, or none.
 
     `barred` holds steps, (cell, (dx, dy)), that lead over walls: as if there were no cell there.
     """

@@ -1,4 +1,4 @@
-"""Twin of string pulling: a line against every cell in exact fractions, and the definition of S2 section 4 word for word.
+"""Twin of string pulling: a line against every cell in exact fractions, and the definition of [Pathfinding undated], section 4 word for word.
 
 Kernels: is_in_sight, list_cells, pull_taut, copy_waypoints.
 """

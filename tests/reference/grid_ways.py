@@ -1,4 +1,4 @@
-"""Twin of the cascade: three searches one after the other, word for word (S2 sections 3 and 5).
+"""Twin of the cascade: three searches one after the other, word for word ([Pathfinding undated], sections 3 and 5).
 
 Kernels: nearest_walkable, begin_way, advance_way, serve_ways.
 """

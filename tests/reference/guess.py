@@ -1,4 +1,4 @@
-"""Twin of joining a guess with the path that was found (S0 section 3.2), with lists and words.
+"""Twin of joining a guess with the path that was found ([Norberg 2004], section 3.2), with lists and words.
 
 Kernel: join_guess.
 """

@@ -1,6 +1,6 @@
 """Naive twins of `philox`, `uniform01`, `fill_uniform`, `natural_log`, `normal_quantile` and `fill_normal`.
 
-Philox4x64-10 with Python's own integers (Salmon et al. 2011); logarithm and normal distribution from Python's library, which differ from ours in the
+Philox4x64-10 with Python's own integers ([Salmon 2011]); logarithm and normal distribution from Python's library, which differ from ours in the
 last places and between processors: that is why ours exist.
 """
 

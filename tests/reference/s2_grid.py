@@ -1,4 +1,4 @@
-"""Twin of the grid that a scenario has under `navigation: s2-grid`, written from the text of S2 alone (sections 1 and 2): plain loops over every cell.
+"""Twin of the grid that a scenario has under `navigation: s2-grid`, written from the text of [Pathfinding undated] alone, sections 1 and 2: plain loops over every cell.
 
 A cell within `TIE_M` of what decides about it is None: a document that measures to the micrometre leaves ties open.
 """

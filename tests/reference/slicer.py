@@ -1,6 +1,6 @@
 """Naive twin of `crowdsim.simulation.slicer.Slicer`: a list that is looked through from the beginning for every slice.
 
-Written from S0, section 3.3 (steps 1 to 8), with what the slicer adds: a task is due from a tick on, its head start, and turns among equals.
+Written from [Norberg 2004], section 3.3 (steps 1 to 8), with what the slicer adds: a task is due from a tick on, its head start, and turns among equals.
 """
 
 from __future__ import annotations

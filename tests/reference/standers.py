@@ -1,4 +1,4 @@
-"""Twin of ways round those who stand (S2 section 6, on a mesh): by areas, cut out and looked at.
+"""Twin of ways round those who stand ([Pathfinding undated], section 6, on a mesh): by areas, cut out and looked at.
 
 Kernels: draw_barriers, are_parted_by_standers, is_way_open, begin_round, advance_round.
 """

@@ -1,4 +1,4 @@
-"""Twin of turning to where one goes (S2 section 7), one agent at a time.
+"""Twin of turning to where one goes ([Pathfinding undated], section 7), one agent at a time.
 
 Kernel: turn_headings.
 """

@@ -56,7 +56,7 @@ class Aim:
 class Contacts:
     """Numbers of bodies."""
 
-    passes: int = param(3, "", low=0, high=100, why="enough for a walking crowd", source="S2 section 8")
+    passes: int = param(3, "", low=0, high=100, why="enough for a walking crowd", source="[Pathfinding undated], section 8")
 
 
 @dataclass(frozen=True)

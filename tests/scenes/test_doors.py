@@ -1,4 +1,4 @@
-"""Areas that are opened and closed while people walk (SYSTEMS G3; NIST TN 1822, test 4.1), on the mesh and on the grid alike."""
+"""Areas that are opened and closed while people walk ([Ronchi 2013], test 4.1), on the mesh and on the grid alike."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Grid maps in scenarios: the grid is S2's, its numbers and its areas are taken, and cells of a file are the cells one walks on (SYSTEMS G1 to G3)."""
+"""Grid maps in scenarios: the grid is that of [Pathfinding undated], its numbers and its areas are taken, and cells of a file are the cells one walks on."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Scenarios whose agents find their ways on a grid (SYSTEMS G4 to G8): `navigation: grid` is one switch, and everything else holds as before."""
+"""Scenarios whose agents find their ways on a grid: `navigation: grid` is one switch, and everything else holds as before."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Guesses pay on open plans and cost little in mazes, while searches are starved (SYSTEMS T4; S0, figures 16 and 17)."""
+"""Guesses pay on open plans and cost little in mazes, while searches are starved ([Norberg 2004], figures 16 and 17)."""
 
 import pytest
 

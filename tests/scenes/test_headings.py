@@ -1,4 +1,4 @@
-"""Everybody faces where it goes, whatever finds its way, and the recording keeps it (SYSTEMS G8)."""
+"""Everybody faces where it goes, whatever finds its way, and the recording keeps it."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""People who stand in the way step aside, and people whose way is taken ask for another (SYSTEMS C2 to C4)."""
+"""People who stand in the way step aside, and people whose way is taken ask for another."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Ways on a mesh round those who stand, and through them where there is no other (S2 sections 5 and 6)."""
+"""Ways on a mesh round those who stand, and through them where there is no other ([Pathfinding undated], sections 5 and 6)."""
 
 import numpy as np
 import pytest

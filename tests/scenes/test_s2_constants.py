@@ -1,4 +1,4 @@
-"""Every constant of the document S2 is a parameter with its value, and changing it changes what agents do; the table in docs/grid.md is this one."""
+"""Every constant of [Pathfinding undated] is a parameter with its value, and changing it changes what agents do; the table in docs/grid.md is this one."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from crowdsim.scenario.schema import MetShape
 from crowdsim.world.events import EventKind
 from tests.crowds import ROOT, room, simulation
 
-S2 = "navigation={kind: s2-grid}"
+DOCUMENT = "navigation={kind: s2-grid}"
 TABLE_M = shapely.box(-1, -1.5, 1, 1.5)
 OBSTACLE = [[list(point) for point in TABLE_M.exterior.coords[:-1]]]
 BOTH = ["bodies.nudging=true", "bodies.replanning=true"]
@@ -37,7 +37,7 @@ class Seen:
 
 def seen(document, sets, ticks=1200):
     corners, places, events, headings, counts, last = [], [], [], [], {}, {}
-    with simulation(document, sets=[S2, *sets]) as run:
+    with simulation(document, sets=[DOCUMENT, *sets]) as run:
         z = float(run.world.heights()[0])
         while not run.why_over() and run.tick < ticks:
             events += [(int(e.tick), int(e.entity), int(e.kind), int(e.value), float(e.x), float(e.y)) for e in run.step()]
@@ -163,7 +163,7 @@ def waypoints(run):
     return [(round(x, 6), round(y, 6)) for _, x, y in run.corners]
 
 
-# constant of S2, section, its value, parameter, (scene, settings, changed settings, what is seen, how the second differs from the first)
+# constant of the document, section, its value, parameter, (scene, settings, changed settings, what is seen, how the second differs from the first)
 CONSTANTS = [
     ("cellSize", "1", 0.4, "navigation.s2-grid.cell_size", (round_the_table, [], ["navigation.cell_size=0.3"], waypoints, lambda a, b: a != b)),
     ("agentRadius", "1", 0.45, "navigation.s2-grid.agent_radius", (round_the_table, [], ["navigation.agent_radius=0.85"], off_the_table, lambda a, b: b > a + 0.15)),

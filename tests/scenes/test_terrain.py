@@ -1,4 +1,4 @@
-"""Terrain in scenarios (SYSTEMS M3): people walk at its speed, take the quick way, and planners that know nothing of it say so."""
+"""Terrain in scenarios: people walk at its speed, take the quick way, and planners that know nothing of it say so."""
 
 import numpy as np
 import pytest

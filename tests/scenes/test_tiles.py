@@ -1,4 +1,4 @@
-"""Tiles of the ground are taken out under a crowd and put back: everybody finds another way or stands still with a reason (SYSTEMS M8)."""
+"""Tiles of the ground are taken out under a crowd and put back: everybody finds another way or stands still with a reason."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Radii that change during a run (SYSTEMS M6): ways, walls and neighbours follow, and memory does not grow with the number of radii."""
+"""Radii that change during a run: ways, walls and neighbours follow, and memory does not grow with the number of radii."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Ground is built as a task of the one time slicer (SYSTEMS T2): in steps, on the account of planning, and put in between two ticks."""
+"""Ground is built as a task of the one time slicer: in steps, on the account of planning, and put in between two ticks."""
 
 import copy
 

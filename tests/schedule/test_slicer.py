@@ -213,7 +213,7 @@ def test_the_clock_is_looked_at_after_every_slice_and_overrun_by_less_than_one()
         assert clock.readings == spent.slices
         overruns.append(clock.now - limit)
     assert min(overruns) >= 0 and max(overruns) < longest
-    # S0: by half the granularity on average. Slices that are cut off are longer than most: E[l^2] / (2 E[l]), less half a unit of a whole clock.
+    # [Norberg 2004]: by half the granularity on average. Slices that are cut off are longer than most: E[l^2] / (2 E[l]), less half a unit of a whole clock.
     lengths = np.arange(1, longest + 1)
     expected = (lengths**2).mean() / (2 * lengths.mean()) - 0.5
     assert abs(np.mean(overruns) - expected) < 4 * np.std(overruns) / np.sqrt(len(overruns))

@@ -1,4 +1,4 @@
-"""Tiles that a program takes out and puts back are a task of the one time slicer (SYSTEMS M8, T2): in order, paid for, between two ticks, saved in the middle."""
+"""Tiles that a program takes out and puts back are a task of the one time slicer: in order, paid for, between two ticks, saved in the middle."""
 
 import copy
 

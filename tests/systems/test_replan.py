@@ -1,4 +1,4 @@
-"""Who may ask for a new way, when, and what becomes of wishes that are not granted (SYSTEMS C4)."""
+"""Who may ask for a new way, when, and what becomes of wishes that are not granted."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What a walker remembers of portals that were found shut: which one, for how long, and when it forgets (SYSTEMS A6)."""
+"""What a walker remembers of portals that were found shut: which one, for how long, and when it forgets."""
 
 from types import SimpleNamespace
 

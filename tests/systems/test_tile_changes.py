@@ -1,4 +1,4 @@
-"""Which ways are kept when the ground's polygons and portals have other numbers, and which are lost (SYSTEMS M8)."""
+"""Which ways are kept when the ground's polygons and portals have other numbers, and which are lost."""
 
 from types import SimpleNamespace
 

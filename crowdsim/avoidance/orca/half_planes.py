@@ -34,7 +34,7 @@ def agent_half_planes(neighbours, count, vx, vy, radius, per_horizon, per_tick, 
 
     Notes
     -----
-    van den Berg et al. (2011), section 4: u is the least change of the relative velocity that leaves the velocity obstacle, a cone cut off by a
+    [van den Berg 2011], section 4: u is the least change of the relative velocity that leaves the velocity obstacle, a cone cut off by a
     disc; of u the agent takes its share (1/2 between two that decide, 1 towards one that stands). Discs that overlap already are to part within
     one tick. Two exact ties, which RVO2 gives to the right leg or leaves undefined, are decided so that mirrored scenes stay mirrored: heading
     for the centre, the obstacle's foremost point counts; where centres and velocities coincide, the one with the lower entity id (+1) parts

@@ -1,7 +1,7 @@
 """Linear programs over half-planes of velocities: the best permitted velocity, or the one that breaks the constraints least.
 
-Half-plane k permits the velocities v with ``normal_k . v >= offset_k``; normals have unit length. The three programs are those of van den Berg,
-Guy, Lin, Manocha, "Reciprocal n-body collision avoidance" (2011), section 5.3, with RVO2's order, tolerance and treatment of failure. They work
+Half-plane k permits the velocities v with ``normal_k . v >= offset_k``; normals have unit length. The three programs are those of
+[van den Berg 2011], section 5.3, with RVO2's order, tolerance and treatment of failure. They work
 on sixteen half-planes at once; the order in which constraints are added is kept.
 """
 

@@ -1,6 +1,6 @@
 """ORCA: optimal reciprocal collision avoidance, with walls.
 
-van den Berg, Guy, Lin, Manocha, "Reciprocal n-body collision avoidance", ISRR 2009 (Springer 2011), and the facts of its library RVO2, whose
+[van den Berg 2011], and the facts of its library RVO2 ([RVO2 2008]), whose
 velocities this model reproduces to 1e-4 m/s. Each neighbour forbids a half-plane of velocities, each wall too; the permitted velocity nearest to
 the preferred one is taken, and where none is permitted, the one that breaks the half-planes of agents least.
 """

@@ -253,7 +253,7 @@ def wall_half_planes(shape, link, zone_wall, begin, end, x, y, vx, vy, radius, r
 
     Notes
     -----
-    van den Berg et al. (2011), section 5.2, in the form that RVO2 gave it: a wall already kept by an earlier half-plane adds none; a wall that is
+    [van den Berg 2011], section 5.2, in the form that RVO2 gave it: a wall already kept by an earlier half-plane adds none; a wall that is
     touched forbids to go on into it; one corner seen obliquely stands for the wall; at a corner that is none, the leg is the cut-off line; a leg
     that would point into the wall beyond is that wall's cut-off line, and projecting on it adds nothing, since that wall adds its own.
     Twin: `tests/reference/orca.py`.

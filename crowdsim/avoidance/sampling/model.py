@@ -38,23 +38,23 @@ class SamplingParameters(Sides, Horizons):
     """What can be tuned in every sampling model."""
 
     weight_preferred: float = param(
-        2.0, "", low=0.0, high=100.0, source="DetourCrowd",
+        2.0, "", low=0.0, high=100.0, source="[Recast 2009], DetourCrowd",
         why="penalty for straying from the preferred velocity by the maximum speed; larger insists and pushes through, smaller strays",
     )
     weight_current: float = param(
-        0.75, "", low=0.0, high=100.0, source="DetourCrowd; S1, Custom hRVO",
+        0.75, "", low=0.0, high=100.0, source="[Recast 2009], DetourCrowd; [Mononen 2010], Custom hRVO",
         why="penalty for straying from the present velocity by the maximum speed; larger is smoother and slower to react, zero flickers",
     )
     weight_side: float = param(
-        0.75, "", low=0.0, high=100.0, source="DetourCrowd; S1, Custom hRVO",
+        0.75, "", low=0.0, high=100.0, source="[Recast 2009], DetourCrowd; [Mononen 2010], Custom hRVO",
         why="penalty for passing all neighbours on the wrong side; larger decides sooner which agent passes where and makes detours, zero flickers head-on",
     )
     weight_impact: float = param(
-        2.5, "", low=0.0, high=100.0, source="DetourCrowd",
+        2.5, "", low=0.0, high=100.0, source="[Recast 2009], DetourCrowd",
         why="penalty for an early collision, over the softening at most; larger avoids sooner and slows down in crowds, smaller bumps",
     )
     softening: float = param(
-        0.1, "", above=0.0, high=10.0, source="DetourCrowd",
+        0.1, "", above=0.0, high=10.0, source="[Recast 2009], DetourCrowd",
         why="a collision at once costs the weight over this: ten times the weight; larger cares less for the last moment before it",
     )
     behind: float = param(

@@ -1,6 +1,6 @@
 """Sampled hRVO: try velocities of all speeds, weigh each by four penalties, take the least.
 
-Mononen, "Custom hRVO" and "Geometric vs. Sampling" (S1): reciprocal velocity obstacles, a preferred side to pass on, a liking for the present velocity,
+[Mononen 2010], "Custom hRVO" and "Geometric vs. Sampling": reciprocal velocity obstacles, a preferred side to pass on, a liking for the present velocity,
 and no velocity that is forbidden: where all run into an agent or a wall, the one that does so last is taken.
 """
 
@@ -33,20 +33,20 @@ class SampledHrvo(SamplingModel):
         """What can be tuned."""
 
         sampler: str = param(
-            "adaptive", "", choices=("adaptive", "grid"), source="S1, Geometric vs. Sampling",
+            "adaptive", "", choices=("adaptive", "grid"), source="[Mononen 2010], Geometric vs. Sampling",
             why="adaptive tries the crossings of cone legs and rings round the best; grid tries a whole regular grid, for reference, some fifteen times slower",
         )
         samples: int = param(
-            64, "", low=16, high=1024, source="S1: 200 to be acceptable, `I'd love to have less`",
+            64, "", low=16, high=1024, source="[Mononen 2010]: 200 to be acceptable, `I'd love to have less`",
             why="velocities that the adaptive sampler may try; 64 come within 2 % of the grid's penalty in 95 % of states up to 1.2 agents a square metre, "
             "100 up to 2.6; more costs time in proportion",
         )
         grid: int = param(
-            129, "", low=3, high=MOST_GRID, source="S1, Geometric vs. Sampling",
+            129, "", low=3, high=MOST_GRID, source="[Mononen 2010], Geometric vs. Sampling",
             why="lines of the regular grid in each direction, an even number counts as the next odd one; smaller is faster and coarser",
         )
         time_horizon: float = param(
-            2.5, "s", above=0.0, high=60.0, source="DetourCrowd",
+            2.5, "s", above=0.0, high=60.0, source="[Recast 2009], DetourCrowd",
             why="collisions with agents later than this do not count; larger avoids sooner and hesitates in crowds, smaller dodges late",
         )
         jam_distance: float = param(

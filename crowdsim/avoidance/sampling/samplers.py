@@ -2,7 +2,7 @@
 
 The penalty of a velocity is the sum of four: its distance to the preferred and to the present velocity (over the maximum speed), how far it goes off
 the side to keep to (a mean over neighbours), and that of its urgency z, the time horizon over the time to collision: ``z / (1 + softening z)``. Their
-sources are S1, Custom hRVO, which names them, and DetourCrowd, which gives the last one its form: ``1 / (softening + t / horizon)``.
+sources are [Mononen 2010], Custom hRVO, which names them, and [Recast 2009], DetourCrowd, which gives the last one its form: ``1 / (softening + t / horizon)``.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def search_grid(obstacles, obstacle_counts, objective, weights, heading, side, s
 
     Notes
     -----
-    Source: S1, Geometric vs. Sampling (129 x 129). Twin: `tests/reference/sampled.py`.
+    Source: [Mononen 2010], Geometric vs. Sampling (129 x 129). Twin: `tests/reference/sampled.py`.
     """
     batch[BATCH_X], batch[BATCH_Y] = objective[0], objective[1]
     best, used, _ = _try_stored(obstacles, obstacle_counts, objective, weights, batch, _U1, (_INFINITE, _F0, _F0), trace)

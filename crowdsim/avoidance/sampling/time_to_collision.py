@@ -86,13 +86,13 @@ def lay_out_neighbours(neighbours, preferred_velocities, count, vx, vy, preferre
 
     Notes
     -----
-    Reciprocal velocity obstacle (van den Berg, Lin, Manocha, "Reciprocal velocity obstacles", ICRA 2008): a velocity v of the agent counts as the
+    Reciprocal velocity obstacle ([van den Berg 2008]): a velocity v of the agent counts as the
     relative velocity ``(v - apex) / share`` with ``apex = (1 - share) own + share other``: ``2 v - own - other`` between two that share the work,
     ``v`` towards one that stands. The turn says which side is to be kept off, +1 the left: where the preferred velocities of the two carry the other
     to one side, that side, so that one passes behind it; where they go straight at each other, by `side`. For both of a pair the drift is the same.
-    Source of the side: S1, Custom hRVO, and the facts of DetourCrowd. Those behind count for less, since braking is else as bad as running into
-    the one ahead: an agent that follows close by seems to be run into. Measured on 80 agents that change places on a circle: with all counting alike
-    they were squeezed by 14 cm, with 0.4 by 2 cm. From `NEAR` to `jam` it
+    Source of the side: [Mononen 2010], Custom hRVO, and the facts of DetourCrowd ([Recast 2009]). Those behind count for less, since braking is else as bad
+    as running into the one ahead: an agent that follows close by seems to be run into. Measured on 80 agents that change places on a circle: with all
+    counting alike they were squeezed by 14 cm, with 0.4 by 2 cm. From `NEAR` to `jam` it
     goes with the share of their speeds that each of the two lacks and the cosine of the angle between their preferred velocities.
     Twin: `tests/reference/sampled.py`.
     """

@@ -2,8 +2,8 @@
 
 The best of the permitted velocities is the preferred one itself, or it lies on the boundary of an obstacle. So the lines that bound obstacles are looked at,
 that of the least cost first: an obstacle is convex and therefore covers one interval of a line, and the best point of the line that no obstacle covers is the
-best one of all, or the end of an interval next to it. A line whose least cost is above what was found already ends the search. This finds what Guy et
-al. (2009), section 4, find by classifying all crossings of all boundary segments, without visiting most of them.
+best one of all, or the end of an interval next to it. A line whose least cost is above what was found already ends the search. This finds what
+[Guy 2009], section 4, finds by classifying all crossings of all boundary segments, without visiting most of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """ClearPath: the best velocity outside the union of velocity obstacles, exactly.
 
-Guy, Chhugani, Kim, Satish, Lin, Manocha, Dubey, "ClearPath: highly parallel collision avoidance for multi-agent simulation", SCA 2009, with what S1
-(Geometric vs. Sampling) adds: one side of each obstacle is enlarged, so that agents make up their minds; the cone ends in a spike, which looks farther
-ahead where two head for each other; standing agents and walls have horizons of their own; and the velocity that is taken where the preferred one is
-forbidden need not be the nearest.
+[Guy 2009], with what [Mononen 2010] (Geometric vs. Sampling) adds: one side of each obstacle is enlarged, so that agents make up their minds; the cone ends
+in a spike, which looks farther ahead where two head for each other; standing agents and walls have horizons of their own; and the velocity that is taken
+where the preferred one is forbidden need not be the nearest.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ class ClearPath(VelocityObstacleModel):
         """What can be tuned."""
 
         time_horizon_standing: float = param(
-            1.0, "s", above=0.0, high=60.0, source="S1, Geometric vs. Sampling: different horizons for static and moving obstacles",
+            1.0, "s", above=0.0, high=60.0, source="[Mononen 2010], Geometric vs. Sampling: different horizons for static and moving obstacles",
             why="how long a velocity is to stay clear of agents that stand; larger keeps away from queues, smaller brakes late",
         )
         tip: str = param(
-            "spike", "", choices=("spike", "butt"), source="S1, Geometric vs. Sampling; butt: Guy et al. (2009), section 3",
+            "spike", "", choices=("spike", "butt"), source="[Mononen 2010], Geometric vs. Sampling; butt: [Guy 2009], section 3",
             why="how the cone ends: a spike makes agents that head for each other turn early and little, a butt end lets them walk on up to the horizon",
         )
         spike_reach: float = param(
@@ -42,7 +41,7 @@ class ClearPath(VelocityObstacleModel):
             why="how many horizons ahead the point of the spike looks (tip: spike); larger turns earlier and finds less room in crowds, 1 is a butt end",
         )
         side_bias: float = param(
-            1.0, "", low=0.0, high=1.0, source="S1, Geometric vs. Sampling; Snape et al. (2011), section IV",
+            1.0, "", low=0.0, high=1.0, source="[Mononen 2010], Geometric vs. Sampling; [Snape 2011], section IV",
             why="how much the side on which not to pass is enlarged; 1 is the hybrid obstacle, 0 none, and then pairs change sides in turns",
         )
         side_sine: float = param(
@@ -50,7 +49,8 @@ class ClearPath(VelocityObstacleModel):
             why="sine of the angle to the other one below which velocities do not decide the side (0.1 is 6 degrees); larger sends agents round the far side",
         )
         boundary_choice: str = param(
-            "weighted", "", choices=("nearest", "progress", "steady", "side", "weighted"), source="S1, Geometric vs. Sampling: nearest is not good enough",
+            "weighted", "", choices=("nearest", "progress", "steady", "side", "weighted"),
+            source="[Mononen 2010], Geometric vs. Sampling: nearest is not good enough",
             why="which velocity on the boundary is best: the nearest to the preferred one; or swerving costs less than falling behind (progress), changing"
             " velocity costs (steady), swerving to the preferred side is free (side); or all at once (weighted): measured in docs/avoidance-clearpath.md",
         )

@@ -2,8 +2,8 @@
 
 A velocity obstacle is the intersection of up to four open half-planes: a velocity v is forbidden where ``normal_k . v < offset_k`` for every plane k
 of it, and permitted where one plane lets it go. Two planes are the legs of the cone of velocities that lead to a collision at all, the others cut the
-cone off where the collision would come later than the time horizon. Every shape of the literature that has straight edges is of this kind: Guy et
-al.'s truncated cone with a butt end, the same with a spike, Snape et al.'s hybrid cone, the half-plane of agents that overlap, the shadow of a wall.
+cone off where the collision would come later than the time horizon. Every shape of the literature that has straight edges is of this kind: the truncated
+cone with a butt end of [Guy 2009], the same with a spike, the hybrid cone of [Snape 2011], the half-plane of agents that overlap, the shadow of a wall.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ def agent_obstacle(planes, obstacle, px, py, vx, vy, other_vx, other_vy, reach, 
     Notes
     -----
     With the legs of the cone at the origin, an obstacle that is shared is moved by ``other_v + share * (v - other_v)`` and shrunk by ``1 - share``
-    (Guy et al. 2009, section 3; van den Berg et al. 2008). The hybrid of Snape et al. (2011), section IV, moves one leg less than the other, by
-    ``share * (1 - strength)``: the one on the side where the agent is not to go. Their library moves a leg the wrong way round, by ``-share``,
+    ([Guy 2009], section 3; [van den Berg 2008]). The hybrid of [Snape 2011], section IV, moves one leg less than the other, by
+    ``share * (1 - strength)``: the one on the side where the agent is not to go. Its library ([HRVO 2009]) moves a leg the wrong way round, by ``-share``,
     where the agent passes with the other one on its left, whereby mirrored scenes are no longer mirrored; LIBRARY does that as well. The butt end
-    touches the disc that cuts the cone off, as in Guy et al.; the spike (S1, Geometric vs. Sampling) begins at the butt's ends and comes to its
+    touches the disc that cuts the cone off, as in [Guy 2009]; the spike ([Mononen 2010], Geometric vs. Sampling) begins at the butt's ends and comes to its
     point on the axis, where a collision would come after that many horizons. Twin: `tests/reference/clearpath.py`.
     """
     kind, strength, farther = shape

@@ -3,9 +3,9 @@
 A corridor is laid out as the row of its posts (`crowdsim.navigation.corridor.portal_vertices`): the vertices that the way passes on their left or on their
 right.
 
-First the simple stupid funnel (S1, March 2010; S3 section 4.2) pulls the string of a point taut between the portals; that settles on which side of
+First the simple stupid funnel ([Mononen 2010]; [Cui 2012], section 4.2) pulls the string of a point taut between the portals; that settles on which side of
 every post the way passes. Then the posts swell to discs of the body's radius: the string bends round those that press into it, along arcs, and leaves
-those that others have pushed it off (`swell`). Tangents of discs alone, with the funnel's rule of crossing sides (Demyen and Buro 2006), are not enough:
+those that others have pushed it off (`swell`). Tangents of discs alone, with the funnel's rule of crossing sides ([Demyen 2006]), are not enough:
 they also cross where a line touches its disc farther on than the string goes, so that a goal close behind a corner is overshot.
 
 A line with direction u and left normal n that touches a disc round c with the disc on its left has n . c = offset + radius; with the disc on its
@@ -167,7 +167,7 @@ def pull_string(mesh, goals, posts, count, piece, x, y, radius, bends, limit, fl
                 return found, tx, ty
         bends[found] = bend
         found += 1
-        # The string bends here (S1): start again behind the portal of this post. A left post stands before the right one of its portal.
+        # The string bends here ([Mononen 2010]): start again behind the portal of this post. A left post stands before the right one of its portal.
         post = posts[bend]
         apex = bits_of(post) >> VERTEX
         ax, ay = mesh.vertex[apex, 0], mesh.vertex[apex, 1]

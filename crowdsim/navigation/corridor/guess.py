@@ -1,7 +1,7 @@
-"""Joining what an agent walked while it waited for its path with the path that was found (S0 section 3.2).
+"""Joining what an agent walked while it waited for its path with the path that was found ([Norberg 2004], section 3.2).
 
-The vertices of S0 are polygons here and its edges portals. The *trail* is the row of portals from where the agent is back to where its search began, whether
-it went there on guesses or along its previous path.
+The vertices of [Norberg 2004] are polygons here and its edges portals. The *trail* is the row of portals from where the agent is back to where its search
+began, whether it went there on guesses or along its previous path.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class WaitParameters:
     """What agents do while their path is being searched for."""
 
     while_waiting: str = param(
-        "guess", "", choices=("guess", "previous", "stay"), source="S0 section 3.1",
+        "guess", "", choices=("guess", "previous", "stay"), source="[Norberg 2004], section 3.1",
         why="guess walks through the portal that points most to the goal; previous keeps to the path that there was, if any, and guesses without one: better "
         "where goals move a little; stay stands until the path is there",
     )
@@ -90,7 +90,7 @@ def join_guess(mesh, goals, cells, start, length, trail, first, last, piece, wid
 
     Notes
     -----
-    Source: S0, section 3.2, steps 1 to 7. Twin: `tests/reference/guess.py`.
+    Source: [Norberg 2004], section 3.2, steps 1 to 7. Twin: `tests/reference/guess.py`.
     """
     steps = last - first
     for back in range(steps + 1):

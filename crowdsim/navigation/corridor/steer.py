@@ -1,8 +1,8 @@
 """The next corner, every tick: where a body steers that goes through a corridor, and where it goes while it has none.
 
-S1 (March 2010): the funnel is so fast that one can compute the next corner just before steering. It is done from where the agent is, so a push changes
-the corner at once; only as much of the corridor is looked at as it takes to find two bends, and only once the corner may have changed
-(`crowdsim.navigation.corridor.corner_cache`).
+[Mononen 2010], "Simple Stupid Funnel Algorithm": the funnel is so fast that one can compute the next corner just before steering. It is done from where the
+agent is, so a push changes the corner at once; only as much of the corridor is looked at as it takes to find two bends, and only once the corner may have
+changed (`crowdsim.navigation.corridor.corner_cache`).
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _steer_rows(
 
 @lean_kernel
 def guess_many(start, stop, mesh, goals, cells, block, ahead, goal, polygon, guessed, wants, position, radius, speed, out_velocity, out_corner):
-    """Set the preferred velocities of the bodies of rows start..stop - 1 whose path is not there yet (S0 section 3.1).
+    """Set the preferred velocities of the bodies of rows start..stop - 1 whose path is not there yet ([Norberg 2004], section 3.1).
 
     The guess is the portal whose unit direction has the greatest dot product with the direction to the goal, chosen once in each polygon. A portal to a
     polygon that the trail passes, or that the body does not fit through, does not count; with none left it stays. Ties go to the lower half-edge.

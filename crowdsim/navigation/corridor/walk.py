@@ -1,7 +1,7 @@
 """Walking on the mesh: every displacement goes from polygon to polygon over their shared edges, and a body keeps its radius from walls.
 
 Nobody is looked up by position after spawn: the polygon under a point follows from the edges that it crossed, so a thin wall or a floor above cannot be
-confused with the ground (S0 section 4.4, "Movement on a mesh").
+confused with the ground ([Norberg 2004], section 4.4, "Movement on a mesh").
 """
 
 from __future__ import annotations

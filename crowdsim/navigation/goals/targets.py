@@ -18,7 +18,7 @@ class TargetParameters:
     """Which targets are taken for the same."""
 
     same_target: float = param(
-        0.25, "m", low=0.0, source="S2 section 10 (TARGET_REPLAN_THRESHOLD)",
+        0.25, "m", low=0.0, source="[Pathfinding undated], section 10 (TARGET_REPLAN_THRESHOLD)",
         why="a new target this near to the last one asked for is no new request; larger saves searches and stops farther off",
     )
 

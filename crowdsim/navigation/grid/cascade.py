@@ -1,4 +1,4 @@
-"""Ways that bring an agent as near to its goal as can be, in three steps (S2 section 5).
+"""Ways that bring an agent as near to its goal as can be, in three steps ([Pathfinding undated], section 5).
 
 First a way round the agents that stand about; where there is none, a way through them; where there is none either, a way to the cell nearest to the
 goal among all that can be reached. What came out is the outcome: found, found through agents, nearest reachable, or enclosed, where that cell is the
@@ -47,7 +47,7 @@ ROUND_AGENTS, THROUGH_AGENTS, NOBODY_NEAR = 0, 1, 2
 
 @lean_kernel
 def nearest_walkable(slots, slot, ground, x, y, rings):
-    """Return the walkable cell that a point is moved to (S2 section 3).
+    """Return the walkable cell that a point is moved to ([Pathfinding undated], section 3).
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def advance_way(slots, slot, ground, rings, grant):
 
     Notes
     -----
-    Source: S2 section 5. Twin: `tests/reference/grid_ways.py`.
+    Source: [Pathfinding undated], section 5. Twin: `tests/reference/grid_ways.py`.
     """
     header = slots.header
     used = advance_astar(slots, slot, ground, grant)

@@ -1,9 +1,9 @@
 """Which points of their goals agents ask a grid for ways to: all that can be meant, so that the search finds which is nearest on foot.
 
 A goal has a point in the middle of each of its pieces and, if it has several pieces, more along their rims, see `crowdsim.navigation.goals.targets.points_of`.
-Of those some are on the same part of the ground as the agent: only they can be walked to. A point that lies on no walkable cell is moved to one nearby (S2
-section 3), perhaps through a wall: then the way would end behind it. Such a point is left out where there are others. Points on rims are meant only where
-the body has room.
+Of those some are on the same part of the ground as the agent: only they can be walked to. A point that lies on no walkable cell is moved to one nearby
+([Pathfinding undated], section 3), perhaps through a wall: then the way would end behind it. Such a point is left out where there are others. Points on
+rims are meant only where the body has room.
 """
 
 from __future__ import annotations

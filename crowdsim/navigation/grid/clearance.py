@@ -1,8 +1,8 @@
 """Ways over cells as bodies can walk them where the ground ends at walls.
 
-The cells of S2 know of no walls: an area is walkable up to its edge, and half a cell beyond it lies what a line of sight takes for ground. In a scenario
-edges are walls, which hold centres a radius away. So waypoints are moved to where the body has room, and where a wall is in the line from one to the
-next, the cells under that line are gone over one by one.
+The cells of [Pathfinding undated] know of no walls: an area is walkable up to its edge, and half a cell beyond it lies what a line of sight takes for
+ground. In a scenario edges are walls, which hold centres a radius away. So waypoints are moved to where the body has room, and where a wall is in the line
+from one to the next, the cells under that line are gone over one by one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SPARE_M = 0.1  # What ways keep from walls beside the radius where there is room
 # their line. With none, one in ten lone bodies under hrvo and toi was held up for good at a door of 0.9 m; more bends ways that could be straight.
 MOST_HALVINGS = 3  # Of a line with a wall in it: a corner between two places half a metre apart is then gone round in steps of 6 cm.
 LEAST_STEP_M = 0.02  # Places nearer to each other are one.
-STEP_CELLS = 0.5  # Of the points of a line under which cells are looked at, as in S2 section 4.
+STEP_CELLS = 0.5  # Of the points of a line under which cells are looked at, as in [Pathfinding undated], section 4.
 
 
 @lean_kernel

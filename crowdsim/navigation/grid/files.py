@@ -1,6 +1,6 @@
-"""Grids in files: the JSON form and the plain text form of S2, section 2, and the .map form of the MovingAI benchmark.
+"""Grids in files: the JSON form and the plain text form of [Pathfinding undated], section 2, and the .map form of the MovingAI benchmark.
 
-S2's ground is the x-z plane; its z is y here. Rows of its text form go from the lowest z upwards; a .map is a picture, with its upper row first.
+The document's ground is the x-z plane; its z is y here. Rows of its text form go from the lowest z upwards; a .map is a picture, with its upper row first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from crowdsim.errors import NavigationError
 from crowdsim.navigation.grid.grid import MOST_CELLS, Area, Grid, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters
 
-# Names in S2's files, and ours.
+# Names in the document's files, and ours.
 NUMBERS = {
     "cellSize": "cell_size", "agentRadius": "agent_radius", "objectPadding": "object_padding", "boundaryPadding": "boundary_padding", "floorY": "floor_height",
 }  # fmt: skip
@@ -51,7 +51,7 @@ class Cells:
 
 
 def load_grid(path: str | Path, parameters: GridParameters | None = None) -> Grid:
-    """Load a grid from a file: .json and .txt as in S2, .map as in the MovingAI benchmark.
+    """Load a grid from a file: .json and .txt as in [Pathfinding undated], .map as in [Sturtevant 2012].
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def load_grid(path: str | Path, parameters: GridParameters | None = None) -> Gri
 
 
 def save_grid(grid: Grid, path: str | Path, radius: float | None = None) -> None:
-    """Save the cells of one radius in the text form of S2, which loads much faster than polygons are built.
+    """Save the cells of one radius in the text form of [Pathfinding undated], which loads much faster than polygons are built.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def save_grid(grid: Grid, path: str | Path, radius: float | None = None) -> None
 
 
 def grid_to_text(grid: Grid, radius: float | None = None) -> str:
-    """Return the cells of one radius in the text form of S2; see `save_grid`."""
+    """Return the cells of one radius in the text form of [Pathfinding undated]; see `save_grid`."""
     own = {name: getattr(grid.parameters, ours) for name, ours in NUMBERS.items()}
     if radius is not None:
         own["agentRadius"] = radius
@@ -122,7 +122,7 @@ def grid_to_text(grid: Grid, radius: float | None = None) -> str:
 
 
 def grid_from_text(text: str, parameters: GridParameters | None = None) -> Grid:
-    """Read the text form of S2 (section 2a): lines of a name and a number, then rows of 1 and 0, the lowest first.
+    """Read the text form of [Pathfinding undated], section 2a: lines of a name and a number, then rows of 1 and 0, the lowest first.
 
     Wider bodies than the file was made for are kept off its blocked cells by what they are wider; narrower ones get no more room than it says.
 
@@ -154,7 +154,7 @@ def _grid_of(cells: Cells, parameters: GridParameters, kept: float) -> Grid:
 
 
 def cells_from_text(text: str) -> Cells:
-    """Read the cells of the text form of S2; see `grid_from_text`."""
+    """Read the cells of the text form of [Pathfinding undated]; see `grid_from_text`."""
     lines = text.split("\n")
     head: dict[str, float] = {}
     first = len(lines)
@@ -179,7 +179,7 @@ def cells_from_text(text: str) -> Cells:
 
 
 def grid_from_map(text: str, parameters: GridParameters | None = None) -> Grid:
-    """Read a .map of the MovingAI benchmark (Sturtevant, 2012): blocked cells are solid squares.
+    """Read a .map of the MovingAI benchmark ([Sturtevant 2012]): blocked cells are solid squares.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def cells_from_map(text: str) -> Cells:
 
 
 def grid_from_json(text: str, parameters: GridParameters | None = None) -> Grid:
-    """Read the JSON form of S2 (section 2b) and build its grid.
+    """Read the JSON form of [Pathfinding undated], section 2b, and build its grid.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Walking along waypoints (S2 section 7): where an agent goes, whether it stands, and when it has arrived."""
+"""Walking along waypoints ([Pathfinding undated], section 7): where an agent goes, whether it stands, and when it has arrived."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
     Notes
     -----
     An agent without waypoints that was pushed off its target by more than `reached` walks back to it.
-    Cost: about 20 ns an agent. Source: S2 section 7. Twin: `tests/reference/grid_follow.py`.
+    Cost: about 20 ns an agent. Source: [Pathfinding undated], section 7. Twin: `tests/reference/grid_follow.py`.
     """
     for row in range(first, last):
         x, y = position[row, 0], position[row, 1]
@@ -153,7 +153,7 @@ def find_standing(first, last, walks, position, reached, is_standing):
 
     Notes
     -----
-    Only who stands is in the way of others (S2 section 6). Twin: `tests/reference/grid_follow.py`.
+    Only who stands is in the way of others ([Pathfinding undated], section 6). Twin: `tests/reference/grid_follow.py`.
     """
     for row in range(first, last):
         away = np.hypot(position[row, 0] - walks.target[row, 0], position[row, 1] - walks.target[row, 1])
@@ -177,7 +177,7 @@ def find_cut(first, last, walks, position, ground, closed, is_cut):
 
     Notes
     -----
-    Source: S2 section 2b: areas are toggled at run time. Twin: `tests/reference/grid_follow.py`.
+    Source: [Pathfinding undated], section 2b: areas are toggled at run time. Twin: `tests/reference/grid_follow.py`.
     """
     for row in range(first, last):
         is_cut[row] = 0

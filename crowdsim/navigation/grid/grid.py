@@ -1,4 +1,7 @@
-"""The walkable grid: areas that are available or not, obstacles, and one field of distances that serves bodies of every radius (S2 sections 1 and 2)."""
+"""The walkable grid: areas that are available or not, obstacles, and one field of distances that serves bodies of every radius.
+
+Source: [Pathfinding undated], sections 1 and 2.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +59,8 @@ class Grid:
     """Cells of a plan, and how far each is from the nearest obstacle.
 
     A body of radius r walks on cells whose centres lie in an available area, at least `boundary_padding` inside of it, and are farther than
-    r + `object_padding` from every obstacle (S2 section 2), and than r from every wall, where walls are known. One field of distances answers for all
-    radii up to `widest_body`.
+    r + `object_padding` from every obstacle ([Pathfinding undated], section 2), and than r from every wall, where walls are known. One field of distances
+    answers for all radii up to `widest_body`.
 
     Attributes
     ----------
@@ -392,7 +395,7 @@ def build_grid(
     areas: Sequence[Area], obstacles: Sequence[Any] = (), parameters: GridParameters | None = None, walls: NDArray[np.float64] | None = None,
     raster: Raster | None = None,
 ) -> Grid:  # fmt: skip
-    """Build a grid from polygons (S2 section 2b).
+    """Build a grid from polygons ([Pathfinding undated], section 2b).
 
     Parameters
     ----------
@@ -432,7 +435,7 @@ def build_grid(
 
 
 def _empty_grid(parameters: GridParameters, bounds: tuple[float, float, float, float], raster: Raster | None) -> Grid:
-    """Return a grid over the bounds (m) of areas and the margin of S2 section 1, or over the cells of a file and what reaches beyond them."""
+    """Return a grid over the bounds (m) of areas and a margin ([Pathfinding undated], section 1), or over the cells of a file and what is beyond."""
     left, low, right, high = bounds
     cell = parameters.cell_size
     if raster is None:

@@ -19,7 +19,7 @@ TOUCH_M = 1e-6  # "Within" a distance includes this much: a micrometre, far abov
 
 
 class Ground(NamedTuple):
-    """A uniform grid of cells (S2 section 1).
+    """A uniform grid of cells ([Pathfinding undated], section 1).
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Guesses over cells while a path is searched for (S0 section 3.1); what was walked is joined with the path that is found in `guess_join`.
+"""Guesses over cells while a path is searched for ([Norberg 2004], section 3.1); what was walked is joined with the path that is found in `guess_join`.
 
 An agent commits to a cell beside its patch, in a patch that it has not come to on this guess and that is no dead end in view, and walks to it; in
 the next patch it commits anew. Where none is left it goes back to the patch that it came from.
@@ -305,7 +305,7 @@ def guess_over_cells(
 
     Notes
     -----
-    Cost: some 0.1 us an agent in the cell where it was, 5 us for another cell, 50 us for a choice. Source: S0 section 3.1.
+    Cost: some 0.1 us an agent in the cell where it was, 5 us for another cell, 50 us for a choice. Source: [Norberg 2004], section 3.1.
     Twin: `tests/reference/cell_guess.py`.
     """
     new_generation(slots, 0)

@@ -1,4 +1,4 @@
-"""Joining what an agent walked on a guess over cells with the path that is found (S0 section 3.2).
+"""Joining what an agent walked on a guess over cells with the path that is found ([Norberg 2004], section 3.2).
 
 The *trail* is the row of cells from where it is back to where its search began.
 """
@@ -111,7 +111,7 @@ def join_over_cells(
 
     Notes
     -----
-    Source: S0, section 3.2, steps 1 to 7. Twin: `tests/reference/cell_guess.py`.
+    Source: [Norberg 2004], section 3.2, steps 1 to 7. Twin: `tests/reference/cell_guess.py`.
     """
     new_generation(slots, 0)
     slots.measure[0, NEED], slots.header[0, EXPANSIONS] = need, 0

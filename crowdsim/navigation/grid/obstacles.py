@@ -1,4 +1,4 @@
-"""Agents that stand in the way, as a search sees them (S2 section 6).
+"""Agents that stand in the way, as a search sees them ([Pathfinding undated], section 6).
 
 They are stamped on what one search knows of the cells, never on the grid: the next search in the same slot has forgotten them.
 """
@@ -31,7 +31,7 @@ def stamp_standers(slots, slot, ground, stander, first, last, share):
     Notes
     -----
     Blocked are the cells whose centres lie in the circle, and in any case the one the agent stands on: a circle may be smaller than a cell.
-    Source: S2 section 6. Twin: `tests/reference/grid_obstacles.py`.
+    Source: [Pathfinding undated], section 6. Twin: `tests/reference/grid_obstacles.py`.
     """
     taken = slots.header[slot, GENERATION] << GENERATION_SHIFT | TAKEN
     for row in range(first, last):

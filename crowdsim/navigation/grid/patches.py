@@ -1,6 +1,6 @@
 """Patches of a grid: the cells of a square block that are joined within it. Guesses over cells go from patch to patch.
 
-They are the vertices of S0 section 3.1 here: one by one, cells would have an agent fill a dead end row by row.
+They are the vertices of [Norberg 2004], section 3.1 here: one by one, cells would have an agent fill a dead end row by row.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def serve_ways(
 
 
 class GridPlanner:
-    """Answers requests for ways on a grid, for bodies of any radius (SYSTEMS G4 to G7).
+    """Answers requests for ways on a grid, for bodies of any radius.
 
     Parameters
     ----------

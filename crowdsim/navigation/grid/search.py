@@ -1,7 +1,8 @@
 """A* over the cells of a grid, resumable and paid in expansions.
 
-Eight neighbours, steps of 1 and sqrt 2 cells, no cutting of corners, and the straight line to the goal as the bound (S2 section 3). Of nodes with equal
-bounds the one nearer to the goal goes first, and of those the one with the lower number: the order is total, so a search is the same in any slices.
+Eight neighbours, steps of 1 and sqrt 2 cells, no cutting of corners, and the straight line to the goal as the bound ([Pathfinding undated], section 3). Of
+nodes with equal bounds the one nearer to the goal goes first, and of those the one with the lower number: the order is total, so a search is the same in
+any slices.
 
 A search may have several goals: it ends at the one that is nearest on foot, and is bounded by the nearest as the crow flies.
 
@@ -326,7 +327,8 @@ def advance_astar(slots, slot, ground, grant):
 
     Notes
     -----
-    Cost: 0.07 to 0.13 us an expansion. Source: S2 sections 3 and 5 (the nearest expanded cell is kept in BEST). Twin: `tests/reference/grid_search.py`.
+    Cost: 0.07 to 0.13 us an expansion. Source: [Pathfinding undated], sections 3 and 5 (the nearest expanded cell is kept in BEST).
+    Twin: `tests/reference/grid_search.py`.
     """
     header = slots.header
     cost, mark, heap_bound, heap_node, clearance = slots.cost[slot], slots.mark[slot], slots.heap_bound[slot], slots.heap_node[slot], ground.clearance

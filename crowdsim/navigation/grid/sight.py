@@ -1,4 +1,4 @@
-"""String pulling: of the cells of a way only those stay at which the string bends (S2 section 4).
+"""String pulling: of the cells of a way only those stay at which the string bends ([Pathfinding undated], section 4).
 
 From an anchor the string goes to the furthest cell of the way that is in sight, and that is the next anchor. A line is in sight if all the cells it
 passes through are walkable; where it passes exactly between two cells that touch at a corner, the two beside them have to be walkable as well, as for a
@@ -89,7 +89,7 @@ def is_in_sight(slots, slot, ground, ax, ay, bx, by, step):
 
     Notes
     -----
-    Source: S2 section 4 (samples at half a cell). Twin: `tests/reference/grid_sight.py`.
+    Source: [Pathfinding undated], section 4 (samples at half a cell). Twin: `tests/reference/grid_sight.py`.
     """
     if step > 0.0:
         if not _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
@@ -157,7 +157,7 @@ def pull_taut(slots, slot, ground, count, step, trim):
     -----
     Lines are drawn from the start itself where the first waypoint is left out, and to the very point that was asked for: that is where the agent walks.
     Where a start off the ground was moved, lines begin at the cell that it was moved to.
-    Source: S2 sections 3 and 4. Twin: `tests/reference/grid_sight.py`.
+    Source: [Pathfinding undated], sections 3 and 4. Twin: `tests/reference/grid_sight.py`.
     """
     nodes, measure = slots.heap_node[slot], slots.measure
     x, y = measure[slot, START_X], measure[slot, START_Y]

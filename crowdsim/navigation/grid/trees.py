@@ -1,4 +1,4 @@
-"""How far it is from every cell to a goal: one backward search over a grid, for all agents that go there (SYSTEMS T1, G4).
+"""How far it is from every cell to a goal: one backward search over a grid, for all agents that go there.
 
 Where many go to one cell, a search from it over all cells, once, is what draws their searches instead of the straight line: A* then goes down the way
 and expands little else. It is grown for the thinnest body that shares it and without the agents that stand about, so for everybody else it is at most

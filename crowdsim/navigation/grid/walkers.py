@@ -1,4 +1,4 @@
-"""The walks of many agents: new targets, ways that were found, stopping in place (S2 section 7)."""
+"""The walks of many agents: new targets, ways that were found, stopping in place ([Pathfinding undated], section 7)."""
 
 from __future__ import annotations
 

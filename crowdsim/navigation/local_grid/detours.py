@@ -1,6 +1,7 @@
-"""Local navigation grids (SYSTEMS A6): where a walker goes round what stands in its way and its path knows nothing of.
+"""Local navigation grids: where a walker goes round what stands in its way and its path knows nothing of.
 
-Source: S1, "Local Navigation Grids". The path leads from corner to corner; on the way to the next one, a grid of 20 to 64 cells a side follows the walker.
+Source: [Mononen 2010], "Local Navigation Grids". The path leads from corner to corner; on the way to the next one, a grid of 20 to 64 cells a side follows
+the walker.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ class LocalGridParameters:
     """Local grids."""
 
     local_grid: bool = param(
-        False, "", source="S1 (Local Navigation Grids)",
+        False, "", source="[Mononen 2010], Local Navigation Grids",
         why="whether walkers look for a way round those who stand and round obstacles on a small grid that follows them; off, avoidance alone leads past",
     )  # fmt: skip
     local_grid_cells: int = param(
-        32, "", low=20, high=64, source="S1: 20 to 64 a side",
+        32, "", low=20, high=64, source="[Mononen 2010]: 20 to 64 a side",
         why="cells a side; more look farther and cost more time",
     )  # fmt: skip
     local_grid_cell: float = param(

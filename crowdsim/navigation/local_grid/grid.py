@@ -1,4 +1,4 @@
-"""A small grid that follows an agent: what stands near it, drawn on cells, and the free cells as spans (S1, "Local Navigation Grids").
+"""A small grid that follows an agent: what stands near it, drawn on cells, and the free cells as spans ([Mononen 2010], "Local Navigation Grids").
 
 A row of cells is one 64-bit word, so that a disc or a wall is drawn with one operation a row, and spans are found by counting bits.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.simd import first_bit
 
-LEAST_CELLS, MOST_CELLS = 20, 64  # a side: S1's
+LEAST_CELLS, MOST_CELLS = 20, 64  # a side: [Mononen 2010]
 MOST_SPANS = MOST_CELLS * MOST_CELLS // 2  # A row of 64 has 32 spans at most.
 
 _U0, _U1 = np.uint64(0), np.uint64(1)
@@ -126,7 +126,7 @@ def _band(ax, ay, dx, dy, y, width):
 
 @lean_kernel
 def find_spans(words, cells, spans, row_start):
-    """Write the free cells of a grid as runs (S1: run-length encoded spans).
+    """Write the free cells of a grid as runs ([Mononen 2010]: run-length encoded spans).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The way through a small grid that follows an agent: a breadth-first search over spans that keeps to the straight line, and a funnel (S1)."""
+"""The way through a small grid that follows an agent: a breadth-first search over spans that keeps to the straight line, and a funnel ([Mononen 2010])."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def off_point(spans, span, x, y):
 
 @lean_kernel
 def search_spans(spans, row_start, cells, ax, ay, bx, by, parent, queue, rank):
-    """Search from the span of a to that of b, first in, first out; what is near to the straight line is added first (S1).
+    """Search from the span of a to that of b, first in, first out; what is near to the straight line is added first ([Mononen 2010]).
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def list_portals(spans, parent, end, queue, portals):
 
 @lean_kernel
 def pull_string(portals, count, ax, ay, bx, by, corners):
-    """Pull a string through portals (S1, "Simple Stupid Funnel Algorithm").
+    """Pull a string through portals ([Mononen 2010], "Simple Stupid Funnel Algorithm").
 
     Parameters
     ----------

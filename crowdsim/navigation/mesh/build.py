@@ -33,12 +33,12 @@ class MeshParameters:
     """How the mesh is made."""
 
     cells: str = param(
-        "polygons", "", choices=("polygons", "triangles"), source="S3 section 4",
+        "polygons", "", choices=("polygons", "triangles"), source="[Cui 2012], section 4",
         why="convex polygons merged from the triangles are about half as many, so searches are shorter; triangles are the plain form",
     )
     most_sides: int = param(
-        6, "", low=3, high=12, source="S3 section 4",
-        why="S3 reports 3 to 6 sides in practice; more sides cost memory (a width for each pair of edges) and time to cross a polygon",
+        6, "", low=3, high=12, source="[Cui 2012], section 4",
+        why="3 to 6 sides are usual in practice; more sides cost memory (a width for each pair of edges) and time to cross a polygon",
     )
     widest_body: float = param(
         2.0, "m", above=0.0, high=20.0,
@@ -49,7 +49,7 @@ class MeshParameters:
         why="size of polygons where terrain has speeds of its own; smaller finds better ways over it and makes searches longer; plain ground has none",
     )
     tile_size: float = param(
-        0.0, "m", low=0.0, high=1e5, source="S1, Detour tiles",
+        0.0, "m", low=0.0, high=1e5, source="[Mononen 2010], Save Games and All That",
         why="side of the tiles that can be taken out and put back during a run; smaller makes more polygons and cheaper changes; 0: the ground is one piece",
     )
 
@@ -67,7 +67,7 @@ class MeshBuild:
 def build_mesh(
     ground: Any, *, openings: Any = None, parameters: MeshParameters | None = None, wall_reach: float = 5.0, terrain: Sequence[Terrain] = ()
 ) -> MeshBuild:
-    """Build the navigation mesh of walkable ground (SYSTEMS M1).
+    """Build the navigation mesh of walkable ground.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One mesh of several floors: each is meshed by itself, and they are joined along the lines where they meet (SYSTEMS M2)."""
+"""One mesh of several floors: each is meshed by itself, and they are joined along the lines where they meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convex polygons merged from triangles (SYSTEMS M1; S3 section 4)."""
+"""Convex polygons merged from triangles ([Cui 2012], section 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speed on slopes, stairs and ground of other kinds: length along the surface, slower or faster there (SYSTEMS M3, M7; S0 section 4.4).
+"""Speed on slopes, stairs and ground of other kinds: length along the surface, slower or faster there ([Norberg 2004], section 4.4).
 
 Directions and velocities are in plan. A step of length s in the direction of the unit vector u is s times the root of 1 + (g . u)^2 long on a plane of
 gradient g.

@@ -1,4 +1,4 @@
-"""Ground that is walked at other speeds: triangles are cut along its borders, so that every polygon of the mesh lies on one kind of ground (SYSTEMS M3).
+"""Ground that is walked at other speeds: triangles are cut along its borders, so that every polygon of the mesh lies on one kind of ground.
 
 Gaps stay exact. A gap is an edge of the triangulation (`crowdsim.geometry.triangulation`); where an edge is cut into parts, each of them keeps the
 width of the whole, and what is cut across a triangle has none, unless it leads from wall to wall. So a body can pass exactly where it could before.

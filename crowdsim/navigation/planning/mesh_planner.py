@@ -39,7 +39,7 @@ class CostParameters:
     """What ways over points of portals are to be short in."""
 
     costs: str = param(
-        "time", "", choices=("time", "length"), source="SYSTEMS M3",
+        "time", "", choices=("time", "length"), source="[Cui 2012], section 2",
         why="time walks round by fast ground and avoids stairs where that pays, by the paces of stairs and terrain; length is that along the surface",
     )
 
@@ -62,7 +62,7 @@ _KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "
 
 
 class MeshPlanner:
-    """Answers requests for ways on a mesh (SYSTEMS M3, M5, T1); a `crowdsim.navigation.planning.protocol.Planner`.
+    """Answers requests for ways on a mesh; a `crowdsim.navigation.planning.protocol.Planner`.
 
     Parameters
     ----------

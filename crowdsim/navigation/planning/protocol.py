@@ -60,7 +60,7 @@ def starts_of(requests: NDArray[Any]) -> NDArray[Any]:
 
 
 class Planner(Protocol):
-    """Answers requests for ways with corridors on the mesh, under a budget of expansions (SYSTEMS T1).
+    """Answers requests for ways with corridors on the mesh, under a budget of expansions.
 
     The answer to a request depends on the mesh, the goals, and the requests made before it: neither on budgets, nor on threads, nor on a save in between.
     """

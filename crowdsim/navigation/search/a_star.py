@@ -12,7 +12,7 @@ of one's own (aimed at the start by the straight-line heuristic) and a shared on
 Only where the heuristic is weighed with more than 1 can a search of one's own give a corridor that costs more, at most that many times as much.
 
 All searches live in rows of the same arrays, called slots; what a slot visited is marked by its generation, so that nothing is cleared.
-Sources: S0 section 2.1 (A*), S3 section 4.1 (on a mesh), S4 "Solving the Path" (slices).
+Sources: [Norberg 2004], section 2.1 (A*), [Cui 2012], section 4.1 (on a mesh), [Smith 2002], "Solving the Path" (slices).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Optimal any-angle ways on a convex mesh, from the goal back to the start, resumable and paid in expansions (SYSTEMS M5).
+"""Optimal any-angle ways on a convex mesh, from the goal back to the start, resumable and paid in expansions.
 
-Polyanya (Cui, Harabor and Grastien, "Compromise-free Pathfinding on a Navigation Mesh", IJCAI 2017): a node of the search is not a portal but a *cone*,
+Polyanya ([Cui 2017]): a node of the search is not a portal but a *cone*,
 all straight ways from one root over a part of a portal. An expansion carries a cone on through the polygon behind its portal. What can be seen from the
 root goes on as cones of the same root; where a limit of the cone is a corner at the portal's end, ways bend there, and cones with the corner as their
 root fan out behind it. A corner that was reached on a shorter way before begins no cones. For points the way found is the shortest of all.

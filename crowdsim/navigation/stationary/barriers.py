@@ -1,7 +1,7 @@
 """What those who stand shut on a mesh, drawn on what one search knows of it.
 
-A centre may be in no disc of a share of a stander's radius (S2 section 6: 0.6). Two discs that overlap, and a disc and a wall with no room for the body
-between them, leave no way through: a *barrier* joins them. Where a disc reaches into a portal, what is left of the portal are its *gaps*.
+A centre may be in no disc of a share of a stander's radius ([Pathfinding undated], section 6: 0.6). Two discs that overlap, and a disc and a wall with no
+room for the body between them, leave no way through: a *barrier* joins them. Where a disc reaches into a portal, what is left of the portal are its *gaps*.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def draw_barriers(slots, slot, mesh, stander, first, last, radius, share):
 
     Notes
     -----
-    Source: S2 section 6, for a mesh. Twin: `tests/reference/standers.py`.
+    Source: [Pathfinding undated], section 6, for a mesh. Twin: `tests/reference/standers.py`.
     """
     marks = slots.marks
     marks[slot, REACHES] = marks[slot, POLYGONS] = marks[slot, BARRIERS] = marks[slot, PORTALS] = marks[slot, GAPS] = marks[slot, IS_FULL] = 0

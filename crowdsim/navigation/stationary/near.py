@@ -1,4 +1,4 @@
-"""Who stands near the straight lines to the goals of many (S2 section 6)."""
+"""Who stands near the straight lines to the goals of many ([Pathfinding undated], section 6)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def count_standers(planning, line, reach, entity, position, count):
 
     Notes
     -----
-    Source: S2 section 6. Twin: `tests/reference/grid_obstacles.py`.
+    Source: [Pathfinding undated], section 6. Twin: `tests/reference/grid_obstacles.py`.
     """
     for i in range(planning.size):
         count[i] = 0

@@ -1,4 +1,4 @@
-"""Ways round those who stand, for any planner that finds corridors: the first two steps of S2's cascade on a mesh (S2 section 5).
+"""Ways round those who stand, for any planner that finds corridors: the first two steps of the cascade of [Pathfinding undated], section 5, on a mesh.
 
 Whatever the planner answers knows of walls alone. Where people stand near the line to the goal, it is looked at whether they leave a way through that
 corridor. If they do, the answer stays; if not, a search that knows of them looks for the cheapest corridor that is left. Where there is none, the answer is
@@ -97,7 +97,7 @@ def serve_round(
 
 
 class StanderPlanner:
-    """Lets another planner's ways lead round those who stand (SYSTEMS G7); a `crowdsim.navigation.planning.protocol.Planner`.
+    """Lets another planner's ways lead round those who stand; a `crowdsim.navigation.planning.protocol.Planner`.
 
     Parameters
     ----------

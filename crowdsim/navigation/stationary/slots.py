@@ -1,6 +1,6 @@
 """What a search on a mesh knows of those who stand about: rows of arrays, called slots, as of other searches.
 
-Nothing of it is on the mesh: the next search in the same slot has forgotten it (S2 section 6: the static grid is never changed).
+Nothing of it is on the mesh: the next search in the same slot has forgotten it ([Pathfinding undated], section 6: the static grid is never changed).
 """
 
 from __future__ import annotations

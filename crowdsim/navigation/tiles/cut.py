@@ -1,4 +1,4 @@
-"""Ground cut into square tiles: which bits of wall, of tile border and of gaps each tile has (SYSTEMS M8).
+"""Ground cut into square tiles: which bits of wall, of tile border and of gaps each tile has.
 
 Tiles are meshed one by one, and yet their meshes have to fit together to the last bit and answer for every radius. Both follow from what is cut here, once,
 for all tiles. Lines of tiles run at whole multiples of the tile size. Where a wall or a gap (`crowdsim.geometry.triangulation`) crosses one, there is a *stop*,

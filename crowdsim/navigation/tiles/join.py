@@ -1,4 +1,4 @@
-"""Tiles joined into one mesh: the arrays that kernels see are a function of the tiles that are there, and of nothing that was before (SYSTEMS M8)."""
+"""Tiles joined into one mesh: the arrays that kernels see are a function of the tiles that are there, and of nothing that was before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiles of ground that changes: only those are meshed anew whose walls, borders or gaps are others than they were (SYSTEMS M8, G3)."""
+"""Tiles of ground that changes: only those are meshed anew whose walls, borders or gaps are others than they were."""
 
 from __future__ import annotations
 

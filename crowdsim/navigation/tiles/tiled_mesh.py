@@ -1,10 +1,10 @@
-"""A mesh in tiles that can be taken out, put back and replaced while bodies walk on it (SYSTEMS M8).
+"""A mesh in tiles that can be taken out, put back and replaced while bodies walk on it.
 
 Kernels see one `NavMesh`. When tiles change it is joined anew from those that are there, so that it depends on them only, and not on what was before; what
 keeps numbers of polygons or half-edges is told their new ones. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is removed
 gets a new salt, and all handles of its polygons are stale from then on, also after the same tile has been put back.
 
-Source: S1, "Save Games and All That", "Detour Serialization API", "Delta State".
+Source: [Mononen 2010], "Save Games and All That", "Detour Serialization API", "Delta State".
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ class TiledMesh:
         self._handle: NDArray[np.int64] = np.append(handle, handles.NULL).astype(np.int64)
 
     def tile_state(self, tile: int) -> dict[str, NDArray[Any]]:
-        """Return the flags and areas of a tile that is there as named arrays, with the reference that they are valid for (S1, "Delta State").
+        """Return the flags and areas of a tile that is there as named arrays, with the reference that they are valid for ([Mononen 2010], "Delta State").
 
         Raises
         ------
@@ -429,7 +429,7 @@ class TiledMesh:
 
     @classmethod
     def from_state(cls, state: Arrays) -> TiledMesh:
-        """Return the mesh whose ``state(whole=True)`` this is (S1, "Save Games"): nothing of the ground is needed.
+        """Return the mesh whose ``state(whole=True)`` this is ([Mononen 2010], "Save Games"): nothing of the ground is needed.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The points-of-visibility graph: tangents between concave corners, each with the radii for which it can be used (S0 section 4).
+"""The points-of-visibility graph: tangents between concave corners, each with the radii for which it can be used ([Norberg 2004], section 4).
 
 A node of the graph is a corner with the side on which a way passes it, so that ways bend at it one way only; edges are directed. The graph serves bodies
 of every radius: each edge has three widths, found when it is built, and what they leave open is tested while searching (`clear`).
@@ -89,7 +89,7 @@ class GraphSize:
 
 
 def build_graph(mesh: NavMesh, *, most_edges: int = MOST_EDGES) -> tuple[VisibilityGraph, GraphSize]:
-    """Build the points-of-visibility graph of a mesh (SYSTEMS V1 to V3).
+    """Build the points-of-visibility graph of a mesh.
 
     Parameters
     ----------

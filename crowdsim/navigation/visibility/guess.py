@@ -1,4 +1,4 @@
-"""Guesses over the edges of the visibility graph while a path is searched for, and joining them with it (S0 sections 3.1 and 3.2).
+"""Guesses over the edges of the visibility graph while a path is searched for, and joining them with it ([Norberg 2004], sections 3.1 and 3.2).
 
 An agent is linked to the graph where it starts, as a search is; from a corner that it has come to, the edges of the graph lead on. The guess is the edge
 whose unit direction has the greatest dot product with the direction to the goal. All corners that it has come to are ignored; with none left it stays.
@@ -30,7 +30,7 @@ def _disc_of(terrain, node, radius):
 
 @lean_kernel
 def is_link(terrain, x, y, polygon, node, radius, scratch):
-    """Return whether a body at (x, y) can go straight to a node of the graph (S0 section 4.3)."""
+    """Return whether a body at (x, y) can go straight to a node of the graph ([Norberg 2004], section 4.3)."""
     corners = terrain.graph.corners
     bx, by, side = _disc_of(terrain, node, radius)
     ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
@@ -236,7 +236,7 @@ def _goes_over(terrain, x, y, polygon, corner, onward, radius, scratch):
 
 @lean_kernel
 def join_over_corners(terrain, x, y, polygon, visited, guessed, found, length, piece, tx, ty, radius, chain, scratch):
-    """Join what was guessed over corners with the way that was found (S0 section 3.2, steps 1 to 7).
+    """Join what was guessed over corners with the way that was found ([Norberg 2004], section 3.2, steps 1 to 7).
 
     The guess is walked back from where the body is. At the first vertex that is on the found way, or that has an edge to one of its vertices which is wide
     enough for the body, it goes over; of several, to the one that is nearest to the goal. Where metres differ in cost it leaves out no vertex of the found

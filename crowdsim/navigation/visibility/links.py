@@ -1,4 +1,4 @@
-"""Which corners may be linked to which goals: temporary edges are only tried to corners that see some of a goal's polygons (S0 section 4.3)."""
+"""Which corners may be linked to which goals: temporary edges are only tried to corners that see some of a goal's polygons ([Norberg 2004], section 4.3)."""
 
 from __future__ import annotations
 

@@ -51,15 +51,15 @@ class VisibilityParameters(AimParameters, ShareParameters):
     """How ways over points of visibility are looked for."""
 
     unseen_from: tuple[tuple[float, ...], ...] = param(
-        (), "m", source="S0 section 3",
+        (), "m", source="[Norberg 2004], section 3",
         why="points (x, y), with floors (x, y, height), of watchers; metres that they see cost more, so agents keep behind walls; none where it is empty",
     )
     exposure: float = param(
-        1000.0, "", low=0.0, high=1e6, source="S0 section 3",
+        1000.0, "", low=0.0, high=1e6, source="[Norberg 2004], section 3",
         why="cost that each metre in sight of a watcher has more; 1,000 takes a detour of a kilometre for a metre less in sight, 1 of a metre",
     )
     shun: tuple[tuple[float, ...], ...] = param(
-        (), "m", source="S0 section 3",
+        (), "m", source="[Norberg 2004], section 3",
         why="points (x, y), with floors (x, y, height), to keep away from where there is another path; none where it is empty",
     )
     shun_reach: float = param(5.0, "m", above=0.0, high=1e4, why="distance from such a point at which a metre costs what it always does")
@@ -141,7 +141,7 @@ def serve_visibility_slots(
 
 
 class VisibilityPlanner:
-    """Answers requests for ways over the points of visibility of a mesh (SYSTEMS V1 to V4, T1).
+    """Answers requests for ways over the points of visibility of a mesh.
 
     Parameters
     ----------

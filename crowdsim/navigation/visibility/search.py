@@ -1,4 +1,4 @@
-"""A* over the tangents of the points-of-visibility graph, resumable and paid in expansions (S0 sections 2.1, 3.3, 4.3).
+"""A* over the tangents of the points-of-visibility graph, resumable and paid in expansions ([Norberg 2004], sections 2.1, 3.3, 4.3).
 
 A node of the search is a straight part of a way: an edge of the graph, or a temporary edge from the start to a corner. From its end the way bends round
 the corner, along an arc that only turns the way the corner does (figure 7, pruning while searching), and goes on along another edge or to the goal.
@@ -194,7 +194,7 @@ def _queue(slots, slot, node):
 
 @lean_kernel
 def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, pull, tree, scratch):
-    """Set a slot up to look for a way to a goal, and link the start (S0 section 4.3).
+    """Set a slot up to look for a way to a goal, and link the start ([Norberg 2004], section 4.3).
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def _direction_at_end(slots, slot, graph, node):
 
 @lean_kernel
 def _bend(end, radius, ux, uy, vx, vy):
-    """Return the length of the arc from direction u to direction v round a corner; -1 if the way would bend the wrong way (S0 figure 7)."""
+    """Return the length of the arc from direction u to direction v round a corner; -1 if the way would bend the wrong way ([Norberg 2004], figure 7)."""
     if ux == 0.0 and uy == 0.0:
         return 0.0
     turn = ux * vy - uy * vx

@@ -1,7 +1,7 @@
 """Who sees whom on a mesh: all that a corner sees, and the polygons that one line of sight goes through.
 
 Sight goes in straight lines over x and y and follows the mesh from polygon to polygon, up and down ramps; the floor above is not in sight unless the mesh
-leads there. Bumps and pits between two points are not seen (S0 section 6.4).
+leads there. Bumps and pits between two points are not seen ([Norberg 2004], section 6.4).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Seen(NamedTuple):
         Corners that corner c sees: ``pair[pair_start[c]:pair_start[c + 1]]``, ascending.
     pvs_start : (np + 1,) int64
     pvs : (m,) int32
-        Corners that see some of polygon p, ascending: its potentially visible set (S0 section 4.3).
+        Corners that see some of polygon p, ascending: its potentially visible set ([Norberg 2004], section 4.3).
     visits : int
         Polygons looked into.
     fits : bool

@@ -1,13 +1,13 @@
-"""For which radii a way can bend along the line between two corners: least and greatest radius, found when the graph is built (S0 sections 4.1, 4.2).
+"""For which radii a way can bend along the line between two corners: least and greatest radius ([Norberg 2004], sections 4.1, 4.2).
 
 A body of radius r bends round a corner along a disc of radius r, so straight parts of its way are tangents of two such discs: four for each pair of
 corners that see each other, by the side on which each corner is passed. A tangent is part of a shortest way only if at both ends the body, touching the
-corner, does not stand in one of the corner's two walls: its direction as seen from the corner lies between the walls' normals. That is S0's rule ("the
-other corner is on the outside of both wall planes", figure 8) with the radius put in.
+corner, does not stand in one of the corner's two walls: its direction as seen from the corner lies between the walls' normals. That is the rule of
+[Norberg 2004] ("the other corner is on the outside of both wall planes", figure 8) with the radius put in.
 
 Both corners on one side: the tangent is parallel to the line between them, whatever the radius. So the rule holds for all radii or for none, and the
 tangent can be left out for good. A corner on each side: the tangent turns as r grows, by the angle whose sine is 2 r / L. The rule then holds for an
-interval of radii, S0's *minimum width* (figure 10), and a greatest one. Nothing of this depends on how many radii there are.
+interval of radii, the *minimum width* of [Norberg 2004] (figure 10), and a greatest one. Nothing of this depends on how many radii there are.
 
 The line between the corners lies in the strip that the body sweeps, so only corners that see each other have tangents, for any radius.
 """

@@ -1,4 +1,4 @@
-"""How far it is at least to a goal from the end of every straight part: one backward search, for all agents with that goal (SYSTEMS T1, S0 section 3.3).
+"""How far it is at least to a goal from the end of every straight part: one backward search, for all agents with that goal ([Norberg 2004], section 3.3).
 
 It is Dijkstra's search over the edges of the graph, from a goal backwards. Bodies of several radii share it, so it takes of each length what none of them
 can go below: arcs as the thinnest bends, who turns least, and the straight parts between as the widest has them, whose crossing tangents are the shortest.

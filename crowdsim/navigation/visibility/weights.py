@@ -1,4 +1,4 @@
-"""What a metre of a way costs: 1, and more where a watcher sees it or near a point that is shunned (S0 section 3).
+"""What a metre of a way costs: 1, and more where a watcher sees it or near a point that is shunned ([Norberg 2004], section 3).
 
 Costs never fall below 1 a metre, so the straight-line heuristic stays a lower bound.
 """
@@ -57,7 +57,7 @@ def make_weights(
     shun_reach: float = 1.0,
     shun_cost: float = 0.0,
 ) -> Weights:
-    """Return weights for ways that stay out of sight of watchers and away from points (SYSTEMS V4).
+    """Return weights for ways that stay out of sight of watchers and away from points.
 
     Parameters
     ----------

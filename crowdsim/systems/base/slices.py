@@ -95,7 +95,7 @@ class Budget(Protocol):
 
 
 class SearchTask:
-    """The searches of one planner as a task: it is there while requests wait (S0, section 3.3).
+    """The searches of one planner as a task: it is there while requests wait ([Norberg 2004], section 3.3).
 
     Parameters
     ----------

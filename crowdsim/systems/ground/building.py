@@ -1,4 +1,4 @@
-"""Ground in the making, as a task of the time slicer (SYSTEMS T2): built in steps, paid for, and put under everybody's feet in one go between two ticks.
+"""Ground in the making, as a task of the time slicer: built in steps, paid for, and put under everybody's feet in one go between two ticks.
 
 Walls, contacts, avoidance and planning change together. Until then everything is as it was. How many steps there are and what they cost depends on what was
 ordered alone, so that a saved run goes on as it would have.

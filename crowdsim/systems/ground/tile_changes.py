@@ -1,4 +1,4 @@
-"""When tiles are taken out or put in under everybody's feet: who stands where, who keeps its way, who has to ask for another (SYSTEMS M8)."""
+"""When tiles are taken out or put in under everybody's feet: who stands where, who keeps its way, who has to ask for another."""
 
 from __future__ import annotations
 

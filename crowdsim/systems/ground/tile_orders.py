@@ -1,4 +1,4 @@
-"""Tiles that a program takes out and puts back: orders, and the mesh in the making without and with them (SYSTEMS M8, T2).
+"""Tiles that a program takes out and puts back: orders, and the mesh in the making without and with them.
 
 What is ordered between two ticks lands together, in the first tick in which it is built and paid for, and nothing lands before what was ordered earlier.
 """

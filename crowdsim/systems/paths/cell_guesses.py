@@ -29,7 +29,7 @@ _TABLES = ("patch", "parent", "entry", "origin")  # of `CellGuess`, one number a
 
 
 class CellGuesses:
-    """The guesses of all agents that find their paths on a grid (SYSTEMS T4, T5).
+    """The guesses of all agents that find their paths on a grid.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ LEAST_VISITED = 8  # Corners that there is room for at first; more is made when 
 
 
 class CornerGuesses:
-    """The guesses of all agents that find their ways over points of visibility (SYSTEMS T4, T5).
+    """The guesses of all agents that find their ways over points of visibility.
 
     Parameters
     ----------

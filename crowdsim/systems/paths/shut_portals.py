@@ -1,4 +1,4 @@
-"""What agents remember of portals at which their local grids found no way: searches on a mesh put a price on them (SYSTEMS A6)."""
+"""What agents remember of portals at which their local grids found no way: searches on a mesh put a price on them."""
 
 from __future__ import annotations
 

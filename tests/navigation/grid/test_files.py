@@ -1,4 +1,4 @@
-"""Grids are read from the forms of S2 and of the MovingAI benchmark, and written so that they come back the same (SYSTEMS G2)."""
+"""Grids are read from the forms of [Pathfinding undated] and of the MovingAI benchmark, and written so that they come back the same."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Agents walk their waypoints at walk speed, arrive, and stop in place (SYSTEMS G8)."""
+"""Agents walk their waypoints at walk speed, arrive, and stop in place."""
 
 import math
 from itertools import pairwise

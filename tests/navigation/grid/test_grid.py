@@ -1,4 +1,4 @@
-"""Cells are walkable exactly where a body fits, for every radius, and follow areas that open and close (SYSTEMS G1, G3)."""
+"""Cells are walkable exactly where a body fits, for every radius, and follow areas that open and close."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Guesses over cells: from patch to patch, to none twice, back out of dead ends; and joined with the path that is found (SYSTEMS T4, T5)."""
+"""Guesses over cells: from patch to patch, to none twice, back out of dead ends; and joined with the path that is found."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Every number of S2's table has its default and an effect (SYSTEMS G1 to G8)."""
+"""Every number of the table of [Pathfinding undated] has its default and an effect."""
 
 import numpy as np
 import pytest

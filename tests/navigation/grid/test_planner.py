@@ -1,4 +1,4 @@
-"""The grid's planner answers everybody the same, whatever the budget, the number of threads, and a save in between (SYSTEMS T1, G7)."""
+"""The grid's planner answers everybody the same, whatever the budget, the number of threads, and a save in between."""
 
 import itertools
 

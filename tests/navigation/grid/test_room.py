@@ -42,7 +42,7 @@ def polygons(mesh, points):
 
 
 def ways(seed, count=12):
-    """Ground, its mesh, a grid of S2 over it, and ways over that grid: (start points, waypoints, where each begins)."""
+    """Ground, its mesh, a grid of [Pathfinding undated] over it, and ways over that grid: (start points, waypoints, where each begins)."""
     rng, ground = np.random.default_rng(seed), ground_of(seed)
     grid = build_grid([Area("all", ground)], (), GridParameters())
     free = ground.buffer(-RADIUS - SPARE_M)

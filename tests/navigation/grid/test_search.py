@@ -1,4 +1,4 @@
-"""A* over cells finds the shortest way that cuts no corner, in any slices (SYSTEMS G4)."""
+"""A* over cells finds the shortest way that cuts no corner, in any slices."""
 
 import heapq
 import itertools

@@ -1,4 +1,4 @@
-"""A backward search that bodies of several widths share on a grid lengthens nobody's way, and draws only who goes to its root (SYSTEMS T1, G4)."""
+"""A backward search that bodies of several widths share on a grid lengthens nobody's way, and draws only who goes to its root."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Strings are pulled taut over walkable cells only (SYSTEMS G5)."""
+"""Strings are pulled taut over walkable cells only."""
 
 import math
 

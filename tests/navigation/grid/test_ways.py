@@ -1,4 +1,4 @@
-"""Every target brings an agent as near as can be, round those who stand about or through them (SYSTEMS G4, G6, G7)."""
+"""Every target brings an agent as near as can be, round those who stand about or through them."""
 
 import numpy as np
 import pytest
