@@ -37,7 +37,7 @@ flow         3.8 persons/(m s) through east, 1.20 m wide; measured people: 1.2 t
 standing     12 without a further goal
 overlaps     deepest 0.13 mm
 symmetry     broken once
-pushed away  2 times so far off the way that a new path was asked for
+pushed away  2 times so far off the path that a new one was asked for
 asked aside  once
 new paths    3 times people ahead, once held up
 steered      5 times by a program
