@@ -1,7 +1,7 @@
-"""Plug-ins: avoidance models from a user's own file, or from another installed package.
+"""Plug-ins: avoidance models, and systems of the tick, from a user's own file, or from another installed package.
 
-A plug-in is a Python file that registers one model or more (docs/models.md). Loading it runs it: only files that the user names, and packages that the
-user has installed, are ever loaded; a scenario or a recording cannot name one.
+A plug-in is a Python file that registers one model or system or more (docs/models.md, docs/own-systems.md). Loading it runs it: only files that the user
+names, and packages that the user has installed, are ever loaded; a scenario or a recording cannot name one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +25,7 @@ ENTRY_POINTS = "crowdsim.models"  # Group under which installed packages name mo
 METHODS = ("prepare", "choose", "state", "restore")
 LARGEST_BYTES = 2**24
 
+_others: list[tuple[Callable[[], Mapping[str, type]], Callable[[str], None]]] = []
 _files: dict[str, tuple[Origin, tuple[str, ...]]] = {}
 _failed: dict[str, str] | None = None
 
@@ -33,13 +34,28 @@ class PluginError(CrowdsimError):
     """A plug-in cannot be loaded, or is missing."""
 
 
+def plugins_may_register(registered: Callable[[], Mapping[str, type]], forget: Callable[[str], None]) -> None:
+    """Make known what plug-ins can register beside models: a function that returns it by name, and one that forgets a name."""
+    _others.append((registered, forget))
+
+
+def _registered() -> dict[str, Any]:
+    """Return everything that plug-ins have registered, and crowdsim's own models, by name."""
+    return {**registered(), **{name: kind for known, _ in _others for name, kind in known().items()}}
+
+
+def _forget(name: str) -> None:
+    for forget_it in (forget, *(other for _, other in _others)):
+        forget_it(name)
+
+
 def load_plugins(paths: Sequence[str | Path]) -> tuple[str, ...]:
     """Load the plug-ins in some files; return the names of their models. See `load_plugin`."""
     return tuple(name for path in paths for name in load_plugin(path))
 
 
 def load_plugin(path: str | Path) -> tuple[str, ...]:
-    """Load the models in a Python file.
+    """Load the models and systems in a Python file.
 
     Parameters
     ----------
@@ -68,23 +84,23 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
         return loaded[1]
     available_models()  # names that are taken must be known before
     for name in loaded[1] if loaded is not None else ():
-        forget(name)
+        _forget(name)
     _files.pop(origin.file, None)
     name = f"crowdsim_plugin_{file.stem}_{origin.sha256[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None, "a .py file has a loader"
     module = importlib.util.module_from_spec(spec)
-    before = set(registered())
+    before = set(_registered())
     sys.modules[name] = module  # dataclasses look their module up
     try:
         with coming_from(origin):
             exec(compile(source, str(file), "exec", dont_inherit=True), module.__dict__)  # what was hashed, not what a cache of bytecode holds
-        names = tuple(each for each in registered() if each not in before)
+        names = tuple(each for each in _registered() if each not in before)
         _require_models(file, names)
     except BaseException as error:
         sys.modules.pop(name, None)
-        for each in set(registered()) - before:
-            forget(each)
+        for each in set(_registered()) - before:
+            _forget(each)
         if isinstance(error, PluginError) or not isinstance(error, (Exception, SystemExit)):
             raise
         raise PluginError(f"{where_raised(error, origin)}: the plug-in cannot be loaded: {described(error)}") from None
@@ -95,10 +111,11 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
 def _require_models(file: Path, names: Sequence[str]) -> None:
     """Raise unless there are models, and each is what a model has to be."""
     if not names:
-        raise PluginError(f"{file}: the plug-in registers no model. Put @register (crowdsim.avoidance.registry) before the class of your model.")
+        raise PluginError(f"{file}: the plug-in registers no model. Put @register (crowdsim.avoidance.registry) before the class of your model, "
+                          "or @register (crowdsim.systems) before that of your system.")  # fmt: skip
     for name in names:
-        model = registered()[name]
-        if complaint := complaint_about(model):
+        model = registered().get(name)
+        if model is not None and (complaint := complaint_about(model)):
             raise PluginError(f'{file}: the model "{name}" {complaint}')
 
 
@@ -138,18 +155,18 @@ def _load_entry_point(point: metadata.EntryPoint) -> None:
     spec = importlib.util.find_spec(point.module)
     file = Path(spec.origin) if spec is not None and spec.origin and Path(spec.origin).is_file() else None
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file is not None else ""
-    before = set(registered())
+    before = set(_registered())
     try:
         with coming_from(Origin(str(file or point.module), digest, f"{point.name} = {point.value}")):
             found = point.load()
-            if inspect.isclass(found):
+            if inspect.isclass(found) and found.__name__ not in _registered():
                 register(found)
         for name in set(registered()) - before:
             if complaint := complaint_about(registered()[name]):
                 raise PluginError(f'the model "{name}" {complaint}')
     except BaseException:
-        for name in set(registered()) - before:
-            forget(name)
+        for name in set(_registered()) - before:
+            _forget(name)
         raise
 
 
@@ -190,18 +207,20 @@ def require_recorded(wanted: Mapping[str, Any], run: str) -> list[str]:
         If one is missing, with the command that names it.
     """
     then = {name: Origin(**{key: str(entry.get(key, "")) for key in ("file", "sha256", "entry_point")}) for name, entry in wanted.items()}
-    known = available_models()
+    known = {*available_models(), *_registered()}
     missing = {name: origin for name, origin in then.items() if name not in known}
     if missing:
         which = ", ".join(f'"{name}" of {origin}, SHA-256 {origin.sha256}' for name, origin in missing.items())
         files = list(dict.fromkeys(origin.file for origin in missing.values() if not origin.entry_point))
         named = [word for file in files for word in ("--plugin", Path(file))]
+        what = "system" if all(wanted[name].get("kind") == "system" for name in missing) else "model"
         way = f"Name the file: {command('verify', Path(run), *named)}" if files else "Install the package again."
-        raise PluginError(f"{run}: the run was made with a model that is not crowdsim's own and is not loaded: {which}.\n    {way}")
+        raise PluginError(f"{run}: the run was made with a {what} that is not crowdsim's own and is not loaded: {which}.\n    {way}")
     notes = []
     for name, origin in then.items():
         now = origin_of(name)
         if now is None or now.sha256 != origin.sha256:
             source = f"{now}, SHA-256 {now.sha256}" if now is not None else "crowdsim's own"
-            notes.append(f'the source of the model "{name}" has changed: {origin}, SHA-256 {origin.sha256} then; {source} now')
+            what = str(wanted[name].get("kind", "model"))
+            notes.append(f'the source of the {what} "{name}" has changed: {origin}, SHA-256 {origin.sha256} then; {source} now')
     return notes

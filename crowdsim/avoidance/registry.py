@@ -79,6 +79,11 @@ def coming_from(origin: Origin) -> Iterator[None]:
         _current.pop()
 
 
+def note_origin(name: str, origin: Origin) -> None:
+    """Note where something comes from that a plug-in registers and that is no model: from the plug-in that is being loaded, else from `origin`."""
+    _origins[name] = _current[-1] if _current else origin
+
+
 def origin_of(name: str) -> Origin | None:
     """Return where a plug-in's model comes from; None for crowdsim's own."""
     return _origins.get(name)

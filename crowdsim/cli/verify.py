@@ -99,8 +99,9 @@ def require_recorded_plugins(recorded: Recording) -> list[str]:
 def _writing_systems(recorded: Recording, found: Difference) -> list[str]:
     """Return what a recording without a trace leaves open: which system it was."""
     from crowdsim.systems import TICK_ORDER
+    from crowdsim.world.registry import registered_systems
 
-    writers = [kind.__name__ for kind in TICK_ORDER if found.column in kind.writes]
+    writers = [kind.__name__ for kind in (*TICK_ORDER, *registered_systems().values()) if found.column in kind.writes]
     if recorded.layout.trace or not writers:
         return []
     return [f"{found.column} is written by {', '.join(writers)}; which of them it was, a run recorded with --trace says"]

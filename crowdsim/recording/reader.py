@@ -239,7 +239,7 @@ class Recording:
         return self._per_tick("timings", self.layout.systems, "ns")
 
     def digests(self) -> pd.DataFrame:
-        """Return the digest of every column of the world after every tick."""
+        """Return the digest of every digested column of the world after every tick."""
         return self._per_tick("digests", self.layout.digests, "")
 
     # Arrays ----------------------------------------------------------------------------------------------------------------------------

@@ -56,6 +56,8 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         data["events"] = [_event(event, scenario) for event in scenario.events]
     if scenario.obstacles:
         data["obstacles"] = [obstacle_data(obstacle, scenario.geometry.floor_names) for obstacle in scenario.obstacles]
+    if scenario.systems:
+        data["systems"] = [{"system": chosen.name, **chosen.values} for chosen in scenario.systems]
     for section in SECTIONS:
         chosen = scenario.sections[section.name]
         data[section.name] = {**({section.selector: chosen.name} if section.selector else {}), **chosen.values}

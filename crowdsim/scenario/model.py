@@ -247,6 +247,8 @@ class Scenario:
         In the order of the file: of those that happen in one tick the later ones have the last word.
     obstacles : tuple of Obstacle
         What moves on paths of its own, ascending by name.
+    systems : tuple of Chosen
+        Systems of a user's own that take part in the tick, with their parameters.
     notes : tuple of Problem
         What is no mistake but might not be meant.
     file : str
@@ -270,6 +272,7 @@ class Scenario:
     record: Record
     events: tuple[Event, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    systems: tuple[Chosen, ...] = ()
     notes: tuple[Problem, ...] = ()
     file: str = ""
 

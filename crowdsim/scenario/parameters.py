@@ -168,6 +168,10 @@ def _symmetry() -> Mapping[str, Owner]:
     return {"symmetry": (_imported("crowdsim.avoidance.symmetry_switch", "SymmetrySwitch"), breaker.Parameters)}
 
 
+def _systems() -> Mapping[str, Owner]:
+    return {name: kind.Parameters for name, kind in _imported("crowdsim.world.registry", "registered_systems")().items()}
+
+
 SECTIONS = (
     Section("avoidance", "model", "orca", _avoidance),
     Section("speed_density", "law", "none", _speed_density),
@@ -176,6 +180,7 @@ SECTIONS = (
     Section("symmetry", "", "symmetry", _symmetry),
     Section("budget", "", "budget", lambda: {"budget": BudgetParameters}),
 )
+SYSTEMS = Section("systems", "system", "", _systems)  # of each entry of the list of systems that are not crowdsim's own
 _replaced: dict[str, Mapping[str, Owner]] = {}
 _ALL_SHORTEST = (
     "Its paths are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or grid, whose searches can be weighed to look at less "
@@ -277,8 +282,8 @@ def resolve_section(
 
 def _known_owners(section: Section, name: str, owners: Mapping[str, Owner]) -> str:
     """Return what to do about a name that is none."""
-    own = " A model of your own is made known by --plugin FILE." if section.name == "avoidance" else ""
-    return f"{suggestion(name, owners)} Known are {listed(owners)}.{own}".strip()
+    own = f" A {section.selector} of your own is made known by --plugin FILE." if section.name in ("avoidance", "systems") else ""
+    return f"{suggestion(name, owners)} Known are {listed(owners) or 'none'}.{own}".strip()
 
 
 def _checked(
@@ -339,7 +344,7 @@ def parameter_rows() -> list[dict[str, Any]]:
             "why": tunable.why,
             "source": tunable.source,
         }
-        for section in SECTIONS
+        for section in (*SECTIONS, SYSTEMS)
         for name, owner in section.owners().items()
         for tunable in tunables_of(owner)
     ]

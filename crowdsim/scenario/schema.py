@@ -373,6 +373,10 @@ class ScenarioShape(Shape):
     ] = Field(
         default=[], description="What appears, moves on a path and vanishes; what always stands is among the obstacles of the geometry."
     )
+    systems: Any = Field(
+        default=None, description="Systems of your own that take part in the tick: names, or {system: name} with parameters; they come with --plugin FILE.",
+        json_schema_extra={"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["system"]}]}},
+    )
     avoidance: Any = Field(default=None, description="How agents avoid each other: the name of a model, or {model: name} with parameters of the model.")
     speed_density: Any = Field(
         default=None, description="Whether people like to walk slower in a crowd: none, weidmann, or {law: weidmann} with numbers of the law."

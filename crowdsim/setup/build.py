@@ -41,6 +41,7 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import listed
 from crowdsim.setup.agents import Agents, agent_label, resolve_agents
 from crowdsim.setup.mesh_parts import mesh_parts
+from crowdsim.setup.things import give_things
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
 
@@ -89,6 +90,7 @@ def build_world(scenario: Scenario) -> Built:
     itineraries, itinerary = _itineraries(agents)
     tiles = mesh_build.tiles if isinstance(mesh_build, TiledBuild) else None
     world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries, tiles, shapes)
+    give_things(world, scenario)
     polygon = np.empty(len(agents), dtype=np.int64)
     layer = np.array([group.layer for group in scenario.groups], dtype=np.int32)[agents.group] if len(agents) else np.zeros(0, dtype=np.int32)
     locate_many(0, len(agents), mesh_build.mesh, agents.position, layer, polygon)

@@ -14,11 +14,12 @@ from crowdsim.navigation.goals.targets import TargetParameters, points_of
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.waiting import CellWaitParameters
-from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters
+from crowdsim.navigation.local_grid.detours import LocalGridParameters
 from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, grid_of, make_planner
+from crowdsim.setup.groups import goes_round_standers
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.by_group import FollowByGroup, PlanByGroup
 from crowdsim.systems.follow import Follow
@@ -31,7 +32,6 @@ from crowdsim.world.world import World
 
 if TYPE_CHECKING:
     from crowdsim.navigation.visibility.planner import VisibilityPlanner
-    from crowdsim.scenario.model import Scenario
 
 Planning = Plan | PlanWays | PlanByGroup
 Following = Follow | FollowWays | FollowByGroup
@@ -56,23 +56,6 @@ def plan_and_follow(built: Built, budget: Budget) -> tuple[Planning, Following]:
         groups = np.array([scenario.navigation_of(group) == chosen for group in scenario.groups], dtype=np.bool_)
         parts.append(_one(built, chosen, budget, groups, f"searches {place}"))
     return PlanByGroup(world, [plan for plan, _ in parts], budget), FollowByGroup(world, [follow for _, follow in parts])
-
-
-def goes_round_standers(chosen: Chosen) -> bool:
-    """Return whether ways lead round those who stand: on grids always, on meshes where that is asked for."""
-    return chosen.is_grid or bool(chosen.values["round_standers"])
-
-
-def shares_round_standers(scenario: Scenario) -> NDArray[np.float64]:
-    """Return (groups,) float64: `obstacle_radius_share` of those on corridors that go round standers between corners too, EVERY_LINE of others."""
-    chosen = [scenario.navigation_of(group) for group in scenario.groups]
-    return np.array([each.values["obstacle_radius_share"] if each.values.get("round_standers") else EVERY_LINE for each in chosen], dtype=np.float64)
-
-
-def guessing_groups(scenario: Scenario) -> NDArray[np.bool_]:
-    """Return (groups,) bool: whose agents walk on guesses while they wait for their paths."""
-    chosen = [scenario.navigation_of(group) for group in scenario.groups]
-    return np.array([each.values["while_waiting"] == "guess" for each in chosen], dtype=np.bool_)
 
 
 def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_] | None, name: str) -> tuple[Plan | PlanWays, Follow | FollowWays]:

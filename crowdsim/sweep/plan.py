@@ -228,5 +228,5 @@ def kernels_of(scenario: Scenario) -> str:
 
 def _plugins_of(scenario: Scenario) -> str:
     """Return the hashes of the plug-ins that a scenario uses."""
-    origins = {chosen.name: origin_of(chosen.name) for chosen in scenario.models}
+    origins = {chosen.name: origin_of(chosen.name) for chosen in (*scenario.models, *scenario.systems)}
     return " ".join(f"{name}={origin.sha256}" for name, origin in sorted(origins.items()) if origin is not None)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import NDArray
 
+from crowdsim.bodies.places import PlaceParameters
 from crowdsim.navigation.goals.goals import arrived_many
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.goals.places import Places
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
+from crowdsim.world.world import Itinerary, World
 
 
 class Arrive(System):
@@ -21,8 +20,6 @@ class Arrive(System):
     Parameters
     ----------
     world : World
-    forget : callable
-        Called with the entities of those who arrived before the answer to their request for a way did: nobody waits for it any more.
     places : Places
         For those who stay.
     """
@@ -37,9 +34,14 @@ class Arrive(System):
     )  # fmt: skip
     counts = ("arrivals",)
 
-    def __init__(self, world: World, forget: Callable[[NDArray[np.int64]], None], places: Places) -> None:
+    def __init__(self, world: World, places: Places) -> None:
         super().__init__(world)
-        self._forget, self._places = forget, places
+        self._places = places
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Arrive:
+        """Make the system as the section `bodies` asks for it."""
+        return cls(setup.world, Places(setup.world, setup.of_bodies(PlaceParameters), setup.scenario.seed))
 
     def process(self, tick: Tick) -> None:
         """Test everyone who walks; structure changes (leaving the world) wait for Retire."""
@@ -54,12 +56,12 @@ class Arrive(System):
         if not len(there):
             return
         waited = there[agents.path_status[there] == PathStatus.PENDING]
-        if len(waited):
-            self._forget(agents.entity[waited])
+        if len(waited):  # nobody waits for the answer any more
+            world.planning.forget(agents.entity[waited])
         reached = world.goals.piece_source[piece[there]]
         final = np.zeros(len(there), dtype=bool)
         for i, row in enumerate(there.tolist()):
-            itinerary = world.itinerary_of(int(agents.entity[row]))
+            itinerary = world.entities.component(int(agents.entity[row]), Itinerary)
             stage = int(agents.stage[row]) + 1
             agents.stage[row] = stage
             agents.corridor_length[row] = 0

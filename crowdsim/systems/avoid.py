@@ -12,6 +12,9 @@ from crowdsim.avoidance.explain import REASON_DTYPE, explain_choices
 from crowdsim.avoidance.guard import ModelError, check_velocities
 from crowdsim.avoidance.model import KEEPS_ITS_VELOCITY, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
 from crowdsim.saved import Arrays, Saved
+from crowdsim.setup.agents import chosen_rows
+from crowdsim.setup.build import avoidance_models, model_of_group
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState, Diagnosis
 from crowdsim.world.world import World
@@ -51,6 +54,14 @@ class Avoid(System):
         self.models = tuple(models)
         self._model_of_group = np.array(model_of_group, dtype=np.int64)
         self._labels = labels
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Avoid:
+        """Make the system with the models of the groups; choices are explained where somebody asks and the run is recorded."""
+        scenario, built = setup.scenario, setup.built
+        wanted = scenario.record.explain
+        explained = chosen_rows(scenario, built.agents, wanted) if wanted and setup.recorder is not None else None
+        return cls(setup.world, avoidance_models(scenario), model_of_group(scenario), built.population.label, explained)
 
     def process(self, tick: Tick) -> None:
         """Show the models the crowd, keep what each chose for its own."""

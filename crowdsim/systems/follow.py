@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD, Held
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
 from crowdsim.systems.paths.straighten import led_round_free_vertices, straighten
@@ -44,6 +45,12 @@ class Follow(System):
     ) -> None:  # fmt: skip
         super().__init__(world)
         self.groups, self.while_waiting, self.corner_guesses = groups, while_waiting, corner_guesses
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> System:
+        """Return what leads the groups of the scenario."""
+        following: System = setup.following
+        return following
 
     def process(self, tick: Tick) -> None:
         """Steer those with a path, guess for those without, let the others stand."""

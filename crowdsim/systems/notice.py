@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.nudge import HeldParameters, count_held
+from crowdsim.bodies.nudge import HeldParameters, NudgeParameters, count_held
+from crowdsim.bodies.replan import ReplanParameters
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.world import World
@@ -45,6 +47,12 @@ class Notice(System):
     def __init__(self, world: World, parameters: HeldParameters, is_wanted: bool) -> None:
         super().__init__(world)
         self.parameters, self.is_wanted = parameters, is_wanted
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Notice:
+        """Make the system; it is wanted where agents step aside or ask for new paths."""
+        wanted = setup.of_bodies(NudgeParameters).nudging or setup.of_bodies(ReplanParameters).replanning
+        return cls(setup.world, setup.of_bodies(HeldParameters), wanted)
 
     @property
     def is_idle(self) -> bool:

@@ -18,6 +18,7 @@ from crowdsim.navigation.planning.protocol import Answers, Planner
 from crowdsim.navigation.planning.request_queue import pieces
 from crowdsim.navigation.stationary.planner import StanderPlanner
 from crowdsim.saved import MOST, Arrays, Saved, ascends
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.slices import Budget, SearchTask, require_open, search
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.ground.ground_change import GroundChange, ask_again
@@ -85,6 +86,12 @@ class Plan(System):
         self.planner, self.budget, self.groups, self._make_planner = planner, budget, groups, make_planner
         self.corner_guesses: CornerGuesses | None = None  # of those who guess over points of visibility
         self.searches = SearchTask(name, planner, self._apply, budget.tasks, budget.counts_answers)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> System:
+        """Return what plans for the groups of the scenario."""
+        planning: System = setup.planning
+        return planning
 
     def take_mesh(self) -> None:
         """Search on the mesh that the world has now; who waits for an answer has to ask again."""

@@ -150,7 +150,8 @@ def test_every_array_of_every_state_is_looked_at(name: str) -> None:
     assert [text for text in believed if not any(part in text for part in MAY_BE)] == [], HOW
 
 
-OF_PLUGINS = {"AvoidanceModel", "StatelessModel", "GuardedModel"}  # What these keep means something to a model alone, which says if it cannot take it back.
+# What these keep means something to a model, or a system of a user's own, alone, which says if it cannot take it back (tests/systems/test_own_systems.py).
+OF_PLUGINS = {"AvoidanceModel", "StatelessModel", "GuardedModel", "OwnSystem"}
 
 
 HOW_SCENE = "These are in no scene, so that no test looks at them: add a scene to hostile_states.SCENES that has them at its end."
