@@ -124,7 +124,7 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
             _forget(each)
         if isinstance(error, PluginError) or not isinstance(error, (Exception, SystemExit)):
             raise
-        raise PluginError(f"{where_raised(error, origin)}: the plug-in cannot be loaded: {told(error)}") from None
+        raise PluginError(f"{where_raised(error, origin)}: the plug-in cannot be loaded: {described(error)}") from None
     _files[origin.file] = (origin, names)
     return names
 
@@ -171,7 +171,7 @@ def load_installed() -> dict[str, str]:
             try:
                 _load_entry_point(point)
             except Exception as error:  # a package that is broken must not keep others from running
-                _failed[point.name] = told(error)
+                _failed[point.name] = described(error)
     return _failed
 
 
@@ -195,7 +195,7 @@ def _load_entry_point(point: metadata.EntryPoint) -> None:
         raise
 
 
-def told(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     """Return what an error says, on one line; a name that is taken in our own words."""
     if isinstance(error, ValueError) and str(error).startswith(("two avoidance models are called", "two planners are called")):
         return f"{error}. Give yours another name."

@@ -20,7 +20,7 @@ M = TypeVar("M", bound=type)
 
 
 class UnknownModelError(CrowdsimError):
-    """A model was asked for that nobody registered."""
+    """A model was asked for that is not registered."""
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
 
 
 def _layout(scenario: Scenario) -> dict[str, Any]:
-    """Return the key with how a grid is laid over the ground, where somebody finds ways on one."""
+    """Return the key with how a grid is laid over the ground, where a group finds paths on one."""
     layout = scenario.geometry.layout
     if layout is None or not any(chosen.over_cells for chosen in scenario.navigations):
         return {}
@@ -207,7 +207,7 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
 
 
 def _own_navigation(group: Group) -> dict[str, Any] | None:
-    """Return how a group finds its way, without the numbers of the mesh, which are the scenario's."""
+    """Return how a group finds its path, without the numbers of the mesh, which are the scenario's."""
     if group.navigation is None:
         return None
     section = next(section for section in SECTIONS if section.name == "navigation")

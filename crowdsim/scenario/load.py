@@ -322,7 +322,7 @@ def _refuse_idle_numbers(
             why = "does nothing on this ground: no terrain has a speed of its own"
         if why:
             problems.add(("navigation", "terrain_cell"), f"terrain_cell {why}", way_out, key=True)
-    # Over cells, who has a wall in the line to its next waypoint asks again with replanning off too.
+    # Over cells, an agent with a wall in the line to its next waypoint asks again with replanning off too.
     on_cells = any(map(paths_lead_over_cells, kinds))
     if bodies is not None and _is_changed(bodies, "bodies", "replan_cooldown") and not bodies.values["replanning"] and not on_cells:
         message = f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}"
@@ -343,9 +343,9 @@ def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Gr
 
 
 def scenario_of_run(header: Header, file: str) -> Scenario:
-    """Return the scenario of a recorded run, to look at or to measure; where models came from plug-ins, everybody has the model `none` in their place.
+    """Return the scenario of a recorded run, to look at or to measure; where models came from plug-ins, all agents have the model `none` in their place.
 
-    Who avoided whom how changes nothing that is drawn or measured afterwards, and a model of somebody's own need not be at hand for it.
+    How agents avoided each other changes nothing that is drawn or measured afterwards, and a user's model need not be at hand for it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The sections of a scenario that hold tunable numbers, and who owns the numbers.
+"""The sections of a scenario that hold tunable numbers, and which modules declare the numbers.
 
 The numbers themselves are declared where they are used, as dataclasses of `crowdsim.tunable.param`; here stands only which dataclass belongs to which
 section. The check of a user's values, the JSON Schema and the table of ``crowdsim parameters`` are all made from these declarations.
@@ -172,10 +172,10 @@ SECTIONS = (
 SYSTEMS = Section("systems", "system", "", _systems)  # of each entry of the list of systems that are not crowdsim's own
 _replaced: dict[str, Mapping[str, Owner]] = {}
 _ALL_SHORTEST = (
-    "Its ways are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or grid, whose searches can be weighed to look at less "
-    "ground for ways that cost up to that many times as much."
+    "Its paths are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or grid, whose searches can be weighed to look at less "
+    "ground for paths that cost up to that many times as much."
 )
-_IN_TIME = "On one level floor its ways, the shortest, are the quickest too. Take kind: mesh where there are stairs, slopes or terrain with speeds of its own."
+_IN_TIME = "On one level floor its paths, the shortest, are the quickest too. Take kind: mesh where there are stairs, slopes or terrain with speeds of its own."
 _WHY_NOT = {  # by owner and parameter: why it has none, and the way out
     ("optimal", "weight"): _ALL_SHORTEST, ("optimal", "heuristic"): _ALL_SHORTEST, ("optimal", "costs"): _IN_TIME,
 }  # fmt: skip
@@ -229,7 +229,7 @@ def resolve_section(
     base : Chosen, optional
         What the section says that this one stands in place of: its owner, and the values of that owner, hold where this one is silent.
     is_even : bool
-        Whether the ground is one level floor that everybody walks at their own speed: there are defaults that depend on it.
+        Whether the ground is one level floor on which all agents walk at their own speed: there are defaults that depend on it.
     grid_numbers : mapping of str to float, optional
         Defaults of a navigation over cells, from the files of its ground.
 

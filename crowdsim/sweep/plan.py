@@ -16,7 +16,7 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.sweep.code import code_version
 from crowdsim.sweep.design import Point
 
-_MOST_SHOWN = 20  # Mistakes that are told; combinations that make the same one are told once.
+_MOST_SHOWN = 20  # Mistakes that are reported; combinations that make the same one are reported once.
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import REASON_DTYPE, explain_choices
 from crowdsim.avoidance.guard import ModelError, check_velocities
-from crowdsim.avoidance.model import KEEPS_ITS_WAY, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
+from crowdsim.avoidance.model import KEEPS_ITS_VELOCITY, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
 from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import avoidance_models, model_of_group
@@ -69,7 +69,7 @@ class Avoid(System):
         assert tick.cells is not None, "Index runs before Avoid"
         active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding != 0)).view(np.uint8)
         is_obstacle = agents.activity == AgentState.OBSTACLE
-        active[is_obstacle] = KEEPS_ITS_WAY
+        active[is_obstacle] = KEEPS_ITS_VELOCITY
         # On slopes in the direction that each likes to go; Integrate keeps the limit in the direction that it goes.
         fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * self.shares_in_plan(tick, agents.preferred_velocity)
         view = CrowdView(

@@ -170,7 +170,7 @@ def test_the_numbers_of_a_file_are_taken_and_the_scenario_has_the_last_word(tmp_
 
 def test_numbers_that_nobody_asks_for_and_a_height_are_told(tmp_path):
     notes = [note.message for note in scenario(tmp_path, {**ROOMS, "floorY": 2}, navigation="mesh").notes]
-    assert notes == ["map.json says floorY 2, but the ground lies at height 0", "map.json says cellSize 0.4, which are numbers of a grid, and nobody finds his way on one"]
+    assert notes == ["map.json says floorY 2, but the ground lies at height 0", "map.json says cellSize 0.4, which are numbers of a grid, and no group finds paths on one"]
 
 
 def test_files_that_disagree_are_refused_unless_the_scenario_says_which_counts(tmp_path):

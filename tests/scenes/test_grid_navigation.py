@@ -196,7 +196,7 @@ def test_numbers_of_a_scenario_change_the_run(number, value, expected):
         assert digests(run, TICKS)[-1] != expected[-1]
 
 
-@pytest.mark.full  # By default the choices of tests/avoidance/test_cones_everywhere.py are made so, and digests.
+@pytest.mark.full  # By default the choices of tests/avoidance/test_velocity_obstacles_everywhere.py are made so, and digests.
 def test_code_for_another_processor_gives_the_same_run(expected):
     assert child(TICKS, GRID, NUMBA_CPU_NAME="generic") == expected
 

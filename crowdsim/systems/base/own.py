@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.plugins import told, where_raised
+from crowdsim.avoidance.plugins import described, where_raised
 from crowdsim.avoidance.registry import Origin, origin_of
 from crowdsim.errors import CrowdsimError
 from crowdsim.saved import Saved, SavedError, ascends
@@ -162,7 +162,7 @@ class OwnSystem(System):
             raise OwnSystemError(f"tick {self._tick}: {error}") from None
         except Exception as error:
             where = f"the system {self.name} raised an error when it was {what}, at {self._where(error)}"
-            raise OwnSystemError(f"tick {self._tick}: {where}: {told(error)}") from error
+            raise OwnSystemError(f"tick {self._tick}: {where}: {described(error)}") from error
 
     def _where(self, error: Exception) -> str:
         """Return ``file:line`` of the place in the user's file; of one that has none, of the last line that was run."""
