@@ -17,7 +17,7 @@ REASONS = {
     """,
     ROWS: """
         corridor.steer._steer_rows corridor.walk._walk_rows bodies.spread._lead_rows avoidance.sampling.kernel._choose_by_sampling
-        avoidance.velocity_obstacles.kernel.choose_outside_with avoidance.orca.orca._choose_velocities avoidance.surroundings.look_round
+        avoidance.velocity_obstacles.kernel.choose_with_workspaces avoidance.orca.orca._choose_velocities avoidance.neighbour_model.find_neighbours
     """,
     INNER: """
         search.polyanya._spread search.polyanya._squeeze search.polyanya._least_way_by search.polyanya._add search.polyanya._parts_of_edge

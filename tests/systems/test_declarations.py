@@ -37,13 +37,14 @@ SCENES = {  # document or file, settings, ticks
     "a door on a grid": ({**BUSY, "geometry": DOOR, "goals": {}, "groups": [THROUGH], "events": [{"at": 1, "close": "door"}]}, ["navigation=grid"], 30),
     "a door in tiles": ({**BUSY, "geometry": DOOR, "goals": {}, "groups": [THROUGH], "events": [{"at": 1, "close": "door"}]}, ["navigation.tile_size=4"], 30),
     "groups of their own": ({**BUSY, "groups": [{**BUSY["groups"][0], "navigation": "grid", "avoidance": "hrvo"}, *BUSY["groups"][1:]]}, EVERYTHING, 60),
+    "guesses over cells": (SCENARIOS / "office-floor.yaml", ["navigation=grid", "navigation.while_waiting=guess", "budget.work=20"], 40),
     "slopes": (SCENARIOS / "bridge.yaml", ["bodies.priority=waiting", *EVERYTHING], 40),
     "stuck for long": (STUCK, [], 290),
     "storeys": (SCENARIOS / "two-storeys.yaml", [], 60),
     "everybody stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
-# Looked at in no scene here: a corridor that gets longer round a corner in free ground.
-RARELY = {"Follow": {"corridor_capacity"}}
+# Looked at in no scene here: a corridor that gets longer round a corner in free ground, and agents that have strayed from theirs.
+RARELY = {"Follow": {"corridor_capacity"}, "Walk": {"entity", "group"}}
 
 
 def scene(name):
