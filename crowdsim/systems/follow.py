@@ -22,7 +22,7 @@ class Follow(System):
     """
 
     reads = (
-        "group", "activity", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
+        "entity", "group", "activity", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
         "corridor_start", "corridor_capacity", "corridor_length", "preferred_velocity", "corner_post", "corner_line", "corner_offset", *NOTED,
     )
     writes = (
