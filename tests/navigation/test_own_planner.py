@@ -18,7 +18,7 @@ from crowdsim.errors import NavigationError, ScenarioError
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
-from crowdsim.navigation.planners import OWN, planner_kind, planner_kinds
+from crowdsim.navigation.planners import OWN, leads_over_cells, planner_kind, planner_kinds
 from crowdsim.navigation.planning import registry
 from crowdsim.navigation.planning.plain_planner import PlainPlanner
 from crowdsim.navigation.planning.registry import register_planner
@@ -173,3 +173,8 @@ def test_the_parameters_of_a_kind_are_listed_once():
     for kind in planner_kinds():
         names = [field.name for owner in (*kind.owners, *kind.options) for field in dataclasses.fields(owner)]
         assert len(set(names)) == len(names), kind.name
+
+
+def test_what_scenarios_are_read_by_is_what_planners_register():
+    assert {kind.name: kind.over_cells for kind in planner_kinds()} == {name: leads_over_cells(name) for name in OWN}
+    assert not leads_over_cells("no planner")
