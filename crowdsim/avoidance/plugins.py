@@ -1,6 +1,6 @@
 """Plug-ins: avoidance models from a user's own file, or from another installed package.
 
-A plug-in is a Python file that registers one model or more (docs/models.md). Loading it runs it: only files that the user names, and packages that the
+A plug-in is a Python file that registers one model or more (docs/learn/models.md). Loading it runs it: only files that the user names, and packages that the
 user has installed, are ever loaded; a scenario or a recording cannot name one.
 """
 

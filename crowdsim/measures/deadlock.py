@@ -1,7 +1,7 @@
 """Deadlocks: who was stuck when and where, who waited for whom, and why.
 
 `stuck_spells` says when who was stuck, `why_stuck` who waited for whom at one moment and why, `deadlocks` puts both together: one row for each group of
-people who held each other or were held by the same. What the words mean stands in docs/deadlocks.md.
+people who held each other or were held by the same. What the words mean stands in docs/guides/deadlocks.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/grid-and-mesh.md: the table is what the scenes come to. docs/moving-obstacles.md: its scenario runs."""
+"""docs/learn/grid-and-mesh.md: the table is what the scenes come to. docs/guides/moving-obstacles.md: its scenario runs."""
 
 import re
 
@@ -9,8 +9,8 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import ROOT
 
-PAGE = (ROOT / "docs" / "grid-and-mesh.md").read_text(encoding="utf-8")
-OBSTACLES = (ROOT / "docs" / "moving-obstacles.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "learn" / "grid-and-mesh.md").read_text(encoding="utf-8")
+OBSTACLES = (ROOT / "docs" / "guides" / "moving-obstacles.md").read_text(encoding="utf-8")
 QUICK = ("doorway-blocked", "goal-in-closed-room")
 
 

@@ -11,7 +11,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("name", ["navigation.md", "visibility.md", "tiles.md"])
+@pytest.mark.parametrize("name", ["learn/navigation.md", "learn/visibility.md", "guides/tiles.md"])
 def test_the_example_of_a_page_prints_what_the_page_shows(name):
     page = (DOCS / name).read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
