@@ -20,7 +20,7 @@ SCENES = {
     "idle-crowd": "a crowd that stands about",
 }
 NAVIGATIONS = {"mesh": "mesh", "grid": "{kind: grid, cell_size: 0.1, object_padding: 0.02}"}
-HEAD = "| scene | navigation | arrived | last | new ways | asked aside | deepest overlap |\n| --- | --- | --- | ---: | --- | ---: | ---: |"
+HEAD = "| scene | navigation | arrived | last | new paths | asked aside | deepest overlap |\n| --- | --- | --- | ---: | --- | ---: | ---: |"
 
 
 def outcome(scene: str, navigation: str) -> Verdict:

@@ -9,7 +9,7 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import ROOT
 
-PAGE = (ROOT / "docs" / "learn" / "stationary-agents.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "learn" / "stationary-agents.md").read_text(encoding="utf-8").split("## A grid or a mesh?")[1]
 OBSTACLES = (ROOT / "docs" / "guides" / "changing-ground.md").read_text(encoding="utf-8")
 QUICK = ("doorway-blocked", "goal-in-closed-room")
 

@@ -17,6 +17,8 @@ NOT_PLAIN = re.compile(r"\b(?:who|whom|whoever|ways)\b", re.IGNORECASE)
 MAY_SAY = {
     "CHANGELOG.md": "what was released or is to be is told in the words of its time",
     "docs/glossary.md": "it lists the words that are not used",
+    "docs/learn/bodies.md": "its tables are being made anew; its words follow with them",
+    "docs/learn/models.md": "its tables are being made anew; its words follow with them",
 }
 
 
@@ -60,6 +62,29 @@ def test_every_page_belongs_to_one_of_the_four_parts():
 
 def test_every_page_that_code_and_tests_name_is_there():
     files = [path for folder in ("crowdsim", "tests", "benchmarks", "analysis", "scenarios") for ending in ("py", "yaml") for path in (ROOT / folder).rglob(f"*.{ending}")]
-    named = {page: path for path in files for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8"))}
+    named = {page: path for path in files if path.name != "test_pages.py" for page in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8"))}
     assert len(named) > 10
     assert {page: path for page, path in named.items() if page not in PAGES} == {}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in MAY_SAY])
+def test_a_page_says_agent_and_path(page):
+    prose = re.sub(r"`[^`\n]*`", "", FENCE.sub(lambda block: "\n" * block[0].count("\n"), text_of(page)))
+    assert [f"{page}:{number}: {line}" for number, line in enumerate(prose.splitlines(), 1) if NOT_PLAIN.search(line)] == []
+
+
+def test_the_changelog_has_headings_and_one_section_for_what_is_unreleased():
+    text = text_of("CHANGELOG.md")
+    assert len(re.findall(r"^## .*unreleased", text, re.MULTILINE)) == 1
+    sections = [part.split("\n", 1) for part in text.split("\n### ")[1:]]
+    assert [name for name, _ in sections] == ["Added", "Changed", "Fixed", "Removed"]
+    assert all(re.match(r"\n- ", entries) for _, entries in sections)
+
+
+def test_the_files_that_a_thing_takes_are_counted_right():
+    """The table of the page on extending says as many files as the steps of each section name."""
+    page = text_of("docs/develop/extending.md")
+    said = dict(re.findall(r"^\| \[[^\]]*\]\(#([\w-]+)\) \| (.*?) \|", page, re.MULTILINE))
+    steps = {part.split("\n")[0].lower().replace(" ", "-"): re.findall(r"^(\d+)\. ", part, re.MULTILINE) for part in page.split("\n## ")[1:]}
+    assert set(said) == set(steps)
+    assert {name: max(map(int, re.findall(r"\d+", said[name]))) for name in said} == {name: max(map(int, numbers or ["1"])) for name, numbers in steps.items()}
