@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,8 +106,12 @@ def param(
     )
 
 
-def tunables(owner: type) -> Iterator[Tunable]:
-    """Yield the tunables of a dataclass in the order of declaration; fields not made by `param` are left out."""
-    for field in dataclasses.fields(owner):
-        if "why" in field.metadata:
-            yield Tunable(name=field.name, default=field.default, **field.metadata)
+_found: dict[type, tuple[Tunable, ...]] = {}
+
+
+def tunables(owner: type) -> tuple[Tunable, ...]:
+    """Return the tunables of a dataclass in the order of declaration; fields not made by `param` are left out."""
+    if owner not in _found:
+        fields = dataclasses.fields(owner)
+        _found[owner] = tuple(Tunable(name=field.name, default=field.default, **field.metadata) for field in fields if "why" in field.metadata)
+    return _found[owner]

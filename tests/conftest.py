@@ -34,7 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.full)
 
 
-def pytest_collection_finish() -> None:
-    """Leave what was collected out of every search for garbage: it stays until the end, and is most of what there is."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Search for garbage only after all is collected, and leave that out of every search: it stays until the end, and is most of what there is."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -376,10 +377,9 @@ class SymmetryBreaker:
         n = len(entity)
         self._follow(entity)
         own, memory, following = self.parameters, self._memory, self._next
-        longest = (2.0 * self._retreat_times(tick_length)).astype(np.int64)  # twice, so that the way back takes as long
+        longest, numbers, _ = _numbers(own, tick_length)
         before, after = memory[:4], following[:4]
         team.run(follow_progress, n, velocity, preferred_velocity, active, blocker, own.slow, longest, before, after)
-        numbers = np.array([*self._tangents(), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)])
         old, new = (memory.turning, memory.events), (following.turning, following.events)
         team.run(
             turn_away, n, entity, position, preferred_velocity, active, blocker, draws, numbers, following.blocked, old, new, out, touched
@@ -408,26 +408,13 @@ class SymmetryBreaker:
             Who holds its ground.
         """
         holds = np.empty(len(entity), dtype=np.uint8)
-        lasts = self.parameters.retreat_time
         self._follow(entity)
-        numbers, memory = np.array([lasts / (lasts + tick_length), *self._retreat_times(tick_length)]), self._memory
+        (_, _, numbers), memory = _numbers(self.parameters, tick_length), self._memory
         team.run(
             hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, memory.stalled, memory.retreating, memory.holder, numbers,
             out, holds,
         )  # fmt: skip
         return holds.view(np.bool_)
-
-    def _retreat_times(self, tick_length: float) -> NDArray[np.float64]:
-        """Return how many ticks somebody must be stalled to be one who does not get on, and how many it must go back to hold its ground."""
-        return np.ceil(np.array([self.parameters.retreat_patience, self.parameters.retreat_after]) / tick_length)
-
-    def _tangents(self) -> tuple[float, float, float, float]:
-        """Return the ranges of tangents for an exact course and for a ring."""
-        own = self.parameters
-        if own.side == "random":
-            return -own.greatest_turn, own.greatest_turn, -own.greatest_detour, own.greatest_detour
-        sign = 1.0 if own.side == "right" else -1.0
-        return sign * own.least_turn, sign * own.greatest_turn, sign * own.least_detour, sign * own.greatest_detour
 
     def _follow(self, entity: NDArray[np.int64]) -> None:
         """Carry the memory of those who are still there over to their new rows."""
@@ -454,6 +441,24 @@ class SymmetryBreaker:
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
         self._memory = _Memory(*(saved.take(name, kind, (len(entity),), low=0, high=MOST if kind == "i8" else None) for name, kind in _KINDS.items()))
         self._entity, self._next = entity, _fresh(len(entity))
+
+
+@lru_cache(maxsize=16)
+def _numbers(own: SymmetryBreaker.Parameters, tick_length: float) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return what `follow_progress`, `turn_away` and `hold_ground` are told of the parameters, in ticks of so many seconds."""
+    # How many ticks somebody must be stalled to be one who does not get on, and how many it must go back to hold its ground.
+    times = np.ceil(np.array([own.retreat_patience, own.retreat_after]) / tick_length)
+    longest = (2.0 * times).astype(np.int64)  # twice, so that the way back takes as long
+    turns = np.array([*_tangents(own), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)])
+    return longest, turns, np.array([own.retreat_time / (own.retreat_time + tick_length), *times])
+
+
+def _tangents(own: SymmetryBreaker.Parameters) -> tuple[float, float, float, float]:
+    """Return the ranges of tangents for an exact course and for a ring."""
+    if own.side == "random":
+        return -own.greatest_turn, own.greatest_turn, -own.greatest_detour, own.greatest_detour
+    sign = 1.0 if own.side == "right" else -1.0
+    return sign * own.least_turn, sign * own.greatest_turn, sign * own.least_detour, sign * own.greatest_detour
 
 
 def _fresh(count: int) -> _Memory:

@@ -52,9 +52,13 @@ class Overlaps:
     total: float
 
 
+_NOTHING = Overlaps(0, 0.0, 0.0)
+
+
 def _overlaps(rows: Rows) -> Overlaps:
     """Return the overlaps of the crowd from those of each disc."""
-    return Overlaps(int(rows["count"].sum()) // 2, float(rows["deepest"].max()), int(rows["total"].sum()) / 2.0 / contacts.FINE)
+    count, total = int(np.add.reduce(rows["count"])), int(np.add.reduce(rows["total"]))
+    return Overlaps(count // 2, float(np.maximum.reduce(rows["deepest"])), total / 2.0 / contacts.FINE)
 
 
 def _is_better(after: Overlaps, least: Overlaps, most: float) -> bool:
@@ -102,7 +106,9 @@ class Separator:
         self.parameters = parameters or SeparationParameters()
         self._index = CellIndex()
         self._capacity = _LEAST_CAPACITY
-        self._rows: dict[str, NDArray[Any]] = {}
+        self._rows: Rows = {}
+        self._shown: Rows = {}  # as long as so many discs need them
+        self._shown_count = -1
         self._contacts: tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.float64]] = (
             np.empty(0, dtype=np.uint32), np.empty(0, dtype=np.uint8), np.empty((0, contacts.TABLE_COLUMNS)),
         )
@@ -156,10 +162,9 @@ class Separator:
         Source: [Pathfinding undated], section 8. The rule of a pass is in `contacts.push_apart`, why it never does harm in `contacts.scale_pushes`.
         """
         n = len(radius)
-        nothing = Overlaps(0, 0.0, 0.0)
         out[:] = position
         if not n:
-            return Separation(nothing, nothing)
+            return Separation(_NOTHING, _NOTHING)
         self._see(walls)
         cells, now, widest, rows = self._look(position, radius, movable, layer, team, heights)
         before = after = _overlaps(rows)
@@ -185,7 +190,7 @@ class Separator:
     ) -> Overlaps:
         """Return how discs overlap where they are; parameters as in `separate`."""
         if not len(radius):
-            return Overlaps(0, 0.0, 0.0)
+            return _NOTHING
         *_, rows = self._look(position, radius, movable, layer, team, heights)
         return _overlaps(rows)
 
@@ -201,7 +206,9 @@ class Separator:
         """Sort discs into cells and count their overlaps; return the cells, the discs by slot, the greatest radius (m) and the counts by slot."""
         n = len(radius)
         self._reserve(n)
-        rows = {name: array[: n + (LANES if name in _PADDED else 0)] for name, array in self._rows.items()}
+        if self._shown_count != n:
+            self._shown_count, self._shown = n, {name: array[: n + (LANES if name in _PADDED else 0)] for name, array in self._rows.items()}
+        rows = self._shown.copy()
         cells = self._index.build(position, layer, cell_size=max(2.2 * float(radius.mean()), 0.1), heights=heights)
         now = Now(rows["x"], rows["y"], rows["radius"], rows["radius32"], rows["movable"])
         widest = max(team.run(contacts.gather_discs, n, cells, radius, movable, now))
@@ -305,6 +312,7 @@ class Separator:
         size = max(2 * n, 64) + LANES
         kinds = {"radius32": np.float32, "movable": np.uint8, "count": np.int64, "total": np.int64, "first": np.int64}
         names = (*_PADDED, "radius", "movable", "gap", "count", "deepest", "total")
+        self._shown_count = -1
         self._rows = {name: np.zeros(size, dtype=kinds.get(name, np.float64)) for name in names}
 
 

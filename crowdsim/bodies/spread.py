@@ -18,6 +18,7 @@ from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.tunable import param
 
 NO_CROWD = -1
+CORNER_ON_RIM, COMES_NEAR = 1, 2  # What `find_crowds` is told of an agent.
 PATH, HERE, AHEAD, ORDER, WEIGHT = range(5)  # What the columns of `place` are.
 FADE_M = 1.0  # Over so much of the reach an agent comes to count: nobody is turned aside all at once.
 ASLANT = 1.0  # Who is in front of a region goes at most so far aside for each metre ahead: 45 degrees, not across the way of others.
@@ -59,8 +60,9 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
     source : (n,) int32
         Index of the region that each walks to.
     wants : (n,) uint8
-        1 for those whose next corner is on the rim of that region.
+        CORNER_ON_RIM for those whose next corner is on the rim of that region; COMES_NEAR for those that go straight there, wherever over the rim; else 0.
     position, corner : (n, 2) float64, m
+        As corner of those that come near, their positions.
     radius : (n,) float64, m
     reach, least : float
         See `SpreadParameters`.
@@ -76,7 +78,7 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
             continue
         x, y, cx, cy = position[row, 0], position[row, 1], corner[row, 0], corner[row, 1]
         narrow = 2.0 * least * radius[row]
-        nearest, farthest = narrow, -np.inf
+        nearest, farthest = narrow if wants[row] == CORNER_ON_RIM else reach, -np.inf
         for k in range(fronts.goal_start[source[row]], fronts.goal_start[source[row] + 1]):
             ax, ay, bx, by = fronts.end[k, 0], fronts.end[k, 1], fronts.end[k, 2], fronts.end[k, 3]
             width = np.hypot(bx - ax, by - ay)

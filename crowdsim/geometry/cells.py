@@ -225,6 +225,8 @@ class CellIndex:
         self.cell_size = cell_size
         self._capacity = 0
         self._slots: dict[str, NDArray] = {}
+        self._shown: dict[str, NDArray] = {}  # what of them the last build used
+        self._use = -1, False
         self._box = np.empty((0, 4))
         self._count = np.empty(0, dtype=np.int64)
         self._table = np.empty(0, dtype=np.uint32)
@@ -261,16 +263,21 @@ class CellIndex:
         per_metre = 1.0 / self.cell_size
         plane_of_row, planes = self._planes(position, layer)
         origin, shape, table = self._lay_out(planes, per_metre)
-        slots = {name: array[:count] for name, array in self._slots.items()}
-        x, y = self._slots["x"][: count + LANES], self._slots["y"][: count + LANES]
-        reach = count + LANES if heights is not None else 0
-        z, slope_x, slope_y = (self._slots[name][:reach] for name in ("z", "slope_x", "slope_y"))
+        slots = self._shown_for(count, heights is not None)
         step = np.float32(heights.step if heights is not None else np.inf)
-        self.cells = Cells(x, y, slots["row"], slots["slot"], slots["plane"], table, origin, shape, per_metre, z, slope_x, slope_y, step)
+        ground = slots["z"], slots["slope_x"], slots["slope_y"]
+        self.cells = Cells(slots["x"], slots["y"], slots["row"], slots["slot"], slots["plane"], table, origin, shape, per_metre, *ground, step)
         _sort_into_cells(position, plane_of_row, self.cells, slots["cell"])
         if heights is not None:
-            _sort_heights(slots["row"], heights.z, heights.slope, z, slope_x, slope_y)
+            _sort_heights(slots["row"], heights.z, heights.slope, *ground)
         return self.cells
+
+    def _shown_for(self, count: int, has_heights: bool) -> dict[str, NDArray]:
+        """Return the buffers as long as so many agents need them."""
+        if self._use != (count, has_heights):
+            sizes = dict.fromkeys(("x", "y"), count + LANES) | dict.fromkeys(("z", "slope_x", "slope_y"), count + LANES if has_heights else 0)
+            self._use, self._shown = (count, has_heights), {name: array[: sizes.get(name, count)] for name, array in self._slots.items()}
+        return self._shown
 
     def _reserve(self, count: int) -> None:
         if count <= self._capacity and self._slots:
@@ -279,6 +286,7 @@ class CellIndex:
         kinds = {"x": np.float64, "y": np.float64, "row": np.uint32, "slot": np.uint32, "plane": np.int32, "cell": np.uint32, "plane_of_row": np.int32}
         kinds |= {"z": np.float64, "slope_x": np.float32, "slope_y": np.float32}
         self._slots = {name: np.zeros(self._capacity + LANES, dtype=kind) for name, kind in kinds.items()}
+        self._use = -1, False
 
     def _planes(self, position: NDArray[np.float64], layer: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
         """Number the layers that occur, and find each one's bounding box and number of agents."""

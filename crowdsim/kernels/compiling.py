@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -202,6 +203,7 @@ class KernelDispatcher(CPUDispatcher):
     def __init__(
         self, function: Callable[..., Any], store: Callable[[Callable[..., Any]], Store], listeners: list[Callable[[str], None]], **options: Any
     ) -> None:
+        function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]  # numba asks for it three times, of hundreds of functions
         super().__init__(function, targetoptions={"nopython": True, "boundscheck": None, **options})
         self._parts: dict[Any, Any] = {}
         self._compiler: Any = _PartCompiler(function, self.targetdescr, self.targetoptions, {}, front_end_of(function))

@@ -86,13 +86,18 @@ class _Index:
     """What is known of source files, in this process and on disk."""
 
     def __init__(self, file: Path) -> None:
-        self.file, self.changed, self.known = file, False, {}
-        with contextlib.suppress(ValueError, TypeError, AttributeError, KeyError):
-            self.known = {str(path): _as_known(each) for path, each in json.loads(read_kept(file) or b"{}").items()}
+        self.file, self.changed = file, False
+        self.known: dict[str, _Known] = {}
+        self._kept: dict[str, Any] = {}  # as the disk has it; most of it nobody asks for
+        with contextlib.suppress(ValueError, TypeError):
+            self._kept = dict(json.loads(read_kept(file) or b"{}"))
 
     def of(self, path: str) -> _Known:
         stamp = _stamp(path)
-        found: _Known | None = self.known.get(path)
+        found = self.known.get(path)
+        if found is None and path in self._kept:
+            with contextlib.suppress(ValueError, TypeError):
+                found = self.known[path] = _as_known(self._kept[path])
         if found is None or found.stamp != stamp:
             content = Path(path).read_bytes()
             found = self.known[path] = _Known(stamp, hashlib.blake2b(content, digest_size=16).hexdigest(), _parsed_imports(content))
@@ -101,10 +106,19 @@ class _Index:
 
     def keep(self) -> None:
         now = time.time_ns()
-        settled = {path: each for path, each in self.known.items() if each.stamp[1] < now - _SETTLED_NS}
+        settled: dict[str, Any] = {path: each for path, each in self._kept.items() if path not in self.known and _is_there(path)}
+        settled |= {path: each for path, each in self.known.items() if each.stamp[1] < now - _SETTLED_NS}
         with contextlib.suppress(OSError):  # a full or read-only disk: they are read again next time
             keep(self.file, json.dumps(settled).encode())
         self.changed = False
+
+
+def _is_there(path: str) -> bool:
+    """Return whether a file is still there: users' models and modules go, and what was known of them would be read for ever."""
+    try:
+        return os.path.isfile(path)
+    except ValueError:  # no name of a file, in an index that somebody damaged
+        return False
 
 
 @cache

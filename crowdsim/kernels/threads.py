@@ -51,8 +51,8 @@ class Team:
 
         If calls raise, the exception of the first of them in row order is raised once all have ended: nothing goes on writing behind the caller's back.
         """
-        parts = max(1, min(self.threads, rows // at_least))
-        if parts == 1:
+        parts = min(self.threads, rows // at_least) if self.threads > 1 else 1
+        if parts < 2:
             return [kernel(0, rows, *arguments)]
         bounds = [rows * part // parts for part in range(parts + 1)]
         pool = self._workers()

@@ -147,27 +147,27 @@ def block_xxh64(words, words_per_block, seed, out):
 
 @cache
 def _seed(dtype: np.dtype[Any]) -> np.uint64:
+    if dtype.hasobject or dtype.kind not in "biufcV":
+        raise TypeError(f"an array of {dtype} has no digest, only numbers have")
     return np.uint64(ord(dtype.kind) << 8 | dtype.itemsize)
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the bytes of an array of numbers, writable (one compiled kernel serves all) and in C order."""
-    if array.dtype.hasobject or array.dtype.kind not in "biufcV":
-        raise TypeError(f"an array of {array.dtype} has no digest, only numbers have")
-    flat = np.ascontiguousarray(array).reshape(-1)
-    if not flat.flags.writeable:
-        flat = flat.copy()
+    flags = array.flags
+    flat = array.reshape(-1) if flags.c_contiguous and flags.writeable else np.ascontiguousarray(array).reshape(-1).copy()
     return flat.view(np.uint8)
 
 
 def digest(array: NDArray[Any]) -> np.uint64:
     """Return the 64-bit digest of an array of numbers; its shape does not matter, its type, length and bytes do."""
-    data = _bytes(array)
-    whole = data.size // 8 * 8
-    words = data[:whole].view(np.uint64)
+    seed, data = _seed(array.dtype), _bytes(array)
+    left = data.size % 8
+    whole = data.size - left
+    words = (data[:whole] if left else data).view(np.uint64)
     if not words.flags.aligned:  # a slice of small numbers that begins between words
         words = words.copy()
-    return np.uint64(xxh64(words, data[whole:], _seed(array.dtype)))
+    return np.uint64(xxh64(words, data[whole:], seed))
 
 
 def column_digests(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
@@ -190,12 +190,12 @@ def block_digests(array: NDArray[Any], rows: int) -> NDArray[np.uint64]:
     out = np.empty(-(-len(array) // rows), dtype=np.uint64)
     if out.size == 0:
         return out
-    data = _bytes(array)
+    seed, data = _seed(array.dtype), _bytes(array)
     per_row = data.size // len(array)
     if data.size % 8:
         data = np.concatenate((data, np.zeros(-data.size % 8, dtype=np.uint8)))
     words = data.view(np.uint64)
-    block_xxh64(words if words.flags.aligned else words.copy(), rows * per_row // 8, _seed(array.dtype) ^ np.uint64(len(array) << 16), out)
+    block_xxh64(words if words.flags.aligned else words.copy(), rows * per_row // 8, seed ^ np.uint64(len(array) << 16), out)
     return out
 
 

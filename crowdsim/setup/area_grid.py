@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.decorator import kernel
+from crowdsim.kernels.decorator import lean_kernel
 
 OUTSIDE, INSIDE, BOUNDARY = 0, 1, 2  # what a cell of an area is
 
@@ -78,7 +78,7 @@ class Spots(NamedTuple):
     cell: NDArray[np.int64]
 
 
-@kernel
+@lean_kernel
 def edge_span(edge, low, high, reach):
     """Return the range of x that an edge covers between the heights low - reach and high + reach, widened by `reach`; inf, -inf where it has none.
 
@@ -105,7 +105,7 @@ def edge_span(edge, low, high, reach):
     return min(first, last) - reach, max(first, last) + reach
 
 
-@kernel
+@lean_kernel
 def list_near(edge, reach, x, y, cell, across, up, start, out):
     """Count, or write, the edges that come within `reach` of each cell of a grid.
 
@@ -142,7 +142,7 @@ def list_near(edge, reach, x, y, cell, across, up, start, out):
                     start[at] += 1
 
 
-@kernel
+@lean_kernel
 def _cell_of(areas, area, x, y):
     """Return the row and the column of the cell of a point, -1, -1 outside the grid."""
     column, row = np.floor((x - areas.x[area]) / areas.cell[area]), np.floor((y - areas.y[area]) / areas.cell[area])
@@ -151,7 +151,7 @@ def _cell_of(areas, area, x, y):
     return np.int64(-1), np.int64(-1)
 
 
-@kernel
+@lean_kernel
 def _crossings_are_odd(areas, area, row, x, y):
     """Return whether a ray from (x, y) in the direction of x crosses the boundary an odd number of times."""
     at = areas.first_row[area] + row
@@ -166,7 +166,7 @@ def _crossings_are_odd(areas, area, row, x, y):
     return odd
 
 
-@kernel
+@lean_kernel
 def classify_cells(areas, area):
     """Set `areas.kind` of the cells of one area that hold no edge; the others have been marked BOUNDARY.
 
@@ -186,7 +186,7 @@ def classify_cells(areas, area):
             areas.kind[base + column] = kind
 
 
-@kernel
+@lean_kernel
 def is_inside(areas, area, x, y):
     """Return whether a point lies in an area (even-odd rule; points on the boundary may be either).
 
@@ -213,7 +213,7 @@ def is_inside(areas, area, x, y):
     return _crossings_are_odd(areas, area, row, x, y)
 
 
-@kernel
+@lean_kernel
 def _towards_wall(edge, x, y):
     """Return the vector from a point to the nearest point of a wall, and its length."""
     ex, ey = edge[2] - edge[0], edge[3] - edge[1]
@@ -225,7 +225,7 @@ def _towards_wall(edge, x, y):
     return dx, dy, np.sqrt(dx * dx + dy * dy)
 
 
-@kernel
+@lean_kernel
 def wall_clearance(areas, walls, x, y):
     """Return the distance from a point in area 0 to the nearest wall, inf where none is in the lists of its cell, -1 outside the grid.
 
@@ -249,7 +249,7 @@ def wall_clearance(areas, walls, x, y):
     return nearest
 
 
-@kernel
+@lean_kernel
 def may_stand(areas, walls, area, x, y, clearance):
     """Return whether a point lies in an area and in area 0, and keeps `clearance` from the walls.
 
@@ -268,7 +268,7 @@ def may_stand(areas, walls, area, x, y, clearance):
     return is_inside(areas, area, x, y) and is_inside(areas, 0, x, y) and wall_clearance(areas, walls, x, y) >= clearance
 
 
-@kernel
+@lean_kernel
 def off_walls(areas, walls, x, y, clearance):
     """Return a point pushed away from the walls that are nearer than `clearance`, one wall after the other; in a corner it may stay too near.
 
@@ -294,7 +294,7 @@ def off_walls(areas, walls, x, y, clearance):
     return x, y
 
 
-@kernel
+@lean_kernel
 def find_spots(areas, walls, area, clearance, out):
     """Write the cells of an area in which a centre may keep `clearance` from walls; return their number.
 

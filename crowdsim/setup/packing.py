@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.decorator import kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.setup.area_grid import may_stand, off_walls
 from crowdsim.world.random import uniform01
 
@@ -79,19 +79,19 @@ class Waiting(NamedTuple):
     pushes: NDArray[np.int64]
 
 
-@kernel
+@lean_kernel
 def _grid_cell(discs, x, y):
     return np.int64((y - discs.grid[1]) / discs.grid[2]) * np.int64(discs.grid[3]) + np.int64((x - discs.grid[0]) / discs.grid[2])
 
 
-@kernel
+@lean_kernel
 def _insert(discs, row):
     cell = _grid_cell(discs, discs.x[row], discs.y[row])
     discs.following[row] = discs.head[cell]
     discs.head[cell] = row
 
 
-@kernel
+@lean_kernel
 def gap_to_others(discs, row, x, y, enough):
     """Return the least gap between disc `row`, if it were at (x, y), and another one; stops early below `enough`.
 
@@ -123,7 +123,7 @@ def gap_to_others(discs, row, x, y, enough):
     return least
 
 
-@kernel
+@lean_kernel
 def _drawn_spot(areas, spots, discs, row, seed, stream):
     """Return a random point in one of the cells that may hold the disc's centre."""
     area = discs.area[row]
@@ -137,7 +137,7 @@ def _drawn_spot(areas, spots, discs, row, seed, stream):
     return areas.x[area] + x, areas.y[area] + y
 
 
-@kernel
+@lean_kernel
 def place_in_turn(areas, walls, spots, discs, seed, stream, margin, gap, valid_tries, all_tries):
     """Give each disc without a position a random one, in the order of rows: random sequential addition.
 
@@ -195,7 +195,7 @@ def place_in_turn(areas, walls, spots, discs, seed, stream, margin, gap, valid_t
     return unlucky
 
 
-@kernel
+@lean_kernel
 def _move(discs, row, x, y):
     """Put a disc at (x, y) and into the list of its new cell."""
     cell = _grid_cell(discs, discs.x[row], discs.y[row])
@@ -210,7 +210,7 @@ def _move(discs, row, x, y):
     _insert(discs, row)
 
 
-@kernel
+@lean_kernel
 def _enqueue(waiting, row):
     """Add a disc at the end of the queue, unless it is in it."""
     if waiting.queued[row] == 0:
@@ -219,7 +219,7 @@ def _enqueue(waiting, row):
         waiting.ends[1] += 1
 
 
-@kernel
+@lean_kernel
 def _push(discs, row, target, waiting):
     """Return the push of all overlapping discs on one and the deepest overlap; the others join the queue."""
     across = np.int64(discs.grid[3])
@@ -247,7 +247,7 @@ def _push(discs, row, target, waiting):
     return push_x, push_y, deepest
 
 
-@kernel
+@lean_kernel
 def _to_freer_spot(areas, walls, spots, discs, row, seed, stream, clearance):
     """Move a disc to the best of some random spots, if that has more room than where it is."""
     room = gap_to_others(discs, row, discs.x[row], discs.y[row], -np.inf)
@@ -261,7 +261,7 @@ def _to_freer_spot(areas, walls, spots, discs, row, seed, stream, clearance):
     _move(discs, row, best_x, best_y)
 
 
-@kernel
+@lean_kernel
 def push_apart_in_area(areas, walls, spots, discs, seed, stream, margin, target, steps, waiting):
     """Push overlapping discs apart, one at a time, within their areas and clear of walls; one that has been pushed long moves to a freer spot.
 

@@ -401,10 +401,10 @@ class Simulation(Interventions):
     def why_over(self) -> str:
         """Return why the run is over now; an empty string if it goes on."""
         stop, agents = self.scenario.stop, self.world.agents
-        busy = (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
-        moves_in = np.any(agents.is_yielding == Stepping.IN)
-        if stop.when_all_arrived and not np.any(busy) and not moves_in and not (np.any(agents.goal >= 0) and (self._gates.expects or self._drive.expects)):
-            return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
+        if stop.when_all_arrived and not np.any((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)):
+            moves_in = np.any(agents.is_yielding == Stepping.IN)
+            if not moves_in and not (np.any(agents.goal >= 0) and (self._gates.expects or self._drive.expects)):
+                return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"
         return "everybody left is stuck" if self._watch.is_all_stuck(self.world.tick) else ""

@@ -191,15 +191,8 @@ class Ledger:
     def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
         """Take in one tick."""
         numbers = self._numbers
-        arrivals = events[events["kind"] == EventKind.ARRIVAL]
-        if len(arrivals):
-            np.add.at(self._arrivals, arrivals["value"], 1)
-            self._has_arrived[arrivals["entity"]] = True
-            self._last_goal[arrivals["entity"]], self._last_tick[arrivals["entity"]] = arrivals["value"], tick
-            numbers["last_arrival_tick"] = tick
-        long = events[events["kind"] == EventKind.DEADLOCKED]
-        self._deadlocked[long["entity"], long["value"]] = True
-        numbers["symmetries_broken"] += int(np.count_nonzero(events["kind"] == EventKind.SYMMETRY_BROKEN))
+        if len(events):
+            self._note_events(tick, events)
         numbers["nudges"] += counts.get("nudges_on_contact", 0.0) + counts.get("nudges_held_up", 0.0)
         for name in REPLANS:
             numbers[name] += counts.get(name, 0.0)
@@ -209,6 +202,18 @@ class Ledger:
         numbers["deepest_overlap_m"] = max(numbers["deepest_overlap_m"], counts.get("deepest_overlap_m", 0.0))
         numbers["most_requests_open"] = max(numbers["most_requests_open"], counts.get("requests_open", 0.0))
         numbers["longest_wait_ticks"] = max(numbers["longest_wait_ticks"], counts.get("oldest_request_ticks", 0.0))
+
+    def _note_events(self, tick: int, events: NDArray[Any]) -> None:
+        numbers, kind = self._numbers, events["kind"]
+        arrivals = events[kind == EventKind.ARRIVAL]
+        if len(arrivals):
+            np.add.at(self._arrivals, arrivals["value"], 1)
+            self._has_arrived[arrivals["entity"]] = True
+            self._last_goal[arrivals["entity"]], self._last_tick[arrivals["entity"]] = arrivals["value"], tick
+            numbers["last_arrival_tick"] = tick
+        long = events[kind == EventKind.DEADLOCKED]
+        self._deadlocked[long["entity"], long["value"]] = True
+        numbers["symmetries_broken"] += int(np.count_nonzero(kind == EventKind.SYMMETRY_BROKEN))
 
     def note_steering(self, entity: NDArray[np.int64], *, are_sent: bool) -> None:
         """Take in that a program steered agents; those that it sent to a goal have not arrived yet."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.bodies.spread import SpreadParameters
 from crowdsim.navigation.corridor.guess import WaitParameters
+from crowdsim.navigation.goals.fronts import WIDEST_M
 from crowdsim.navigation.goals.targets import TargetParameters, points_of
 from crowdsim.navigation.grid.parameters import WalkParameters, WayParameters
 from crowdsim.navigation.grid.planner import GridPlanner
@@ -96,4 +98,5 @@ def _one(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.bool_]
     waiting = chosen.parameters(CellWaitParameters).while_waiting
     if waiting in ("guess", "previous"):
         on_cells.guesses = CellGuesses(world, planner, waiting == "previous", on_cells.past_walls)
-    return on_cells, FollowWays(world, ways, groups, on_cells.guesses, waiting == "stay")
+    reach = scenario.bodies.parameters(SpreadParameters).spread_reach
+    return on_cells, FollowWays(world, ways, groups, on_cells.guesses, waiting == "stay", reach + WIDEST_M if reach > 0.0 else 0.0)

@@ -144,7 +144,7 @@ class Gates(System):
             if not rebuild.is_building and not tiles.is_building:
                 if tiles.waits:
                     tiles.begin(tick)
-                elif np.array_equal(self._wanted, self.available) and _is_same(obstacles, self._obstacles):
+                elif (self._wanted == self.available).all() and _is_same(obstacles, self._obstacles):
                     return
                 else:
                     rebuild.begin(Order(self._wanted.copy(), obstacles, tick), tick)
@@ -248,5 +248,7 @@ def _names(closed: Sequence[Closed]) -> set[str]:
 
 def _is_same(closed: Sequence[Closed], other: Sequence[Closed]) -> bool:
     """Return whether the same things are closed, each where it was."""
+    if not closed and not other:
+        return True
     places = {each.name: each.area for each in other}
     return _names(closed) == set(places) and all(shapely.equals_exact(each.area, places[each.name], SAME_PLACE_M) for each in closed)

@@ -32,6 +32,7 @@ from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
 EXPANSIONS_AN_AGENT = 10
+STRAIGHT = 1.1  # A path over cells that is longer than the line to its end by less leads straight there: steps from cell to cell are up to 8 % longer.
 BEYOND_M = 1000.0  # How far beyond the cells a saved waypoint can lie: goals may lie off the ground.
 
 
@@ -297,6 +298,8 @@ class FollowWays(System):
         Leads those whose path is not there yet; without it they keep to the path that they had, or stand.
     stays : bool
         Whether they stand instead, even with a path that they had.
+    near : float, m
+        How far from the end of its path an agent is at most of which it is looked at whether it leads straight there, though the cells have it bend.
     """
 
     reads = ("entity", "group", "activity", "goal", "path_status", "position", "surface", "radius", "desired_speed", "is_driven", *NOTED)
@@ -304,10 +307,11 @@ class FollowWays(System):
     counts = ("guessing",)
 
     def __init__(
-        self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None, guesses: CellGuesses | None = None, stays: bool = False
-    ) -> None:
+        self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None, guesses: CellGuesses | None = None, stays: bool = False,
+        near: float = 0.0,
+    ) -> None:  # fmt: skip
         super().__init__(world)
-        self.ways, self.groups, self.guesses, self.stays = ways, groups, guesses, stays
+        self.ways, self.groups, self.guesses, self.stays, self.near = ways, groups, guesses, stays, near
 
     def process(self, tick: Tick) -> None:
         """Lead those who walk; who is as near to its goal as can be stands there."""
@@ -332,8 +336,21 @@ class FollowWays(System):
         pace = np.maximum(np.hypot(rest[:, 0], rest[:, 1]), 1e-300)
         agents.preferred_velocity[near] = rest * np.minimum(1.0, agents.desired_speed[near] / pace)[:, None]
         agents.next_corner[walking] = aim[walking]
-        # The last waypoint is in sight: in front of a region a crowd may spread.
-        straight = walking & (agents.path_status != PathStatus.NEAREST_REACHABLE) & (walkers.walks.total - walkers.walks.current <= 1)
+        # In front of a region a crowd may spread.
+        straight = walking & (agents.path_status != PathStatus.NEAREST_REACHABLE)
+        straight[straight] = self._leads_straight(tick, np.flatnonzero(straight))
         agents.corner_post[free] = np.where(straight[free], np.int32(GOAL_HELD), np.int32(NOTHING_HELD))
         agents.next_corner[free & ~walking] = agents.position[free & ~walking]
         agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = AgentState.STANDING
+
+    def _leads_straight(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whose path leads straight to its end, (k,): over the last waypoint alone, or over bends that are not of the ground, but of cells."""
+        agents, walkers = self.world.agents, self.ways.walkers
+        walks = walkers.walks
+        found = walks.total[rows] - walks.current[rows] <= 1
+        bends = np.flatnonzero(~found & (agents.remaining[rows] <= STRAIGHT * self.near))
+        if len(bends):
+            near = rows[bends]
+            line = walks.waypoint[walks.start[near] + walks.total[near] - 1] - agents.position[near]
+            found[bends] = walkers.ahead(near, agents.position, tick.team) <= STRAIGHT * np.hypot(line[:, 0], line[:, 1])
+        return found

@@ -70,11 +70,12 @@ class Replan(System):
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
         agents.asks_again[:] = 0
         on_waypoints = ~self.world.on_corridors()
-        if not (self.parameters.replanning or np.any(agents.replan_wish) or np.any(on_waypoints)):
+        are_on_waypoints = np.count_nonzero(on_waypoints) > 0
+        if not (self.parameters.replanning or are_on_waypoints or np.count_nonzero(agents.replan_wish)):
             return
         walks = (agents.activity == AgentState.WALKING) & (agents.goal >= 0) & (agents.is_driven == 0)
         walks &= (agents.path_status >= PathStatus.FOUND) & (agents.path_status <= PathStatus.NEAREST_REACHABLE)
-        if np.any(on_waypoints):
+        if are_on_waypoints:
             self._look_for_walls(tick, np.flatnonzero(walks & on_waypoints & self._is_due(tick)))
         if self.parameters.replanning:
             self._look(tick, walks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.spread import SpreadParameters, find_crowds, lead_aside
+from crowdsim.bodies.spread import COMES_NEAR, SpreadParameters, find_crowds, lead_aside
 from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
 from crowdsim.navigation.goals.fronts import Fronts, find_fronts
 from crowdsim.systems.base.system import System, Tick
@@ -52,7 +52,7 @@ class Spread(System):
             return
         straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_way(agents.path_status)
         straight &= self.of_groups(self.heeds)
-        if self.moves_in:
+        if self.moves_in and np.count_nonzero(straight) >= 2:
             straight[straight] = ~self._stays(np.flatnonzero(straight))
         if np.count_nonzero(straight) < 2:
             return
@@ -60,11 +60,14 @@ class Spread(System):
         if not len(fronts.end):
             return
         source = np.where(straight, world.goals.piece_source[agents.goal_piece], np.int32(0))
+        wants, corner = straight.view(np.uint8), agents.next_corner
+        if world.corridor_groups is not None:  # over cells a path ends at some point inside, and its next corner is one of cells
+            on_cells = straight & ~world.on_corridors()
+            wants, corner = np.where(on_cells, np.uint8(COMES_NEAR), wants), np.where(on_cells[:, None], agents.position, corner)
         crowd, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
         tick.team.run(
-            find_crowds, rows, fronts, source, straight.view(np.uint8), agents.position, agents.next_corner, agents.radius, float(own.spread_reach),
-            float(own.spread_width), crowd, place,
-        )  # fmt: skip
+            find_crowds, rows, fronts, source, wants, agents.position, corner, agents.radius, float(own.spread_reach), float(own.spread_width), crowd, place,
+        )
         found = np.flatnonzero(crowd >= 0)
         member = found[np.argsort(crowd[found], kind="stable")]
         own_crowd = crowd[member]

@@ -16,6 +16,8 @@ from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
+_NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
 
 class BreakSymmetry(System):
     """Turn the preferred velocities of those whom a symmetry holds, slow down those who are pushed back, and say so.
@@ -38,8 +40,7 @@ class BreakSymmetry(System):
         self.enabled = switch.enabled
         self._breaker = SymmetryBreaker(parameters)
         # Who was turned, or held its ground, in the last tick: an event is noted when that begins.
-        self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._held: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._last = self._held = _NOBODY
 
     def process(self, tick: Tick) -> None:
         """Let the breaker look at everybody who walks."""
@@ -66,6 +67,8 @@ class BreakSymmetry(System):
         """Note an event for those who are touched and were not in the last tick; return who is."""
         agents = self.world.agents
         rows = np.flatnonzero(are_touched)
+        if not len(rows):
+            return _NOBODY
         begins = rows[~np.isin(agents.entity[rows], last)]
         self.world.events.note(tick.number, kind, agents.entity[begins], agents.position[begins], agents.blocker[begins])
         return agents.entity[rows].copy()

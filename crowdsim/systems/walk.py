@@ -41,7 +41,8 @@ class Walk(System):
         touched = np.empty(rows, dtype=np.uint8)
         has_ground = world.has_ground()
         target = agents.tentative_position
-        if not has_ground.all():  # who has lost its ground cannot be pushed either
+        lacks_ground = np.count_nonzero(has_ground) < rows
+        if lacks_ground:  # who has lost its ground cannot be pushed either
             target = np.where(has_ground[:, None], target, old)
         tick.team.run(
             walk_many, rows, world.mesh, world.corridors.cells, agents.corridor_start, agents.corridor_capacity, agents.corridor_length, polygon,
@@ -51,24 +52,28 @@ class Walk(System):
         touched[obstacles] = 0
         if len(obstacles):
             self._carry(obstacles, new_polygon)
-        agents.surface[has_ground] = world.handles_of(new_polygon)[has_ground]
-        agents.layer[has_ground] = world.mesh.polygon_layer[new_polygon][has_ground]
+        np.copyto(agents.surface, world.handles_of(new_polygon), where=has_ground)
+        np.copyto(agents.layer, world.mesh.polygon_layer[new_polygon], where=has_ground)
         # A velocity is what the agent does by itself: what a push added is not kept, what a wall took is.
-        agents.velocity[:] = np.where(has_ground[:, None], agents.chosen_velocity, 0.0)
-        at_wall = touched == 1
-        moved = (agents.position[at_wall] - old[at_wall]) / tick.length
-        slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
-        agents.velocity[np.flatnonzero(at_wall)[slower]] = moved[slower]
+        agents.velocity[:] = agents.chosen_velocity
+        if lacks_ground:
+            agents.velocity[~has_ground] = 0.0
+        at_wall = np.flatnonzero(touched == 1)
+        if len(at_wall):
+            moved = (agents.position[at_wall] - old[at_wall]) / tick.length
+            slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
+            agents.velocity[at_wall[slower]] = moved[slower]
         follows = has_way(agents.path_status)
-        agents.strays[:] += np.where(follows, np.maximum(ahead - agents.corridor_length, 0), 0).astype(np.int32)
+        agents.strays[:] += np.maximum(ahead - agents.corridor_length, 0) * follows
         # Who waits for its path has no corridor but a note of the way back; without room for it, it asks again from where it is.
-        lost = (follows | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)) & world.on_corridors()
+        lost = np.flatnonzero((follows | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)))
         agents.corridor_length[:] = np.maximum(ahead, 0)
-        agents.path_status[lost] = PathStatus.NONE
-        world.events.note(tick.number, EventKind.STRAYED, agents.entity[lost], agents.position[lost], agents.strays[lost])
-        agents.strays[lost] = 0
-        tick.counts["at_walls"] = self.count_of(at_wall)
-        tick.counts["strayed"] = self.count_of(lost)
+        if len(lost):
+            lost = lost[world.on_corridors()[lost]]
+            agents.path_status[lost] = PathStatus.NONE
+            world.events.note(tick.number, EventKind.STRAYED, agents.entity[lost], agents.position[lost], agents.strays[lost])
+            agents.strays[lost] = 0
+        tick.counts["at_walls"], tick.counts["strayed"] = float(len(at_wall)), float(len(lost))
 
     def _carry(self, rows: NDArray[np.int64], polygon: NDArray[np.int64]) -> None:
         """Put obstacles where they go, over walls and all; a disc that reaches beyond the ground keeps the polygon that it had."""

@@ -27,6 +27,7 @@ from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
+_IS_TOLD = ~np.isin(np.arange(256), (Cause.QUEUE, *NOT_TOLD))  # by what the column of causes holds
 AGAIN_LOOKS = 5  # Whoever was in a queue, or in what may last but a moment, is looked at again every so many looks, and is deadlocked if in no queue twice.
 STUCK_A_LOOK = 100  # A diagnosis waits a look longer for so many more who are stuck: it costs the more, and a jam that grows would be diagnosed in every look.
 
@@ -82,13 +83,15 @@ class Watch(System):
         if tick.number == self.stop.ticks or self.is_all_stuck(tick.number):
             self._diagnose(tick.number, is_last=True)
         tick.counts["stuck"] = self.count_of(agents.is_stuck == 1)
-        tick.counts["deadlocked"] = self.count_of(~np.isin(agents.stuck_cause, (Cause.QUEUE, *NOT_TOLD)))
+        tick.counts["deadlocked"] = self.count_of(_IS_TOLD[agents.stuck_cause])
 
     def is_all_stuck(self, tick: int) -> bool:
         """Return whether everybody who is left, and what they wait for, has been stuck for as long as ends the run."""
         agents, limit = self.world.agents, self.stop.stuck_for
+        if limit is None or not np.count_nonzero(agents.is_stuck):
+            return False
         left = self._left()
-        if limit is None or not np.any(left):
+        if not np.any(left):
             return False
         return bool(np.all((agents.is_stuck[left] == 1) & ((tick - agents.front_tick[left]) * self.tick_length >= limit)))
 

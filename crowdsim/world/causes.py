@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from crowdsim.codes import Code
 
 
-class Cause(IntEnum):
+class Cause(Code):
     """Why somebody is stuck. The numbers are part of the recorded format (value of DEADLOCKED) and are never reused."""
 
     UNKNOWN = 0  # nothing of what follows

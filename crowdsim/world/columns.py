@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.codes import Code
 from crowdsim.saved import FARTHEST_M, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends
 
 
-class AgentState(IntEnum):
+class AgentState(Code):
     """What an agent is doing."""
 
     WAITING = 0  # premovement time has not passed; stands, and is avoided by others
@@ -26,7 +26,7 @@ class AgentState(IntEnum):
     OBSTACLE = 4  # no agent: a disc of an obstacle that moves on a path of its own; such rows come after those of all agents
 
 
-class PathStatus(IntEnum):
+class PathStatus(Code):
     """Outcome of a search, the same list for every planner (rule 6 of docs/architecture.md)."""
 
     NONE = 0
@@ -40,12 +40,16 @@ class PathStatus(IntEnum):
     STALE = 8
 
 
+_FOUND, _FOUND_THROUGH_AGENTS = np.uint8(PathStatus.FOUND), np.uint8(PathStatus.FOUND_THROUGH_AGENTS)  # numpy compares its own numbers soonest
+
+
 def has_way(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return of whom (n,) a way to its goal is known, round those who stand or through them."""
-    return (status == PathStatus.FOUND) | (status == PathStatus.FOUND_THROUGH_AGENTS)
+    found: NDArray[np.bool_] = (status == _FOUND) | (status == _FOUND_THROUGH_AGENTS)
+    return found
 
 
-class Stepping(IntEnum):
+class Stepping(Code):
     """Where an agent goes that stands, without a path."""
 
     NOWHERE = 0
@@ -53,7 +57,7 @@ class Stepping(IntEnum):
     IN = 2  # to its place in the region that it has come to
 
 
-class ReplanCause(IntEnum):
+class ReplanCause(Code):
     """Why an agent that had a way asks for a new one."""
 
     NONE = 0
@@ -65,14 +69,14 @@ class ReplanCause(IntEnum):
     NO_LOCAL_WAY = 6  # its local grid knows no way to its next corner
 
 
-class Gait(IntEnum):
+class Gait(Code):
     """Whether an agent goes somewhere by itself ([Pathfinding undated], section 7)."""
 
     STAND = 0
     WALK = 1  # it wants to, also while others hold it
 
 
-class Diagnosis(IntEnum):
+class Diagnosis(Code):
     """How an avoidance model came to its velocity."""
 
     NONE = 0  # not asked: the agent stands or waits
@@ -204,7 +208,7 @@ class AgentColumns:
     """Structure of arrays with dense rows in ascending entity id; grows by doubling.
 
     Reading an attribute named as a column gives the view of its live rows, shape (n,) or (n, width). Views are valid until the next `append`
-    or `remove`.
+    or `remove`. They are attributes of their own, made when rows come or go: a tick reads them some two hundred times.
     """
 
     def __init__(self, columns: tuple[Column, ...] = AGENT_COLUMNS) -> None:
@@ -212,6 +216,11 @@ class AgentColumns:
         self.count = 0
         self._capacity = 64
         self._arrays = {column.name: self._fresh(column, self._capacity) for column in columns}
+        self._show()
+
+    def _show(self) -> None:
+        """Make the views of the live rows."""
+        self.__dict__.update({name: array[: self.count] for name, array in self._arrays.items()})
 
     @staticmethod
     def _fresh(column: Column, rows: int) -> NDArray[Any]:
@@ -219,10 +228,7 @@ class AgentColumns:
         return np.full(shape, column.fill, dtype=column.dtype)
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        arrays = self.__dict__.get("_arrays")
-        if arrays is None or name not in arrays:
-            raise AttributeError(name)
-        return arrays[name][: self.count]
+        raise AttributeError(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("_arrays", ()):
@@ -249,6 +255,7 @@ class AgentColumns:
         for name, column in self.columns.items():
             self._arrays[name][span] = values.get(name, column.fill)
         self.count += rows
+        self._show()
         return span
 
     def remove(self, keep: NDArray[np.bool_]) -> None:
@@ -257,6 +264,7 @@ class AgentColumns:
         for array in self._arrays.values():
             array[:left] = array[: self.count][keep]
         self.count = left
+        self._show()
 
     def _reserve(self, rows: int) -> None:
         if rows <= self._capacity:

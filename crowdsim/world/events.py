@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.codes import Code
 
-class EventKind(IntEnum):
+
+class EventKind(Code):
     """What happened to an agent. `value`, `x` and `y` of an event mean what the comment says; x, y are the agent's place where nothing else is said.
 
     The numbers are part of the recorded format and are never reused.

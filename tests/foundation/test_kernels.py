@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import re
@@ -240,6 +241,20 @@ def test_sources_are_read_again_where_the_file_system_says_that_they_changed(tmp
     helper.write_text("A = 2\n")
     os.utime(helper, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert key() != first and reads == ["A = 2\n"]
+
+
+def test_what_is_known_of_sources_that_are_gone_is_forgotten_and_of_others_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROWDSIM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sources, "_SETTLED_NS", -(10**12))  # as if they had been written long ago
+    modules = [tmp_path / f"{name}.py" for name in ("gone", "stays", "new")]
+    for module in modules:
+        if module.stem == "new":
+            modules[0].unlink()
+        module.write_text("A = 1\n")
+        sources._index.cache_clear()  # as another process would
+        sources.source_key(module)
+    (index,) = (tmp_path / "cache").glob("sources-*.json")
+    assert sorted(Path(path).stem for path in json.loads(index.read_bytes())) == ["new", "stays"]
 
 
 def test_a_source_that_has_just_changed_is_read_again(tmp_path, monkeypatch):

@@ -23,20 +23,21 @@ def _away(front, point):
     return math.hypot(max(0.0, abs(along) - width / 2), ahead)
 
 
-def front_of(fronts, position, corner, radius, least):
-    """Index of the front at which the path ends, -1 for none: of several there, the one that the agent is farther ahead of."""
+def front_of(fronts, position, corner, radius, least, most):
+    """Index of the front at which the path ends, no farther from it than `most`, -1 for none: of several there, the one that the agent is farther ahead of."""
     wide = [k for k, front in enumerate(fronts) if _in_front_of(front, position)[2] >= 2 * least * radius]
-    near = [k for k in wide if _away(fronts[k], corner) < 2 * least * radius]
+    near = [k for k in wide if _away(fronts[k], corner) < most]
     if not near:
         return -1
     nearest = min(_away(fronts[k], corner) for k in near)
     return max((k for k in near if _away(fronts[k], corner) <= nearest + 1e-6), key=lambda k: _in_front_of(fronts[k], position)[1])
 
 
-def targets(fronts, position, corner, radius, reach, full, least):
-    """Where each agent steers: its corner, or its place in front of the region."""
+def targets(fronts, position, corner, radius, reach, full, least, comes_near=False):
+    """Where each agent steers: its corner, or its place in front of the region; `comes_near` if the corners say nothing of where paths end."""
     result = [tuple(each) for each in corner]
-    mine = [front_of(fronts, position[i], corner[i], radius[i], least) for i in range(len(position))]
+    corner = position if comes_near else corner
+    mine = [front_of(fronts, position[i], corner[i], radius[i], least, reach if comes_near else 2 * least * radius[i]) for i in range(len(position))]
     for k, front in enumerate(fronts):
         crowd = []
         for i in range(len(position)):

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.bodies.spread import find_crowds, lead_aside
+from crowdsim.bodies.spread import COMES_NEAR, CORNER_ON_RIM, find_crowds, lead_aside
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.fronts import find_fronts
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.on_grid import FollowWays
 from tests.crowds import ROOT, assert_same_on_threads_and_from_saved_states, simulation
 from tests.navigation.worlds import located
 from tests.reference import nudge
@@ -88,6 +89,23 @@ def test_crowds_are_led_to_places_over_the_width_whatever_finds_their_paths(kind
     assert near_ends[1] > 0.7 or "grid" in kind
 
 
+@pytest.mark.parametrize("aside, are_led", [(0.1, True), (1.0, False)])
+def test_bends_of_cells_on_a_path_that_leads_straight_to_a_region_keep_nobody_from_its_place(aside, are_led):
+    """Cells have a path bend where the ground does not; one that leads round something is gone along to its end."""
+    with simulation(hall(12, region=(5.5, 5.5, 7.5, 7)), sets=["navigation=s2-grid"]) as run:
+        run.step()
+        agents = run.world.agents
+        follow, rows = next(system for system in run.systems if isinstance(system, FollowWays)), np.arange(len(agents))
+        line = np.array([9.2, 7.8]) - agents.position
+        left = np.column_stack([-line[:, 1], line[:, 0]]) / np.hypot(*line.T)[:, None]
+        ways = np.stack([agents.position + line / 2 + aside * left, np.broadcast_to([9.2, 7.8], line.shape)], axis=1)
+        follow.ways.walkers.take(rows, 2 * np.arange(len(rows) + 1), ways.reshape(-1, 2), agents.position)
+        run.step()
+        bend = np.hypot(*(agents.next_corner - ways[:, 0]).T) < 1e-9
+        assert len(rows) == 12 and np.array_equal(bend, np.full(12, not are_led))
+        assert not are_led or np.ptp(agents.next_corner[:, 0]) > 1.0
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     "sets",
@@ -158,8 +176,9 @@ def test_a_region_without_ground_round_it_and_a_point_have_no_fronts():
     assert len(fronts.end) == 0 and fronts.goal_start.tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("wants", [CORNER_ON_RIM, COMES_NEAR])
 @pytest.mark.parametrize("seed", range(6))
-def test_places_agree_with_the_twin(seed):
+def test_places_agree_with_the_twin(seed, wants):
     rng = np.random.default_rng(seed)
     count, reach, full, least = 25, 4.0, 3.0, 3.5
     ground = shapely.difference(shapely.box(0, 0, 20, 8), shapely.box(7.6, 5.6, 8.0, 6.0))
@@ -173,12 +192,13 @@ def test_places_agree_with_the_twin(seed):
     low, high = np.array(region.bounds[:2]), np.array(region.bounds[2:])
     corner = np.clip(position, low, high)
     velocity = (corner - position) / np.hypot(*(corner - position).T)[:, None] * 1.3
-    expected = np.array(twin.targets(fronts.end.tolist(), position.tolist(), corner.tolist(), radius.tolist(), reach, full, least))
+    expected = np.array(twin.targets(fronts.end.tolist(), position.tolist(), corner.tolist(), radius.tolist(), reach, full, least, wants == COMES_NEAR))
     clear = np.array([nudge.clearance_of_line(ground, a, b) for a, b in zip(position, expected, strict=True)]) - radius
     for threads in (1, 3):
         team, rows = Team(threads), len(position)
         crowd, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
-        team.run(find_crowds, rows, fronts, np.zeros(rows, dtype=np.int32), np.ones(rows, dtype=np.uint8), position, corner, radius, reach, least, crowd, place, at_least=1)
+        ends = position if wants == COMES_NEAR else corner
+        team.run(find_crowds, rows, fronts, np.zeros(rows, dtype=np.int32), np.full(rows, wants, dtype=np.uint8), position, ends, radius, reach, least, crowd, place, at_least=1)
         found = np.flatnonzero(crowd >= 0)
         member = found[np.argsort(crowd[found], kind="stable")]
         first, last = np.searchsorted(crowd[member], crowd[member]), np.searchsorted(crowd[member], crowd[member], side="right")
