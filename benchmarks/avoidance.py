@@ -3,12 +3,12 @@
     python benchmarks/avoidance.py                              10,000 agents, everything; a quarter of an hour, much of it setting up JuPedSim
     python benchmarks/avoidance.py --products crowdsim pyrvo    without the slower peers, a minute
     python benchmarks/avoidance.py --models orca --agents 100000
-    python benchmarks/avoidance.py --json                       one JSON object: machine, rows, figures asked for, who is missing
+    python benchmarks/avoidance.py --json                       one JSON object: machine, rows, figures asked for, what is missing
 
-A step is all that turns one state into the next: index, neighbour search, what the model does, integration (not: pushing bodies apart). The crowd is that of
+A step is all that turns one state into the next: index, neighbour search, what the model does, integration (not: pushing agents apart). The crowd is that of
 `crowdsim/bench/crowds.py`: 1 a square metre, ten neighbours within 5 m, radii and speeds of their own, on open ground and among pillars, with ids shuffled and
 by rows. ORCA's velocities after the first step are held against RVO2's. One thread is measured by processor time, so that what else runs on the machine
-matters little; two threads by the clock on the wall, or, where others use the machine and the clock tells nothing, by the processor time of serial work and
+matters little; two threads by the clock on the wall, or, where others use the machine and the clock says nothing, by the processor time of serial work and
 of the longer part of what is shared. A ratio is the median of ratios within a round; in brackets are its quartiles.
 """
 
@@ -35,7 +35,7 @@ from crowdsim.bench.rounds import Runner, machine, ratio, take_turns
 GROUNDS, IDS, PRODUCTS = ("open", "pillars"), ("shuffled", "spatial"), ("crowdsim", *dict.fromkeys(peer.product for peer in PEERS))
 DETOUR_CROWD_MILLION = 0.15  # agent-steps a second of DetourCrowd's sampling ([Recast 2009]), which no wheel ships
 TWICE = ", two crowds"  # Two crowds at once, each on a core of its own: the most that a second core is worth on the machine.
-IDLE = 0.1  # Cores that others use, above which the clock on the wall tells nothing about two threads.
+IDLE = 0.1  # Cores that others use, above which the clock on the wall says nothing about two threads.
 AGREE, AGREEING = 1e-3, 0.999  # m/s, and the share of agents that must agree to this: where no velocity is permitted, float32 decides between near equals
 
 # What is asked: name, what is measured, the bound. All among pillars with shuffled ids, on one thread unless the name says more.
@@ -64,10 +64,10 @@ def own_runners(people: Crowd, models: list[str], threads: list[int]) -> list[Ru
 
 def _stages_of(walker: Walker) -> Callable[[int], dict[str, float]]:
     def stages(steps: int) -> dict[str, float]:
-        told = {f"{name}_ns": spent / steps / len(walker.entity) * 1e9 for name, spent in walker.stages.items()}
-        told["saved_ns"] = walker.team.saved / steps / len(walker.entity) * 1e9
+        figures = {f"{name}_ns": spent / steps / len(walker.entity) * 1e9 for name, spent in walker.stages.items()}
+        figures["saved_ns"] = walker.team.saved / steps / len(walker.entity) * 1e9
         walker.stages, walker.team.saved = dict.fromkeys(walker.stages, 0.0), 0.0
-        return {**told, "samples": float(walker.out.samples.mean())}
+        return {**figures, "samples": float(walker.out.samples.mean())}
 
     return stages
 
@@ -129,7 +129,7 @@ def measure(people: Crowd, arguments: argparse.Namespace, missing: dict[str, str
 
 def asked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what the requirement asks for, with what was measured; `met` is None where it was not measured."""
-    told = []
+    figures = []
     for text, what, bound in ASKED:
         found = {f"{row['ground']}, {row['ids']}": _measured(row, what) for row in rows if _measured(row, what) is not None}
         value = found.get("pillars, shuffled")
@@ -140,8 +140,8 @@ def asked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 one[name] = {f"{row['ground']}, {row['ids']}": row[column] for row in two}
             alone = [row for row in rows if row["model"] == f"orca{TWICE}" and "ratio" in row]
             one["two_crowds_at_once"] = {f"{row['ground']}, {row['ids']}": row["ratio"] for row in alone}
-        told.append(one)
-    return told
+        figures.append(one)
+    return figures
 
 
 def _measured(row: dict[str, Any], what: str) -> float | None:
@@ -154,11 +154,12 @@ def _measured(row: dict[str, Any], what: str) -> float | None:
     return row["million_a_second"] if ours and row["model"] == what and row["threads"] == 1 else None
 
 
-def verdict(told: list[dict[str, Any]], missing: dict[str, str]) -> str:
+def verdict(figures: list[dict[str, Any]], missing: dict[str, str]) -> str:
     """Return the last line."""
-    met, unknown = sum(one["met"] is True for one in told), sum(one["met"] is None for one in told)
-    failed = [one["asked"] for one in told if one["met"] is False]
-    parts = [f"{met} of {len(told)} figures asked for are met", f"not met: {'; '.join(failed)}" if failed else "", f"{unknown} not measured" if unknown else ""]
+    met, unknown = sum(one["met"] is True for one in figures), sum(one["met"] is None for one in figures)
+    failed = [one["asked"] for one in figures if one["met"] is False]
+    not_met = f"not met: {'; '.join(failed)}" if failed else ""
+    parts = [f"{met} of {len(figures)} figures asked for are met", not_met, f"{unknown} not measured" if unknown else ""]
     return "; ".join(part for part in parts if part) + (f". Missing: {', '.join(missing)}." if missing else ".")
 
 
@@ -166,8 +167,8 @@ def table(row: dict[str, Any]) -> str:
     """Return a row for people."""
     beside = ""
     if "ratio" in row:
-        who = "one thread's" if row["product"] == "crowdsim" else {"same": "same", "kind": "like", "other": "other than"}[row["alike"]] + f" {row['beside']}"
-        beside = f"{row['ratio']:8.2f} [{row['ratio_low']:.2f}, {row['ratio_high']:.2f}] {who}"
+        like = "one thread's" if row["product"] == "crowdsim" else {"same": "same", "kind": "like", "other": "other than"}[row["alike"]] + f" {row['beside']}"
+        beside = f"{row['ratio']:8.2f} [{row['ratio_low']:.2f}, {row['ratio_high']:.2f}] {like}"
     if "steering_share" in row:
         beside += f"; without routing {row['cpu_ns'] * row['steering_share']:,.0f} ns"
     return (
@@ -220,14 +221,14 @@ def main(given: list[str] | None = None) -> None:
             rows += found
             if not arguments.json:
                 print("\n".join(table(row) for row in found), flush=True)
-    told = asked(rows)
+    figures = asked(rows)
     if arguments.json:
-        document |= {"load_after": machine()["load"], "rows": rows, "missing": missing, "asked": told, "verdict": verdict(told, missing)}
+        document |= {"load_after": machine()["load"], "rows": rows, "missing": missing, "asked": figures, "verdict": verdict(figures, missing)}
         print(json.dumps(document, indent=1))
         return
     for name, reason in missing.items():
         print(f"missing: {name}: {reason}")
-    for one in told:
+    for one in figures:
         state = {True: "met", False: "NOT MET", None: "not measured"}[one["met"]]
         print(f"{state}: {one['asked']}" + (f": {one['measured']}\n    {said(one['everywhere'])}" if one["everywhere"] else ""))
         if one.get("by_the_wall"):
@@ -235,7 +236,7 @@ def main(given: list[str] | None = None) -> None:
             print(f"    by the processor time of serial work and of longest parts, which counts elsewhere: {said(one['by_longest_part'])}")
             print(f"    cores that others used meanwhile: {said(one['cores_of_others'])}")
             print(f"    two crowds at once, which share no work: what a second core of this machine is worth at best: {said(one['two_crowds_at_once'])}")
-    print(verdict(told, missing))
+    print(verdict(figures, missing))
 
 
 if __name__ == "__main__":

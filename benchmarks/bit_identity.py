@@ -6,7 +6,7 @@
 Three prices can be measured. *Arithmetic*: the same kernels compiled in a process of their own with leave to reorder sums, to fuse multiplications with
 additions, to multiply by reciprocals and to forget the sign of zero (numba's `fastmath` but for its leave to take infinities and nan for impossible, with
 which the models go wrong), by turns with the kernels as they are. *Two phases*: integration into new arrays, beside the same in place. *Random numbers*:
-a draw that depends on nothing but seed, stream, agent and index, beside numpy's generators that give whoever asks the next number.
+a draw that depends on nothing but seed, stream, agent and index, beside numpy's generators that give each caller the next number.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def work(loose: bool, agents: int, models: list[str]) -> None:
 
 
 class Worker:
-    """A process that walks crowds when it is told to."""
+    """A process that walks crowds on demand."""
 
     def __init__(self, loose: bool, agents: int, models: list[str]) -> None:
         command = [sys.executable, "-m", "benchmarks.bit_identity", "--worker", "loose" if loose else "exact", "--agents", str(agents), "--models", *models]
@@ -131,7 +131,7 @@ def arithmetic(agents: int, models: list[str], rounds: int) -> list[dict[str, An
 
 
 def by_turns(price: str, own: Callable[[], Any], others: dict[str, Callable[[], Any]], count: int, rounds: int) -> list[dict[str, Any]]:
-    """Return what something of ours costs for each of `count`, in ns, beside other ways to do it."""
+    """Return what something of ours costs for each of `count`, in ns, beside other methods."""
     calls = {"ours": own, **others}
     times: dict[str, list[float]] = {name: [] for name in calls}
     for round_ in range(rounds + 1):  # the first compiles, and is not counted

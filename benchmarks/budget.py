@@ -1,4 +1,4 @@
-"""How planning keeps to its share of a tick: everybody asks for a new path at once, on a large plan.
+"""How planning keeps to its share of a tick: all agents ask for a new path at once, on a large plan.
 
     python benchmarks/budget.py [--plan plan.wkt] [--agents 2000] [--goals 500] [--milliseconds 20] [--slice 1000] [--threads 1] [--repeats 3] [--cpu]
 
@@ -26,7 +26,7 @@ from crowdsim.simulation.budget import ClockBudget
 from crowdsim.simulation.simulation import Simulation
 
 ALL = 1 << 40
-SETTLE_TICKS = 20  # in which everybody gets a first path, and the budget learns what the other systems cost
+SETTLE_TICKS = 20  # in which all agents get a first path, and the budget learns what the other systems cost
 
 
 def hall(size: int = 60) -> shapely.Polygon:
@@ -63,7 +63,7 @@ def loaded_world(ground: shapely.Polygon, agents: int, goals: int, budget: dict[
 
 
 def send_all(run: Simulation, goals: int, shift: int) -> None:
-    """Let everybody ask for a path to another goal, in the next tick."""
+    """Let all agents ask for a path to another goal, in the next tick."""
     entity = run.world.agents.entity.copy()
     for goal in range(goals):
         run.set_goal(entity[goal::goals], f"g{(goal + shift) % goals}")
@@ -121,7 +121,7 @@ def slicer_ms(slices: Timed, whole: Timed, clock: Callable[[], int]) -> float:
 
 def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter_ns) -> dict[str, float]:
     """Step until nobody waits; return how planning kept to its share by a clock, and what slices and slicer took."""
-    searches, budget = run._plan.searches, run.budget  # type: ignore[union-attr]
+    searches, budget = run._plan.paths[0].searches, run.budget
     assert isinstance(budget, ClockBudget)
     slices = searches._slice = Timed(searches._slice, clock)
     whole = budget.spend = Timed(budget.spend, clock)  # type: ignore[method-assign]
@@ -145,9 +145,9 @@ def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter
 
 
 def search_seconds(run: Simulation, goals: int, slice_size: int, team: Team) -> float:
-    """Return how long a new planner takes for everybody's request in slices (s)."""
+    """Return how long a new planner takes for the requests of all agents in slices (s)."""
     world, agents = run.world, run.world.agents
-    planner = run._plan._make_planner(world)  # type: ignore[union-attr,misc]
+    planner = run._plan.paths[0]._make_planner(world)  # type: ignore[attr-defined]
     assert isinstance(planner, MeshPlanner)
     planner.submit(1, agents.entity, agents.position, world.polygons(), (np.arange(len(agents)) % goals).astype(np.int32), agents.radius)
     began = time.perf_counter()

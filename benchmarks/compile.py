@@ -20,7 +20,7 @@ PARTS = ("types", "lower", "parse", "passes", "link", "optimise", "emit", "keep"
 
 
 class Ledger:
-    """Who is charged for the processor's time: the innermost function that is compiled, and the innermost part of the compiler."""
+    """What is charged for the processor's time: the innermost function that is compiled, and the innermost part of the compiler."""
 
     def __init__(self) -> None:
         self.functions: list[str] = []

@@ -33,7 +33,7 @@ from tests.crowds import SCENARIOS
 MODELS = ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi")
 MOST_LATER = 0.02  # Share by which the mean last arrival may be later with the breaker than without.
 MOST_M = 0.05  # An overlap may be as deep as this.
-SAME_GROUND_M = 1.0  # Bodies that stand less than this above one another may touch: no two floors are so near, and no two who touch on a stair so far.
+SAME_GROUND_M = 1.0  # Agents that stand less than this above one another may touch: no two floors are so near, and no two that touch on a stair so far.
 
 Scene = tuple[str, list[str]]  # a file below scenarios/, and what is set in it
 
@@ -70,7 +70,7 @@ SCENES = {**SHIPPED, **CROWDS}
 
 
 def run_once(name: str, model: str, seed: int, breaker: bool, overlaps: bool, sets: Sequence[str]) -> dict[str, Any]:
-    """Run a scene; return when the last one arrived (s), how many did not, and how deep bodies were in each other (m)."""
+    """Run a scene; return when the last one arrived (s), how many did not, and how deep agents were in each other (m)."""
     file, own = SCENES[name]
     chosen = [f"avoidance={model}", f"seed={seed}", f"symmetry.enabled={str(breaker).lower()}", *own, *sets]
     scenario = load_scenario(SCENARIOS / file, sets=[*chosen, "record.columns=[]"])
@@ -89,7 +89,7 @@ def run_once(name: str, model: str, seed: int, breaker: bool, overlaps: bool, se
 
 
 def deepest_overlap(recording: Path) -> tuple[float, float]:
-    """Return the deepest overlap of two recorded bodies (m), and when it was (s)."""
+    """Return the deepest overlap of two recorded agents (m), and when it was (s)."""
     deepest, when = 0.0, 0.0
     with h5py.File(recording) as file:
         radius_of = np.zeros(int(file["roster"]["entity"].max(initial=0)) + 1)
@@ -109,7 +109,7 @@ def deepest_overlap(recording: Path) -> tuple[float, float]:
 
 
 def longest_step(recording: Path) -> float:
-    """Return the longest way from one recorded place to the next (m)."""
+    """Return the longest distance from one recorded place to the next (m)."""
     with h5py.File(recording) as file:
         rows, starts = file["trajectory"][:], [*file["frames/start"][:].tolist(), len(file["trajectory"])]
     frame = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -124,7 +124,7 @@ def kept_runs(file: Path) -> list[dict[str, Any]]:
 
 
 def key_of(run: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a run from others."""
+    """Return what distinguishes a run from others."""
     return run["scene"], run["model"], run["seed"], run["breaker"], tuple(run["sets"])
 
 

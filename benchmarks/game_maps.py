@@ -1,4 +1,4 @@
-"""Triangles or polygons? Both meshes of classic game maps side by side: build time, memory, expansions, time and length of ways.
+"""Triangles or polygons? Both meshes of classic game maps side by side: build time, memory, expansions, time and length of paths.
 
     python benchmarks/paths.py --maps folder-with-maps [--radius 0] [--queries 500]
 
@@ -90,13 +90,13 @@ class Side:
         self.corridors = (self.mesh, self.goals, answers.cells, answers.start[:-1].copy(), self.ahead, self.polygons, answers.piece, starts)
 
     def search(self):
-        """Find all ways by A*, and pull the strings; return the expansions."""
+        """Find all paths by A*, and pull the strings; return the expansions."""
         used = search_all(self.slots, self.mesh, self.goals, self.points, self.scratch, self.starts, self.polygons, self.width)
         measure_corridors(*self.corridors, np.full(len(self.starts), 0.5 * self.width), self.length)
         return used
 
     def search_optimal(self):
-        """Find all shortest ways; return the expansions."""
+        """Find all shortest paths; return the expansions."""
         return search_all_optimal(self.cones, self.mesh, self.goals, self.rims, self.scratch, self.starts, self.polygons, self.width, self.shortest)
 
 
@@ -147,7 +147,7 @@ def compare(folder: Path, radius: float, count: int) -> None:
         times = best_of_each([side.search for side in sides] + [side.search_optimal for side in sides], 5)
         for i, (kind, side) in enumerate(zip(KINDS, sides, strict=True)):
             found = np.isfinite(side.shortest) & np.isfinite(side.length)
-            # For bodies the optimal search counts arcs of the corners at portals only; then the shorter of the two is what is compared with.
+            # For agents with a radius the optimal search counts arcs of the corners at portals only; then the shorter of the two is what is compared with.
             best = np.minimum(sides[1].shortest, np.minimum(sides[0].shortest, np.minimum(sides[0].length, sides[1].length)))
             excess = side.length[found] / np.maximum(best[found], 1e-9) - 1.0
             memory = bytes_of(side.mesh) / 1e3

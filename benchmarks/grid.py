@@ -1,6 +1,6 @@
-"""What finding ways on grids costs: expansions a second, ways a second, what pulling strings adds, and what sharing saves where all have one goal.
+"""What finding paths on grids costs: expansions a second, paths a second, what pulling strings adds, and what sharing saves where all have one goal.
 
-    python benchmarks/grid.py [maze512-32-9.map 16room_000.map ...] [--ways 300]
+    python benchmarks/grid.py [maze512-32-9.map 16room_000.map ...] [--paths 300]
 
 Without maps of the MovingAI benchmark, three grids of 512 x 512 are made: open, with pillars, and with a third of the cells blocked. Beside a map its
 queries are looked for (maze512-32-9.map.scen). Times are those of the one core that works, without what other programs take of it.
@@ -30,7 +30,7 @@ RINGS = 8
 
 @lean_kernel
 def find_all(slots, ground, need, start, end, nobody, pulls):
-    """Find all ways, one after the other; return (expansions, waypoints)."""
+    """Find all paths, one after the other; return (expansions, waypoints)."""
     expansions, waypoints = 0, 0
     for i in range(len(start)):
         begin_way(slots, 0, ground, need, start[i, 0], start[i, 1], end[i, 0], end[i, 1], nobody, 0, 0, 0.6, RINGS, -1)
@@ -99,10 +99,10 @@ def report(name, grid, start, end):
 
     planned = best_of(plan)
     (alone, looked_alone), (shared, looked) = plan_for_one_goal(False), plan_for_one_goal(True)
-    print(f"{name}: {grid.width} x {grid.depth}, {count} ways of {expansions / count:.0f} expansions and {waypoints / count:.1f} waypoints")
+    print(f"{name}: {grid.width} x {grid.depth}, {count} paths of {expansions / count:.0f} expansions and {waypoints / count:.1f} waypoints")
     print(f"  search    {expansions / search / 1e6:6.1f} million expansions a second, {1e9 * search / expansions:.0f} ns each")
-    print(f"  strings   {100.0 * (pulled / search - 1.0):6.0f} % on top, {count / pulled:.0f} ways a second")
-    print(f"  planner   {count / planned:6.0f} ways a second, {expansions / planned / 1e6:.1f} million expansions a second")
+    print(f"  strings   {100.0 * (pulled / search - 1.0):6.0f} % on top, {count / pulled:.0f} paths a second")
+    print(f"  planner   {count / planned:6.0f} paths a second, {expansions / planned / 1e6:.1f} million expansions a second")
     print(f"  one goal  {alone / shared:6.1f} times as fast shared, {looked / count:.0f} expansions each instead of {looked_alone / count:.0f}")
 
 
@@ -110,14 +110,14 @@ def main():
     """Read the arguments and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("maps", nargs="*", type=Path)
-    parser.add_argument("--ways", type=int, default=300)
+    parser.add_argument("--paths", type=int, default=300)
     given = parser.parse_args()
     for path in given.maps:
         grid = load_grid(path)
-        report(path.stem, grid, *queries_of(grid, path.with_suffix(".map.scen"), given.ways))
+        report(path.stem, grid, *queries_of(grid, path.with_suffix(".map.scen"), given.paths))
     for name in () if given.maps else ("open", "pillars", "a third blocked"):
         grid = made(name)
-        report(name, grid, *queries_of(grid, None, given.ways))
+        report(name, grid, *queries_of(grid, None, given.paths))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Five scenes in which somebody or something is in the way, each on a mesh and on a grid: what they come to.
+"""Five scenes in which an agent or an obstacle is in the way, each on a mesh and on a grid: what they result in.
 
 ``python benchmarks/grid_and_mesh.py`` prints the table of docs/learn/stationary-agents.md. No time of the clock is in it: it is the same on every machine.
 """
@@ -13,7 +13,7 @@ from crowdsim.simulation.verdict import Verdict
 
 SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
 SCENES = {
-    "doorway-blocked": "a stander in a doorway",
+    "doorway-blocked": "a stationary agent in a doorway",
     "closing-door": "a door that closes, and a way round",
     "goal-in-closed-room": "a goal in a closed room",
     "moving-obstacle": "a cart that moves and stands",
@@ -24,7 +24,7 @@ HEAD = "| scene | navigation | arrived | last | new paths | asked aside | deepes
 
 
 def outcome(scene: str, navigation: str) -> Verdict:
-    """Return what a scene comes to."""
+    """Return what a scene results in."""
     scenario = crowdsim.load_scenario(SCENARIOS / f"{scene}.yaml", sets=[f"navigation={NAVIGATIONS[navigation]}"])
     with crowdsim.Simulation(scenario) as simulation:
         return simulation.run()

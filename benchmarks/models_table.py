@@ -134,7 +134,7 @@ def sections(models: Sequence[str], quick: bool) -> list[str]:
         found.append("## Steering cases\n\nNot run: the cases are not part of the project.\n")
     heads = ("model", *(f"{count} (R {radius:g} m)" for count, radius in CIRCLES))
     theirs = [[name, *(f"{time:.1f}" for time in times)] for name, times in THEIR_CIRCLES.items()]
-    about = "Everybody walks to the opposite point. Seconds until the last one arrives, in brackets the deepest overlap in centimetres"
+    about = "All agents walk to the opposite point. Seconds until the last one arrives, in brackets the deepest overlap in centimetres"
     add("Antipodal circles, exact", about + ".", heads, [circles(model, 0.0) for model in models])
     add("Antipodal circles, 5 cm of noise", about + "; below, the original libraries.", heads, [*(circles(model, 0.05) for model in models), *theirs])
     about = f"`scenarios/standards/lanes.yaml`, seeds {', '.join(map(str, seeds))}. Order 1 is lanes, some 0.4 chance, people have 0.9. Expected: 0.7, 45 s."

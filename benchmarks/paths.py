@@ -1,4 +1,4 @@
-"""What finding and following ways costs: paths a second, and nanoseconds for each part.
+"""What finding and following paths costs: paths a second, and nanoseconds for each part.
 
     python benchmarks/paths.py [--plan plan.wkt] [--detour nav_test.json] [--polyanya arena-merged.mesh] [--agents 10000]
     python benchmarks/paths.py --maps movingai [--radius 0] [--queries 500]
@@ -83,7 +83,7 @@ def search_all(slots, mesh, goals, points, scratch, starts, polygons, width):
 
 @lean_kernel
 def search_all_optimal(slots, mesh, goals, rims, scratch, starts, polygons, width, out):
-    """Search the shortest way from each start to the goal of the same number; return the expansions."""
+    """Search the shortest path from each start to the goal of the same number; return the expansions."""
     total = 0
     for i in range(polygons.size):
         begin_optimal(slots, 0, mesh, goals, scratch, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
@@ -171,15 +171,15 @@ def time_two_threads(mesh, goals, starts, polygons, radius, times=8):
 
 
 def time_agents(mesh, goals, answers, starts, polygons, agents):
-    """Print what locating, steering and walking cost an agent, where agents are spread along their ways."""
-    ways = np.flatnonzero(np.diff(answers.start) > 0)
-    chosen = ways[np.random.default_rng(2).integers(0, len(ways), agents)]
+    """Print what locating, steering and walking cost an agent, where agents are spread along their paths."""
+    found = np.flatnonzero(np.diff(answers.start) > 0)
+    chosen = found[np.random.default_rng(2).integers(0, len(found), agents)]
     ahead = np.diff(answers.start).astype(np.int32)[chosen]
     capacity = np.maximum(16, 2 * ahead).astype(np.int32)
     block = np.concatenate([[0], np.cumsum(capacity)])[:-1].astype(np.int64)
     cells = np.zeros(int(capacity.sum()), dtype=np.int32)
-    for row, way in enumerate(chosen):
-        cells[block[row] : block[row] + ahead[row]] = answers.cells[answers.start[way] : answers.start[way + 1]]
+    for row, path in enumerate(chosen):
+        cells[block[row] : block[row] + ahead[row]] = answers.cells[answers.start[path] : answers.start[path + 1]]
     position, polygon, piece = starts[chosen].copy(), polygons[chosen].copy(), answers.piece[chosen].copy()
     wants, radius, speed = np.ones(agents, dtype=np.uint8), np.full(agents, RADIUS_M), np.full(agents, SPEED_M_S)
     velocity, corner, clear = np.zeros((agents, 2)), np.zeros((agents, 2)), np.zeros(agents, dtype=np.float32)

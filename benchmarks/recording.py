@@ -8,7 +8,7 @@ Shares: three runs of one crowd take turns, one that records nothing, one that r
 machine slows all of them. Times are CPU times of the process.
 
 The writer: ours and plain h5py take turns, block by block. The first lines measure a machine that has touched its memory before: a fresh virtual machine
-pays several times as much for every new page of the file cache, whoever writes it.
+pays several times as much for every new page of the file cache, whatever writes it.
 """
 
 from __future__ import annotations

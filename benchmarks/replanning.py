@@ -1,4 +1,4 @@
-"""What looking for people in the way costs: the shares of Notice, Replan and Plan in the ticks of 10,000 people who walk.
+"""What looking for agents in the way costs: the shares of Notice, Replan and Plan in the ticks of 10,000 agents that walk.
 
 ``python benchmarks/replanning.py``
 """
@@ -10,11 +10,11 @@ from pathlib import Path
 from crowdsim import Simulation, load_scenario
 
 SCENE = Path(__file__).resolve().parent.parent / "scenarios" / "open-10000.yaml"
-FIRST, TICKS = 10, 60  # the first ticks find everybody's way, which is no replanning
+FIRST, TICKS = 10, 60  # the first ticks find all paths, which is no replanning
 
 
 def shares() -> tuple[int, float, float, float]:
-    """Return people, what looking for people in the way takes in a tick (ms), what the whole tick takes (ms), and how many looks a tick had a trigger."""
+    """Return the agents, what looking for those in the way takes in a tick (ms), what the whole tick takes (ms), and how many looks a tick had a trigger."""
     scenario = load_scenario(SCENE, sets=["bodies.replanning=true"])
     with Simulation(scenario) as run:
         for _ in range(FIRST):

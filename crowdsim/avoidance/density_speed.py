@@ -1,6 +1,6 @@
 """The speed that people like in a crowd: it falls with the density ahead of them (Weidmann's relation). Off unless a scenario asks for it.
 
-Velocity-obstacle models keep agents from running into each other, and nothing else: at any density, who is not in the way of others walks at full
+Velocity-obstacle models keep agents from running into each other, and nothing else: at any density, an agent with free space ahead walks at full
 speed. People do not. Here the preferred speed is lowered before the model acts; the model, and everything after it, stays what it is.
 """
 
@@ -24,7 +24,7 @@ _COSINE, _SINE = 0.9238795325112867, 0.3826834323650898  # of 22.5 degrees
 PLACES = tuple(
     (ring * x * sign_x, ring * y * sign_y) for ring in _RINGS for x, y in ((_COSINE, _SINE), (_SINE, _COSINE)) for sign_x in (1, -1) for sign_y in (1, -1)
 )
-_LEAST_SEEN = 6  # Places that count as seen at least: a corner that hides nearly everything does not make three people a jam.
+_LEAST_SEEN = 6  # Places that count as seen at least: a corner that hides nearly everything does not make three agents a jam.
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10  # their sum is ln 2 to 1e-26; the first has few digits, so that k times it is exact
 _HALF_PI = 1.5707963267948966
 _FIXED = 4294967296.0  # 2^32: weights are summed as whole numbers of its reciprocal, so that their order changes nothing
@@ -54,7 +54,7 @@ def decay(x):
 
 @lean_kernel
 def weidmann_share(density, steepness, jam_density, least):
-    """Return the share of its free speed that somebody walks at in a crowd.
+    """Return the share of its free speed at which an agent walks in a crowd.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _density_at(cells, wall_start, wall_end, zone_wall, first_wall, last_wall, s
 
 
 @kernel
-def slow_down(start, stop, cells, walls, zone, wanted, walking, numbers, out, density):
+def slow_down(start, stop, cells, walls, zone, wanted, walking, parameters, out, density):
     """Lower the preferred speeds of agents by the density ahead of them.
 
     Parameters
@@ -150,23 +150,23 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, numbers, out, de
         Preferred velocities.
     walking : (n,) uint8
         0: the velocity stays as it is.
-    numbers : (9,) float64
+    parameters : (9,) float64
         Radius of the disc in which density is measured (m), how far ahead its centre lies (m), steepness, jam density (1/m^2), least share; radius and
         centre of the disc of the press (m), the density from which it counts (1/m^2), and the share of what is more than that.
     out : (n, 2) float64, m/s
         Receives the preferred velocities; must not alias `wanted`.
     density : (n,) float64, 1/m^2
-        Receives what was measured; 0 for those who do not walk.
+        Receives what was measured; 0 for agents that do not walk.
 
     Notes
     -----
-    Density is the sum of 1 - r^2 / R^2 over everybody in a disc, over what that weight comes to on the ground in the disc, as far as the agent
+    Density is the sum of 1 - r^2 / R^2 over all agents in a disc, over the integral of that weight on the ground in the disc, as far as the agent
     sees both from where it is: walls neither thin a crowd out nor let the next room count. The agent itself counts as far as there are others, so
-    that nobody is slowed down by being there. Two discs are looked at: one ahead, and, for the press right before an agent, a small one, of which
+    that none is slowed down by being there. Two discs are looked at: one ahead, and, for the press right before an agent, a small one, of which
     a share counts of what is more than both a bound and the density ahead. Twin: `tests/reference/density_speed.py`.
     """
     wall_start, wall_end, zone_start, zone_wall = walls
-    radius, ahead, steepness, jam_density, least, press_radius, press_ahead, press_from, press_share = numbers
+    radius, ahead, steepness, jam_density, least, press_radius, press_ahead, press_from, press_share = parameters
     for slot in range(start, stop):
         row = np.int64(cells.row[slot])
         wx, wy = wanted[row, 0], wanted[row, 1]
@@ -202,11 +202,11 @@ class Weidmann:
 
     steepness: float = param(
         1.913, "1/m2", above=0.0, high=100.0, source="[Weidmann 1993]",
-        why="how soon speed falls as density rises; larger keeps people fast until just before the jam",
+        why="how soon speed falls as density rises; larger keeps agents fast until just before the jam",
     )  # fmt: skip
     jam_density: float = param(
         5.4, "1/m2", above=0.0, high=20.0, source="[Weidmann 1993]",
-        why="density at which nobody walks by himself any more; smaller jams sooner",
+        why="density at which no agent walks by itself any more; smaller jams sooner",
     )  # fmt: skip
     radius: float = param(
         1.2, "m", above=0.0, high=10.0, source="ours",
@@ -214,7 +214,7 @@ class Weidmann:
     )  # fmt: skip
     ahead: float = param(
         2.1, "m", low=0.0, high=10.0, source="ours",
-        why="how far ahead that disc lies. With 2.1 m doors let as many through as people do; smaller counts those beside who wait too and chokes doors "
+        why="how far ahead that disc lies. With 2.1 m doors let as many through as people do; smaller counts neighbours beside that wait too and chokes doors "
         "(0.4 to 1 persons a second and metre at 0.6 m), larger looks past the nearest",
     )  # fmt: skip
     press_radius: float = param(
@@ -227,7 +227,7 @@ class Weidmann:
     )  # fmt: skip
     press_from: float = param(
         3.0, "1/m2", low=0.0, high=20.0, source="ours",
-        why="density there from which on the press slows people down; smaller slows crowds that are not pressed, too",
+        why="density there from which on the press slows agents down; smaller slows crowds that are not pressed, too",
     )  # fmt: skip
     press_share: float = param(
         0.3, "", low=0.0, high=1.0, source="ours",
@@ -264,6 +264,6 @@ class SpeedLaw:
         """Write lowered preferred velocities and the densities that lowered them; see `slow_down`."""
         own = self.parameters
         press = (own.press_radius, own.press_ahead, own.press_from, own.press_share)
-        numbers = np.array([own.radius, own.ahead, own.steepness, own.jam_density, own.least, *press])
+        parameters = np.array([own.radius, own.ahead, own.steepness, own.jam_density, own.least, *press])
         lists = (walls.start, walls.end, walls.zone_start, walls.zone_wall)
-        team.run(slow_down, len(wanted), cells, lists, zone, wanted, walking, numbers, out, density)
+        team.run(slow_down, len(wanted), cells, lists, zone, wanted, walking, parameters, out, density)

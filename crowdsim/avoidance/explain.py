@@ -1,8 +1,8 @@
-"""What stood behind a choice of velocity: the half-planes, obstacles and samples that a model worked with, for the few agents that somebody asks about.
+"""What stood behind a choice of velocity: the half-planes, obstacles and samples that a model worked with, for the few agents that are asked about.
 
-A model that can tell has the method ``explain(view, tick_length, rows, choice)``. It is called right after `choose` with the same view, for rows that were
-asked, and returns an array of `REASON_DTYPE`. It must not change the model: a run is the same whether anybody asks or not. The preferred and the chosen
-velocity are told for every model, whether it has the method or not.
+A model that can explain its choices has the method ``explain(view, tick_length, rows, choice)``. It is called right after `choose` with the same view,
+for rows that were asked for, and returns an array of `REASON_DTYPE`. It must not change the model: a run is the same with and without it. The preferred
+and the chosen velocity are reported for every model, whether it has the method or not.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Reason(IntEnum):
     OBSTACLE = 4  # forbids a cone with apex x, y between left leg a and right leg b (unit vectors; opposite ones: a half-plane), less the tips that
     # follow; value: for how long a collision is forbidden, s: inf for ever, 0: it gave way to nearer ones and forbids nothing
     SAMPLE = 5  # x, y: a velocity that was tried; value: its penalty, the sum of a_x (straying from the preferred velocity), a_y (from the present
-    # one), b_x (passing on the wrong side) and b_y (time of impact); other: who is run into first within the horizon
-    CANDIDATE = 6  # x, y: a velocity that was looked at; value: its cost, in (m/s)^2; other: who forbids it, 0 where it is permitted
+    # one), b_x (passing on the wrong side) and b_y (time to collision); other: the agent that is run into first within the horizon
+    CANDIDATE = 6  # x, y: a velocity that was looked at; value: its cost, in (m/s)^2; other: the agent that forbids it, 0 where it is permitted
     TIP = 7  # permits, of the obstacle before it, velocities v with (v - (x, y)) . (a_x, a_y) >= 0; value: how far from the apex it cuts, m/s
 
 
@@ -49,7 +49,7 @@ REASON_DTYPE = np.dtype(
 
 
 def reasons(entity: int, kind: Reason, count: int) -> NDArray[Any]:
-    """Return `count` rows of one kind for an agent; numbers are nan until they are filled in, nobody else is concerned, and nothing binds."""
+    """Return `count` rows of one kind for an agent; numbers are nan until they are filled in, no other agent is concerned, and nothing binds."""
     rows = np.zeros(count, dtype=REASON_DTYPE)
     rows["entity"], rows["kind"] = entity, int(kind)
     for name in ("x", "y", "a_x", "a_y", "b_x", "b_y", "value"):
@@ -69,16 +69,16 @@ def half_plane_reasons(
     offsets : (k,), m/s
         Half-plane i permits velocities v with ``normals[i] . v >= offsets[i]``.
     others : (k,) int64
-        Who imposes each.
+        The entity that imposes each.
     velocity : (2,) float64, m/s
         What was chosen.
     """
-    told = reasons(entity, Reason.HALF_PLANE, len(offsets))
-    told["other"] = others
-    told["a_x"], told["a_y"] = normals.T.astype(np.float64)
-    told["x"], told["y"] = offsets * told["a_x"], offsets * told["a_y"]
-    told["value"] = told["a_x"] * velocity[0] + told["a_y"] * velocity[1] - offsets
-    return told
+    found = reasons(entity, Reason.HALF_PLANE, len(offsets))
+    found["other"] = others
+    found["a_x"], found["a_y"] = normals.T.astype(np.float64)
+    found["x"], found["y"] = offsets * found["a_x"], offsets * found["a_y"]
+    found["value"] = found["a_x"] * velocity[0] + found["a_y"] * velocity[1] - offsets
+    return found
 
 
 def explain_choices(model: AvoidanceModel, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice) -> NDArray[Any]:
@@ -100,7 +100,7 @@ def explain_choices(model: AvoidanceModel, view: CrowdView, tick_length: float, 
     (m,) REASON_DTYPE
     """
     own = getattr(model, "explain", None)
-    told = np.asarray(own(view, tick_length, rows, choice)) if own is not None and len(rows) else np.zeros(0, dtype=REASON_DTYPE)
+    found = np.asarray(own(view, tick_length, rows, choice)) if own is not None and len(rows) else np.zeros(0, dtype=REASON_DTYPE)
     parts = []
     for row in rows.tolist():
         entity = int(view.entity[row])
@@ -108,5 +108,5 @@ def explain_choices(model: AvoidanceModel, view: CrowdView, tick_length: float, 
             part = reasons(entity, kind, 1)
             part["x"], part["y"] = velocity[row]
             parts.append(part)
-        parts.append(told[told["entity"] == entity].astype(REASON_DTYPE))
+        parts.append(found[found["entity"] == entity].astype(REASON_DTYPE))
     return np.concatenate(parts) if parts else np.zeros(0, dtype=REASON_DTYPE)

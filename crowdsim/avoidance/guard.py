@@ -1,4 +1,4 @@
-"""Holding models to what they promise: what a plug-in does wrong is told with its name, the agent and the tick, and does not spread."""
+"""Holding models to what they promise: what a plug-in does wrong is reported with its name, the agent and the tick, and does not spread."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import REASON_DTYPE
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOT_ASKED, WALL, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
-from crowdsim.avoidance.plugins import told, where_raised
+from crowdsim.avoidance.plugins import described, where_raised
 from crowdsim.avoidance.registry import Origin
 from crowdsim.errors import CrowdsimError
 from crowdsim.kernels.decorator import kernel
 from crowdsim.kernels.threads import Team
 
-SPEED_TOLERANCE = 1e-5  # Relative; models that work in float32 round the speed limit by 1e-7. Larger lets somebody outrun what walls are listed for.
+SPEED_TOLERANCE = 1e-5  # Relative; models that work in float32 round the speed limit by 1e-7. Larger lets an agent outrun what walls are listed for.
 LAWFUL, NOT_A_NUMBER, TOO_FAST = 0, 1, 2
 
 
@@ -68,14 +68,14 @@ def check_velocities(name: str, velocity: NDArray[np.float64], maximum_speed: ND
             raise ModelError(f"{name} chose the velocity ({velocity[row, 0]:g}, {velocity[row, 1]:g}), which is not two finite numbers", row)
         if fault == TOO_FAST:
             speed = float(np.hypot(velocity[row, 0], velocity[row, 1]))
-            way = "shorten velocities to view.maximum_speed (crowdsim.geometry.speed.limit_speed)"
-            raise ModelError(f"{name} chose {speed:.6g} m/s, but this agent may walk at most {maximum_speed[row]:.6g} m/s: {way}", row)
+            remedy = "shorten velocities to view.maximum_speed (crowdsim.geometry.speed.limit_speed)"
+            raise ModelError(f"{name} chose {speed:.6g} m/s, but this agent may walk at most {maximum_speed[row]:.6g} m/s: {remedy}", row)
 
 
 class GuardedModel:
     """A plug-in's model as the simulation sees it: asked like any other, and held to what models promise.
 
-    What it leaves unsaid is filled in: a diagnosis of FEASIBLE, no blocker, and a velocity of 0 for those who are not active.
+    What it leaves unsaid is filled in: a diagnosis of FEASIBLE, no blocker, and a velocity of 0 for agents that are not active.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class GuardedModel:
         try:
             self.model = kind(parameters)
         except Exception as error:
-            raise ModelError(f"{self} raised an error when it was made, at {where_raised(error, origin)}: {told(error)}") from error
+            raise ModelError(f"{self} raised an error when it was made, at {where_raised(error, origin)}: {described(error)}") from error
 
     def prepare(self, capacity: int) -> None:
         """Let the model make room."""
@@ -101,12 +101,12 @@ class GuardedModel:
     def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
         """Ask the model, and check what it answers."""
         count, deciding = len(view.entity), view.deciding()
-        kept = [getattr(view, name).copy() for name in self.READ_ONLY]
+        before = [getattr(view, name).copy() for name in self.READ_ONLY]
         answer = empty_choice(count)
         answer.velocity[deciding == 1] = np.nan  # a row that the model forgets is noticed
         answer.diagnosis[:] = np.where(deciding, FEASIBLE, NOT_ASKED)
         self._call("choose", view, tick_length, team, answer)
-        for name, array in zip(self.READ_ONLY, kept, strict=True):
+        for name, array in zip(self.READ_ONLY, before, strict=True):
             if not np.array_equal(array, getattr(view, name)):
                 raise ModelError(f"{self} changed the view's {name}, which models only read")
         idle = deciding == 0
@@ -123,7 +123,7 @@ class GuardedModel:
         wrong = np.flatnonzero((answer.blocker > 0) & ~np.isin(answer.blocker, view.entity) | (answer.blocker < WALL))
         if len(wrong):
             blocker = int(answer.blocker[wrong[0]])
-            raise ModelError(f"{self} named the blocker {blocker}, which is no entity of the view, nor 0 (nobody) or -1 (a wall)", int(wrong[0]))
+            raise ModelError(f"{self} named the blocker {blocker}, which is no entity of the view, nor 0 (no agent) or -1 (a wall)", int(wrong[0]))
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Return what the model remembers."""
@@ -138,7 +138,7 @@ class GuardedModel:
             return getattr(self.model, method)(*arguments)
         except Exception as error:  # whatever a user's code raises is one thing: the plug-in failed
             place = where_raised(error, self.origin)
-            raise ModelError(f"{self} raised an error in {method}, at {place}: {told(error)}") from error
+            raise ModelError(f"{self} raised an error in {method}, at {place}: {described(error)}") from error
 
     def __getattr__(self, name: str) -> Any:
         """Offer the optional methods of models where the model has them."""
@@ -154,10 +154,10 @@ class GuardedModel:
         return float(reach)
 
     def _explain(self, *arguments: Any) -> NDArray[Any]:
-        told_of = self._call("explain", *arguments)
-        if not isinstance(told_of, np.ndarray) or told_of.dtype != REASON_DTYPE or told_of.ndim != 1:
+        found = self._call("explain", *arguments)
+        if not isinstance(found, np.ndarray) or found.dtype != REASON_DTYPE or found.ndim != 1:
             raise ModelError(f"{self} returned no array of REASON_DTYPE in explain: make one with crowdsim.avoidance.explain.reasons")
-        return told_of
+        return found
 
     def __str__(self) -> str:
         return f'the plug-in model "{self.name}" of {self.origin}'

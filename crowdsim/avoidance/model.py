@@ -14,13 +14,13 @@ from crowdsim.geometry.cells import Cells
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.threads import Team
 
-# How a model came to a velocity.
+# How a velocity was found.
 NOT_ASKED = 0  # the agent stands or waits
 FEASIBLE = 1  # the velocity keeps every constraint
 RELAXED = 2  # no velocity kept every constraint of other agents; those were relaxed
 INFEASIBLE = 3  # not even the walls could be kept
 
-KEEPS_ITS_WAY = np.uint8(2)  # active: has a velocity and gives way to nobody
+KEEPS_ITS_VELOCITY = np.uint8(2)  # active: has a velocity, whatever others do
 
 NOBODY = 0  # blocker: the preferred velocity was taken as it is, or only the speed limit changed it
 WALL = -1  # blocker: a wall
@@ -34,11 +34,11 @@ class CrowdView(NamedTuple):
     entity : (n,) int64
         Entity ids, 1 or greater.
     position, velocity, preferred_velocity : (n, 2) float64, m and m/s
-        Of the last tick; nobody has moved yet.
+        Of the last tick; no agent has moved yet.
     radius, maximum_speed : (n,) float64, m and m/s
     active : (n,) uint8
-        1: decides for itself. 0: stands and is avoided by others, who take the whole responsibility for it; its velocity is 0. 2: keeps to the velocity that
-        it has, whatever comes, and is avoided like one who stands.
+        1: decides for itself. 0: stands and is avoided by others, which take the whole responsibility for it; its velocity is 0. 2: keeps to the velocity that
+        it has, whatever comes, and is avoided like an agent that stands.
     zone : (n,) int64
         Row of the wall lists.
     layer : (n,) int32
@@ -51,8 +51,8 @@ class CrowdView(NamedTuple):
         In and out: the distance of the last neighbour that counted, infinite where unknown. It only guides the next search, which is exact
         whatever stands here.
     asked : (n,) uint8 or None
-        1: the velocity of this agent is wanted. Where several models share a crowd, each is shown everybody and asked for its own agents; what it
-        writes in the other rows does not count, so that a model may pass over it. None: everybody is asked.
+        1: the velocity of this agent is wanted. Where several models share a crowd, each gets all agents and is asked for its own; what it
+        writes in the other rows does not count, so that a model may pass over it. None: all agents are asked for.
     """
 
     entity: NDArray[np.int64]
@@ -70,7 +70,7 @@ class CrowdView(NamedTuple):
     asked: NDArray[np.uint8] | None = None
 
     def deciding(self) -> NDArray[np.uint8]:
-        """Return 1 for those who decide for themselves and are asked, 0 for the others, (n,) uint8."""
+        """Return 1 for agents that decide for themselves and are asked for, 0 for the others, (n,) uint8."""
         decides = self.active & np.uint8(1)
         return decides if self.asked is None else decides & self.asked
 
@@ -81,7 +81,7 @@ class CrowdView(NamedTuple):
         ----------
         count : int, 1..64
         distance : float, m
-            Between centres; who is farther away is no neighbour.
+            Between centres; an agent farther away is no neighbour.
         team : Team
 
         Raises
@@ -97,7 +97,7 @@ class CrowdView(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a model chose; rows as in the view, all overwritten.
+    """The velocities that a model chose; rows as in the view, all overwritten.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class AvoidanceModel(Protocol):
 
     A model is a class with a name and a frozen dataclass `Parameters` of `crowdsim.tunable.param` fields, whose instance it is made with. One
     made of the same parameters, restored from `state()`, must choose the same velocities bit for bit; nothing may depend on the number of threads
-    or on who was asked first.
+    or on which agent was asked for first.
 
     Two methods are optional. ``wall_reach(speed)`` returns how far from its rim an agent of that speed (m/s) heeds walls (m), see `wall_reach`.
     ``explain(view, tick_length, rows, choice)`` returns what stood behind the choices of a few agents, see `crowdsim.avoidance.explain`.
@@ -154,7 +154,7 @@ class AvoidanceModel(Protocol):
         ...
 
     def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
-        """Choose a velocity for everyone, seconds of `tick_length` ahead, and write it to `out`."""
+        """Choose a velocity for all agents, seconds of `tick_length` ahead, and write it to `out`."""
         ...
 
     def state(self) -> Mapping[str, NDArray[Any]]:
@@ -201,7 +201,7 @@ def wall_reach(model: AvoidanceModel, speed: float) -> float:
     Returns
     -------
     float, m
-        What the model's own method `wall_reach` says; without one, the way in its parameter `time_horizon_walls`; without that, in the longest
+        What the model's own method `wall_reach` says; without one, the distance walked in its parameter `time_horizon_walls`; without that, in the longest
         parameter that is called a horizon, and at least in one second.
     """
     own = getattr(model, "wall_reach", None)

@@ -33,7 +33,7 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, 
     cells_row, cells_start : uint32
         As in `Cells`, taken out of the tuple before the loop over agents.
     z, slope_x, slope_y, step : various
-        As in `Cells`: only those who share the agent's ground are found.
+        As in `Cells`: only agents that share this one's ground are found.
     plane : tuple
         As `plane_numbers` gives it.
     per_metre : float
@@ -92,7 +92,7 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, 
 
 @lean_kernel
 def _thin_out(cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots):
-    """Keep only the nearest candidates; return how many there are, and the squared distance beyond which nobody counts any more."""
+    """Keep only the nearest candidates; return how many there are, and the squared distance beyond which no agent counts any more."""
     _measure(cells_x, cells_y, slot, found, floats, slots)
     found, farthest = _pick(cells_row, found, wanted, floats, slots)
     for place in range(found):

@@ -1,4 +1,4 @@
-"""No avoidance: everyone does what it would do alone."""
+"""No avoidance: each agent does what it would do alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowdsim.kernels.threads import Team
 
 @register
 class NoAvoidance(StatelessModel):
-    """Keep the preferred velocity, up to the maximum speed; bodies alone keep agents apart."""
+    """Keep the preferred velocity, up to the maximum speed; contacts alone keep agents apart."""
 
     name: ClassVar[str] = "none"
 

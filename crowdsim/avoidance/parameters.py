@@ -11,7 +11,7 @@ from crowdsim.tunable import param
 
 @dataclass(frozen=True)
 class Sight:
-    """Whom an agent heeds."""
+    """Which neighbours an agent heeds."""
 
     neighbour_count: int = param(
         10, "", low=0, high=MOST_NEIGHBOURS, source="[RVO2 2008], examples",
@@ -33,7 +33,7 @@ def wall_horizon(default: float = 0.5) -> Any:
 
 @dataclass(frozen=True)
 class Horizons(Sight):
-    """Whom an agent heeds, and how far ahead it looks."""
+    """Which neighbours an agent heeds, and how far ahead it looks."""
 
     time_horizon: float = param(
         2.0, "s", above=0.0, high=60.0, source="ours",
@@ -44,11 +44,11 @@ class Horizons(Sight):
 
 @dataclass(frozen=True)
 class Sides:
-    """On which side people pass."""
+    """On which side agents pass each other."""
 
     side: str = param(
         "right", "", choices=("right", "left"), source="[Mononen 2010], Custom hRVO: agents favour passing each other on the right; [HRVO 2009]: the right",
-        why="on which side people pass each other where nothing else decides, as when they go straight at each other",
+        why="on which side agents pass each other where nothing else decides, as when they go straight at each other",
     )
 
     @property

@@ -20,7 +20,7 @@ M = TypeVar("M", bound=type)
 
 
 class UnknownModelError(CrowdsimError):
-    """A model was asked for that nobody registered."""
+    """A model was asked for that is not registered."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,13 @@ def coming_from(origin: Origin) -> Iterator[None]:
         _current.pop()
 
 
+def note_origin(name: str, origin: Origin) -> None:
+    """Note where something comes from that a plug-in registers: from the plug-in that is being loaded, else from `origin`."""
+    _origins[name] = _current[-1] if _current else origin
+
+
 def origin_of(name: str) -> Origin | None:
-    """Return where a plug-in's model comes from; None for crowdsim's own."""
+    """Return where a plug-in's model or planner comes from; None for crowdsim's own."""
     return _origins.get(name)
 
 

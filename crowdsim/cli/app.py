@@ -85,7 +85,7 @@ def usage_error(error: Exception, *, as_json: bool) -> int | None:
 
 
 def _help_lost(error: OSError) -> int:
-    """Tell that the help could not be printed, which verbs tell of what they print themselves (`crowdsim.cli.shell`)."""
+    """Report that the help could not be printed, as verbs do for what they print themselves (`crowdsim.cli.shell`)."""
     try:
         with output():
             raise error

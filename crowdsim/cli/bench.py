@@ -29,7 +29,7 @@ def bench(
 ) -> int:
     """Step fixed crowds, by turns, with crowdsim and the simulators that are installed (crowdsim[bench]), and say how many times our time they take.
 
-    Processor times of one machine say little about another; ratios of the same round do. Who is not installed is named.
+    Processor times of one machine say little about another; ratios of the same round do. Products that are not installed are named.
     """
     from crowdsim.bench.document import as_text, history_rows, kept, run_bench
     from crowdsim.bench.document import keep as keep_document
@@ -44,8 +44,8 @@ def bench(
             return int(ExitCode.OK)
         headers, rows = history_rows(entries[-MOST_SHOWN:])
         for entry in entries[-MOST_SHOWN:]:
-            told = entry["machine"]
-            say(f"{told['date'][:16]}  {told['processor']}, {told['cores']} cores, load {told['load'][0]:g}{', quick' if entry['quick'] else ''}")
+            machine = entry["machine"]
+            say(f"{machine['date'][:16]}  {machine['processor']}, {machine['cores']} cores, load {machine['load'][0]:g}{', quick' if entry['quick'] else ''}")
         say()
         say(table(headers, rows))
         return int(ExitCode.OK)

@@ -94,7 +94,7 @@ def _target(folder: Path, name: str, run: Path) -> Path:
 
 
 def _require_same(recorded: Recording, made: Path) -> None:
-    """Refuse to bless another run than the one that somebody has looked at."""
+    """Refuse to bless another run than the one that was looked at."""
     from crowdsim.recording.compare import compare_digests
     from crowdsim.recording.opening import open_run
 

@@ -93,7 +93,7 @@ def as_text(name: str, facts: dict[str, Any]) -> str:
     longest = [(row["tick"], f"{row['total_ms']:.3f}", row["culprit"]) for row in facts["worst"]]
     text += "\n\n" + table(("longest tick", "ms", "farthest above its median"), longest, right=(0, 1)) if longest else ""
     if facts["milliseconds"] is not None:
-        blame = ", ".join(f"{who} {count:,}" for who, count in facts["over_by_culprit"].items())
+        blame = ", ".join(f"{system} {count:,}" for system, count in facts["over_by_culprit"].items())
         text += f"\n\nover the budget: {facts['ticks_over']:,} of {facts['ticks']:,} ticks" + (f" ({blame})" if blame else "")
     waits = f"at most {facts['most_requests_open']:,} requests open, longest wait {facts['longest_wait_s']:g} s"
     return text + f"\n\nsearches: {facts['expansions']:,} expansions, {waits}"

@@ -1,4 +1,4 @@
-"""``crowdsim compare``: two recordings, bit for bit, by places within a tolerance, or by what they came to on the whole."""
+"""``crowdsim compare``: two recordings, bit for bit, by places within a tolerance, or by their results on the whole."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compare(
     """Say whether two recordings are the same, or where they part.
 
     Without options bit for bit, clock readings apart. Crowds are chaotic: with --tolerance runs on other versions or machines agree for some seconds, and
-    after that only --aggregates says whether they still come to the same.
+    after that only --aggregates says whether their results are still the same.
 
     Exit code 0: the same; 6: different.
     """

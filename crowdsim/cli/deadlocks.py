@@ -1,4 +1,4 @@
-"""``crowdsim deadlocks``: who was stuck in a recorded run, since when, where, behind whom, and why."""
+"""``crowdsim deadlocks``: which agents were stuck in a recorded run, since when, where, what they waited for, and why."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MOST_NAMED = 3  # Heads of a deadlock that the table names; --json has all.
 def deadlocks(
     run: Annotated[Path, typer.Argument(help="A recording.")],
     at: Annotated[float | None, typer.Option("--at", min=0.0, help="Time of the list of people and of the picture, s; default: when most were stuck.")] = None,
-    everybody: Annotated[bool, typer.Option("--all", help="List everybody who is stuck at that time, and groups that were no deadlock.")] = False,
+    all_groups: Annotated[bool, typer.Option("--all", help="List all agents that are stuck at that time, and groups that were no deadlock.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
-    picture: Annotated[Path | None, typer.Option("--picture", help="Also draw the place with who waits for whom: png, svg or pdf, as the name ends.")] = None,
+    picture: Annotated[Path | None, typer.Option("--picture", help="Also draw the place with the waiting graph: png, svg or pdf, as the name ends.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> int:
-    """Show who was stuck, since when, where, who waited for whom, and why.
+    """Show which agents were stuck, since when, where, what they waited for, and why.
 
-    Exit codes: 0 nobody was deadlocked; 3 somebody was stuck for 30 s, not in a queue that gets on; 4 the recording cannot be read.
+    Exit codes: 0 no agent was deadlocked; 3 an agent was stuck for 30 s, not in a queue that gets on; 4 the recording cannot be read.
     """
     from crowdsim.measures.deadlock_recorded import Recorded
     from crowdsim.recording.opening import open_run
@@ -48,7 +48,7 @@ def deadlocks(
     if json:
         say_json(facts)
     else:
-        say(as_text(str(run), facts, everybody=everybody))
+        say(as_text(str(run), facts, all_groups=all_groups))
     return int(ExitCode.NOT_ARRIVED if any(found["is_deadlock"] for found in facts["groups"]) else ExitCode.OK)
 
 
@@ -67,7 +67,7 @@ def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
         If the time is after the end, or columns that a diagnosis needs were not recorded.
     """
     from crowdsim.measures.deadlock import deadlocks as groups_of
-    from crowdsim.measures.deadlock import name_of, stuck_people, who_waits_for_whom, why_stuck
+    from crowdsim.measures.deadlock import name_of, stuck_people, waiting_graph, why_stuck
 
     end = round(recorded.recording.commit.last_tick * recorded.tick_s, 9)
     if at is not None and at > end:
@@ -75,7 +75,7 @@ def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
     people = stuck_people(recorded)
     groups = groups_of(recorded)
     moment_s = at if at is not None else worst_moment(recorded)
-    now, edges = why_stuck(recorded, moment_s), who_waits_for_whom(recorded, moment_s)
+    now, edges = why_stuck(recorded, moment_s), waiting_graph(recorded, moment_s)
     return {
         "run_s": end,
         "stuck_by": "progress" if recorded.recording.header.stuck_by == "progress" else "displacement",
@@ -96,7 +96,7 @@ def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
 
 
 def worst_moment(recorded: Recorded) -> float:
-    """Return when most people were stuck who were stuck for long, s; of equal moments the last, and the end of the run if nobody was stuck."""
+    """Return when most agents were stuck of those stuck for long, s; of equal moments the last, and the end of the run if none was stuck."""
     import numpy as np
 
     spells, last = recorded.spells, recorded.recording.commit.last_tick
@@ -115,17 +115,17 @@ def _plain(data: pd.DataFrame) -> list[dict[Any, Any]]:
     return [{key: None if isinstance(value, float) and value != value else value for key, value in row.items()} for row in data.to_dict("records")]
 
 
-def as_text(name: str, facts: dict[str, Any], *, everybody: bool) -> str:
+def as_text(name: str, facts: dict[str, Any], *, all_groups: bool) -> str:
     """Return the facts as a person reads them."""
-    held = [each for each in facts["groups"] if each["is_deadlock"]]
-    others = len(facts["groups"]) - len(held)
-    text = f"{name}: {_count(len(held), 'deadlock')}, {facts['deadlocked_ever']:,} of {facts['agents']:,} people in {facts['run_s']:g} s"
+    deadlocked = [each for each in facts["groups"] if each["is_deadlock"]]
+    others = len(facts["groups"]) - len(deadlocked)
+    text = f"{name}: {_count(len(deadlocked), 'deadlock')}, {facts['deadlocked_ever']:,} of {facts['agents']:,} agents in {facts['run_s']:g} s"
     text += f"\n{facts['stuck_ever']:,} were stuck for a time ({MEANINGS[facts['stuck_by']]})"
     if others:
-        text += f"; {_count(others, 'group')} got on by {'itself' if others == 1 else 'themselves'}" + ("" if everybody else " (--all lists them)")
+        text += f"; {_count(others, 'group')} got on by {'itself' if others == 1 else 'themselves'}" + ("" if all_groups else " (--all lists them)")
     if facts["stuck_by"] == "displacement":
-        text += "\nnote: this run was recorded by an older crowdsim, to which people who jostle on one spot were not stuck; run its scenario again to find them"
-    shown = facts["groups"] if everybody else held
+        text += "\nnote: this run was recorded by an older crowdsim, to which agents that jostle were not stuck; run its scenario again to find them"
+    shown = facts["groups"] if all_groups else deadlocked
     if shown:
         rows = [
             (
@@ -135,8 +135,8 @@ def as_text(name: str, facts: dict[str, Any], *, everybody: bool) -> str:
             )
             for each in shown
         ]  # fmt: skip
-        text += "\n\n" + table(("why", "since", "until", "people", "place (m)", "gap", "held by"), rows, right=(1, 2, 3, 5))
-    now = [each for each in facts["people"] if everybody or each["stuck_for_s"] >= 30.0 or not held]
+        text += "\n\n" + table(("why", "since", "until", "agents", "place (m)", "gap", "blocked by"), rows, right=(1, 2, 3, 5))
+    now = [each for each in facts["people"] if all_groups or each["stuck_for_s"] >= 30.0 or not deadlocked]
     if now and shown:
         people = [
             (
@@ -152,7 +152,7 @@ def as_text(name: str, facts: dict[str, Any], *, everybody: bool) -> str:
 def _part(person: dict[str, Any]) -> str:
     if person["ring"]:
         return "in a ring"
-    return "head" if person["is_head"] else f"held by {person['head_name']}"
+    return "head" if person["is_head"] else f"blocked by {person['head_name']}"
 
 
 def _named(heads: list[str]) -> str:

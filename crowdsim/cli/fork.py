@@ -26,7 +26,7 @@ def fork(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> int:
-    """Go on from a checkpoint with other values, which count from then on. What the state is made of cannot change: who is there, ground, goals, navigation.
+    """Go on from a checkpoint with other values, which count from then on. What the state is made of cannot change: agents, ground, goals, navigation.
 
     Exit codes: those of crowdsim run; 2 where a value cannot change on the way.
     """

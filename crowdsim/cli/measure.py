@@ -1,4 +1,4 @@
-"""``crowdsim measure``: what a run, or measured people, came to: paths, exits, collisions, lines, areas."""
+"""``crowdsim measure``: what a run, or measured people, resulted in: paths, exits, collisions, lines, areas."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from crowdsim.measures.tracks import Tracks
 
-MOST_SHOWN = 20  # Goals in the table: where everybody has one of its own it would have a line for each.
+MOST_SHOWN = 20  # Goals in the table: where each agent has one of its own it would have a line for each.
 LABELS = {  # of `summary`, as people read them
-    "people": "people", "frames": "frames", "fps": "frames a second", "from_s": "from, s", "until_s": "until, s", "mean_length_m": "mean way, m",
-    "mean_speed_m_s": "mean speed, m/s", "arrived": "arrived", "last_arrival_s": "last arrival, s", "mean_detour": "way over shortest way",
-    "mean_time_over_ideal": "time over ideal time", "overlaps": "overlaps of two bodies", "overlap_s": "overlapping, pair-seconds",
+    "people": "people", "frames": "frames", "fps": "frames a second", "from_s": "from, s", "until_s": "until, s", "mean_length_m": "mean path, m",
+    "mean_speed_m_s": "mean speed, m/s", "arrived": "arrived", "last_arrival_s": "last arrival, s", "mean_detour": "path over shortest path",
+    "mean_time_over_ideal": "time over ideal time", "overlaps": "overlaps of two people", "overlap_s": "overlapping, pair-seconds",
     "deepest_overlap_m": "deepest overlap, m", "collisions_each": "collisions a person", "score_each": "SteerBench score a person",
     "score_2_each": "the same with accelerations",
 }  # fmt: skip
@@ -41,21 +41,21 @@ def measure(
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FOLDER", help="Write one CSV file for each measure into this folder.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
-    deeper_than: Annotated[float, typer.Option("--deeper-than", min=0.0, metavar="M", help="Overlaps of bodies that are no deeper do not count.")] = 1e-4,
-    radius: Annotated[float | None, typer.Option("--radius", metavar="M", help="Of measured people, whose bodies are not known.")] = None,
+    deeper_than: Annotated[float, typer.Option("--deeper-than", min=0.0, metavar="M", help="Overlaps that are no deeper do not count.")] = 1e-4,
+    radius: Annotated[float | None, typer.Option("--radius", metavar="M", help="Of measured people, whose radius is not known.")] = None,
     fps: Annotated[float | None, typer.Option("--fps", help="Frames a second, where a file of measured people does not say.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="m, cm or mm, where a file of measured people does not say.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing CSV files.")] = False,
 ) -> int:
-    """Show what a run came to: ways beside the shortest ones, exits, overlaps and collisions, crossings of lines, densities in areas.
+    """Show what a run resulted in: paths beside the shortest ones, exits, overlaps and collisions, crossings of lines, densities in areas.
 
-    A line is crossed forwards by who comes to its right side, looking from its first point to its last; a named area is entered forwards.
+    A line is crossed forwards to its right side, looking from its first point to its last; a named area is entered forwards.
     """
     from crowdsim.measures.report import all_tables, area_summary, line_summary, summary
     from crowdsim.measures.scenarios import area_from_text, line_from_text
 
     if radius is not None and not (math.isfinite(radius) and radius > 0.0):
-        raise CrowdsimError(f"--radius is {radius:g} m, but a body is wider than 0 m.")
+        raise CrowdsimError(f"--radius is {radius:g} m, but a person is wider than 0 m.")
     if not math.isfinite(deeper_than):
         raise CrowdsimError(f"--deeper-than is {deeper_than:g}, but takes a depth in metres, for example 0.001.")
     tracks = _read(run, fps, unit)

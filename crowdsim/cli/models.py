@@ -37,7 +37,7 @@ def models(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> int:
-    """Run one scene under several avoidance models, and show what each comes to; nothing is recorded.
+    """Run one scene under several avoidance models, and show the results of each; nothing is recorded.
 
     A model stands in place of the scenario's `avoidance`, with its own default numbers; groups that have a model of their own keep it. Numbers are means over
     seeds with their standard deviation. Exit code 2 if a model broke a promise in one of the runs.
@@ -54,7 +54,7 @@ def models(
     each_seed: list[int | None] = [*(_seeds(seeds) if seeds.strip() else ())] or [None]
     runs = [
         (model, _loaded(path, model, seed, set_, allow_dir)) for path in scenarios for model in names for seed in each_seed
-    ]  # all of them, before the first one runs: a mistake is told at once
+    ]  # all of them, before the first one runs: a mistake is reported at once
     for note in dict.fromkeys(_own_models(scenario) for _, scenario in runs):
         if note:
             complain(note)
@@ -71,7 +71,7 @@ def models(
     else:
         say(table(HEADERS, [table_row(part) for part in together], right=tuple(range(2, len(HEADERS))), limit=LINE))
         say(legend(each))
-    if target is not None and not json:  # what was run for is told first: a disk may be full
+    if target is not None and not json:  # the results are printed first: a disk may be full
         _draw(panels, target, force=force)
         say(str(target))
     for outcome in failed:
@@ -91,7 +91,7 @@ def _draw(panels: list[tuple[Scenario, OverSeeds, Trace]], target: Path | None, 
 
 
 def _run_all(runs: list[tuple[str, Scenario]], threads: int, *, traced: int, quiet: bool) -> tuple[list[Outcome], list[Trace]]:
-    """Run one after the other; return what they came to, and a trace of every so many-th, from the first on, if `traced` is not 0."""
+    """Run one after the other; return their results, and a trace of every so many-th, from the first on, if `traced` is not 0."""
     from crowdsim.comparison.comparison import run_scene
     from crowdsim.comparison.counts import Trace
 
@@ -110,7 +110,7 @@ def _run_all(runs: list[tuple[str, Scenario]], threads: int, *, traced: int, qui
 
 
 def _target(picture: Path, scenarios: list[Path], *, force: bool) -> Path:
-    """Return where the picture goes, if it can be drawn there: told before anything runs."""
+    """Return where the picture goes, if it can be drawn there: an error comes before anything runs."""
     from crowdsim.pictures.run import pyplot
 
     target = new_output(picture, (".png", ".svg", ".pdf"), "a picture", source=scenarios[0])

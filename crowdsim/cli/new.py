@@ -25,7 +25,7 @@ def new(
     run: Annotated[bool, typer.Option("--run", help="With --plan: run it at once, as crowdsim run would.")] = False,
     exits: Annotated[list[str] | None, typer.Option("--exit", metavar="X,Y", help="With --plan: a point where people get out, m; may be repeated.")] = None,
     people: Annotated[int | None, typer.Option("--people", min=1, max=100_000, help="With --plan: how many; default: one for 4 m2, at most 500.")] = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="With --plan: mm, cm, dm, m, km, in, ft or yd; default: as it says, or as its size tells.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="With --plan: mm, cm, dm, m, km, in, ft or yd; default: as it says, or by its size.")] = None,
     layer: Annotated[
         list[str] | None,
         typer.Option("--layer", metavar="KIND=NAME", help="With --plan: a layer is ground, walls, obstacles, doors, exits, starts or nothing; repeat it."),
@@ -41,7 +41,7 @@ def new(
     """Write a commented, working scenario to start from; never over an existing file, unless --force says so.
 
     With --plan: a crowd on the free ground of a floor plan that leaves by its exits. Exits are what the plan says (layers or features named so), else openings
-    in its outer walls; small faults of the drawing are mended. All that was taken for granted is told, and written into the scenario.
+    in its outer walls; small faults of the drawing are mended. All that was taken for granted is reported, and written into the scenario.
     """
     if plan is not None:
         if template is not None:

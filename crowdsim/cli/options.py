@@ -22,7 +22,7 @@ AllowDir = Annotated[
 
 Plugins = Annotated[
     list[Path] | None,
-    typer.Option("--plugin", metavar="FILE", help="Python file with an avoidance model of your own; it is run. May be repeated."),
+    typer.Option("--plugin", metavar="FILE", help="Python file with an avoidance model or a system of your own; it is run. May be repeated."),
 ]
 
 CheckpointEvery = Annotated[

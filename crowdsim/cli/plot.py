@@ -9,7 +9,7 @@ import typer
 
 from crowdsim.cli.options import AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, with_seed
 from crowdsim.cli.paths import new_output, require_name
-from crowdsim.cli.shell import say
+from crowdsim.cli.shell import complain, say
 from crowdsim.errors import CrowdsimError, ExitCode
 
 SCENARIO_ENDINGS = (".yaml", ".yml", ".json")
@@ -28,17 +28,18 @@ def plot(
         typer.Option(
             "--show",
             metavar="WHAT",
-            help="Of a recording: trails, density, curve, speeds, budget, or all; of a scenario: mesh, portals, widths, visibility, ways; joined by commas.",
+            help="Of a recording: trails, density, curve, speeds, budget, or all; of a scenario: mesh, portals, widths, "
+            "visibility, paths; joined by commas.",
         ),
     ] = None,
-    radius: Annotated[float | None, typer.Option("--radius", min=0.0, metavar="M", help="Body whose visibility is shown; default: the thinnest agent.")] = None,
+    radius: Annotated[float | None, typer.Option("--radius", min=0.0, metavar="M", help="Of the agent whose visibility is shown; default: the least.")] = None,
     seed: Seed = None,
     set_: SetValues = None,
     allow_dir: AllowDir = None,
     plugin: Plugins = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> int:
-    """Draw a recording: the plan with everybody's trail, the exits with their counts, and who is stuck; or one choice of one agent in the plane of velocities.
+    """Draw a recording: trails on the plan, exits with their counts, and stuck agents; or one choice of one agent in the plane of velocities.
 
     With --show a sheet of panels: trails, density (map of the highest density), curve (arrivals by group), speeds (over time, with their spread), budget (what
     each system took), or all. Of a scenario: the plan with its mesh, and what --show names.
@@ -60,15 +61,15 @@ def plot(
 
     form = target.suffix.lower()[1:]
     if is_scenario:
-        from crowdsim.pictures.plan import draw_plan
+        from crowdsim.pictures.scenario import draw_scenario
         from crowdsim.scenario.load import load_scenario
         from crowdsim.setup.build import build_world
 
         load_plugins(plugin)
-        layers = ("mesh",) if show is None else tuple(name for part in show.split(",") if (name := part.strip()))
+        layers = ("mesh",) if show is None else tuple(_layer_name(name) for part in show.split(",") if (name := part.strip()))
         built = build_world(load_scenario(run, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir)))
         with new_file(target, force=force) as scratch:
-            draw_plan(built, scratch, layers=layers, radius=radius, form=form)
+            draw_scenario(built, scratch, layers=layers, radius=radius, form=form)
         say(str(target))
         return int(ExitCode.OK)
     from crowdsim.pictures.run import draw_run
@@ -86,6 +87,14 @@ def plot(
             draw_run(recording, scratch, form=form)
     say(str(target))
     return int(ExitCode.OK)
+
+
+def _layer_name(name: str) -> str:
+    """Return what a layer of a scenario is called now, with a note if it was given by its old name."""
+    if name != "ways":
+        return name
+    complain('note: the layer "ways" is called "paths" now')
+    return "paths"
 
 
 def _default_name(run: Path, explain: str | None, at: float | None) -> Path:

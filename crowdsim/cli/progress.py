@@ -1,4 +1,4 @@
-"""Progress of long work: one line on standard error that is written over, only where somebody is watching."""
+"""Progress of long work: one line on standard error that is written over, only on a terminal."""
 
 from __future__ import annotations
 

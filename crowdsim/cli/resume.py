@@ -145,7 +145,7 @@ def _checkpoint_of(stopped: Stopped, run: Path, at: float | None) -> tuple[Path,
 
 
 def _require_same_end(stopped: Stopped, checkpoint: Checkpoint) -> None:
-    """Refuse to replace what would be computed otherwise: a run by the clock, or steered by a program, does not come to the same a second time."""
+    """Refuse to replace what would be computed otherwise: a run by the clock, or steered by a program, does not give the same results a second time."""
     from crowdsim.recording.files import out_of
     from crowdsim.recording.opening import open_run
 

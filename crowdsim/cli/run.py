@@ -43,9 +43,9 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> int:
-    """Run a scenario, record it, and say what it came to.
+    """Run a scenario, record it, and print its results.
 
-    Exit codes: 0 everybody who was to arrive has; 2 mistakes in the scenario; 3 somebody has not arrived; 4 the recording could not be kept; 5 it is
+    Exit codes: 0 all agents with a goal arrived; 2 mistakes in the scenario; 3 an agent has not arrived; 4 the recording could not be kept; 5 it is
     kept under another name, since a finished recording has the wanted one; 7 stopped by --time-limit; 130 by Ctrl-C.
     """
     if no_record:
@@ -85,7 +85,7 @@ def run(
 
 
 def report(verdict: Verdict, simulation: Simulation, target: Path | None, *, quiet: bool, json: bool) -> int:
-    """Say what a run came to and where its recording is; return the exit code."""
+    """Print the results of a run and where its recording is; return the exit code."""
     kept = simulation.kept
     code = report_kept(
         verdict.as_dict(), kept, target, simulation.scenario.tick, code=verdict.exit_code, quiet=quiet, json=json, threads=simulation.team.threads
@@ -102,7 +102,7 @@ def report(verdict: Verdict, simulation: Simulation, target: Path | None, *, qui
 def report_kept(
     result: Mapping[str, Any], kept: Kept | None, target: Path | None, tick_s: float, *, code: ExitCode, quiet: bool, json: bool, threads: int | None = None
 ) -> int:
-    """Say what a run came to, as plain values, and where its recording is; return the exit code."""
+    """Print the results of a run, as plain values, and where its recording is; return the exit code."""
     if kept is not None and kept.name_taken:
         complain(f"{target} belongs to another finished run (use --force to replace it): this run is kept as {kept.path}")
         code = ExitCode.NAME_TAKEN if code == ExitCode.OK else code
@@ -148,7 +148,7 @@ def _default_output(name: str) -> Path:
 
 
 class Asked:
-    """Whether somebody has asked the run to stop."""
+    """Whether the run was asked to stop."""
 
     def __init__(self) -> None:
         self.is_set = False

@@ -149,9 +149,9 @@ def note_what_is_left(error: CrowdsimError, names: Iterable[Any]) -> None:
 
 def note_steps(error: CrowdsimError, steps: Iterable[tuple[str, str]]) -> None:
     """Note on an error what can be done, in words and by which command; what it says already is left out."""
-    told = "\n".join([str(error), *notes_of(error)])
+    text = "\n".join([str(error), *notes_of(error)])
     for what, how in steps:
-        if how not in told:
+        if how not in text:
             error.add_note(f"{what}: {how}")
 
 

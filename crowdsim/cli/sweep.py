@@ -1,4 +1,4 @@
-"""``crowdsim sweep``: many runs of a scenario, each in a process of its own, and one table of what they came to."""
+"""``crowdsim sweep``: many runs of a scenario, each in a process of its own, and one table of their results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sweep(
 ) -> int:
     """Run all combinations of values of a scenario, each in a process of its own; the same command goes on where it was stopped.
 
-    Exit codes: 0 all runs came to their end, whatever they came to; 2 mistakes, told before anything runs; 4 the folder cannot be written; 8 some runs failed;
+    Exit codes: 0 all runs ended, whatever their results; 2 mistakes, reported before anything runs; 4 the folder cannot be written; 8 some runs failed;
     9 the cluster cannot be reached, cannot do the runs, or was lost; 130 by Ctrl-C.
     """
     limit = bytes_of(memory)
@@ -116,7 +116,7 @@ def _planned(
 
 
 def _pool(cluster: str, workers: int, scratch: Path | None, patience: float) -> Pool:
-    """Return who does the runs."""
+    """Return what does the runs."""
     if cluster:
         from crowdsim.sweep.cluster import Cluster
 
@@ -172,7 +172,7 @@ def _list_runs(plan: Plan, folder: Folder, workers: int, *, record: bool, retry:
     if len(plan.runs) > MOST_LISTED:
         say(f"... and {len(plan.runs) - MOST_LISTED:,} more (--json lists all)")
     time_ = clock_text(expected.seconds / workers)
-    basis = f"about {time_}, from {expected.measured_on:,} finished runs" if expected.measured_on else f"at most some {time_}, if everybody stays until the end"
+    basis = f"about {time_}, from {expected.measured_on:,} finished runs" if expected.measured_on else f"at most some {time_}, if all agents stay until the end"
     say(f"{len(todo):,} runs would be done and {len(known):,} are known in {folder.path}")
     if todo:
         say(f"{basis}, with {workers} at once" + (f"; recordings of at most some {expected.size_mb:,.0f} MB" if record else ""))
@@ -180,7 +180,7 @@ def _list_runs(plan: Plan, folder: Folder, workers: int, *, record: bool, retry:
 
 
 def _tell(report: Report, plan: Plan, folder: Folder, *, record: bool, quiet: bool, json: bool) -> int:
-    """Say what a sweep came to; return the exit code."""
+    """Print the results of a sweep; return the exit code."""
     code = ExitCode.RUNS_FAILED if report.failures else ExitCode.OK
     by_id = {run.id: run for run in plan.runs}
     shown = report.failures if json else report.failures[:MOST_FAILURES]

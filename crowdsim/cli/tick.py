@@ -6,15 +6,20 @@ from typing import Annotated
 
 import typer
 
+from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.shell import say, say_json, wrapped
 from crowdsim.errors import ExitCode
 
 
-def tick(json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False) -> int:
-    """Show which systems a tick runs, in their order, and which columns each reads and writes."""
+def tick(plugin: Plugins = None, json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False) -> int:
+    """Show which systems a tick runs, in their order, and which columns each reads and writes; those of plug-ins at their places."""
     from crowdsim.simulation.simulation import tick_table
+    from crowdsim.systems import TICK_ORDER
+    from crowdsim.systems.base.own import in_order
+    from crowdsim.world.registry import registered_systems
 
-    rows = tick_table()
+    load_plugins(plugin)
+    rows = tick_table(in_order(TICK_ORDER, tuple(registered_systems().values())))
     if json:
         say_json(rows)
         return int(ExitCode.OK)

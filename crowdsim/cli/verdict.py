@@ -13,7 +13,7 @@ from crowdsim.printable import visible
 SLOWEST_SHOWN = 4
 MOST_GOALS = 8  # Goals whose arrivals are listed; --json has them all.
 LEAST_NAME = 10  # Characters of a name that are left in a narrow terminal.
-LONG_WAIT_S = 2.0  # A path request that is open longer than this gets a warning: people would notice somebody who stands and thinks that long.
+LONG_WAIT_S = 2.0  # A path request that is open longer than this gets a warning: an observer would notice an agent that stands so long.
 _NUMBERS = {
     "agents", "arrived", "standing", "not_arrived", "simulated_s", "wall_s", "ticks", "deepest_overlap_m", "symmetries_broken", "strays", "expansions",
     "longest_wait_s", "worst_tick_ms",
@@ -22,7 +22,7 @@ Rows = Sequence[tuple[str, str]]
 
 
 def result_of(verdict: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return what a recording's verdict says that the run came to; empty if it says nothing that could be shown."""
+    """Return what a recording's verdict says that the run resulted in; empty if it says nothing that could be shown."""
     result = (verdict or {}).get("result")
     return result if isinstance(result, Mapping) else {}
 
@@ -79,11 +79,11 @@ def verdict_text(result: Mapping[str, Any], tick_s: float, recording: Path | Non
 def _in_short(result: Mapping[str, Any]) -> str:
     if result["not_arrived"]:
         return f"{result['not_arrived']:,} did not arrive"
-    return "everybody arrived" if result["arrived"] else "nobody had a goal"
+    return "all arrived" if result["arrived"] else "no agent had a goal"
 
 
 def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, str]]:
-    """Return what a run came to as names and values; see `verdict_text`."""
+    """Return the results of a run as names and values; see `verdict_text`."""
     rows = [("ended", f"{result['ended']} at {result['simulated_s']:g} s ({result['ticks']:,} ticks of {tick_s:g} s)")]
     last = f", the last at {result['last_arrival_s']:g} s" if result["last_arrival_s"] is not None else ""
     rows.append(("arrived", f"{result['arrived']:,} of {result['agents'] - result['standing'] + _standing_arrivals(result):,}{last}"))
@@ -101,11 +101,11 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
     if result["symmetries_broken"]:
         rows.append(("symmetry", f"broken {_times(result['symmetries_broken'])}"))
     if result["strays"]:
-        rows.append(("pushed away", f"{_times(result['strays'])} so far off the way that a new path was asked for"))
+        rows.append(("pushed away", f"{_times(result['strays'])} so far off the path that a new one was asked for"))
     if result.get("nudges"):
         rows.append(("asked aside", _times(result["nudges"])))
     if result.get("replans"):
-        rows.append(("new ways", ", ".join(f"{_times(count)} {cause}" for cause, count in result["replans"].items())))
+        rows.append(("new paths", ", ".join(f"{_times(count)} {cause}" for cause, count in result["replans"].items())))
     if result.get("steered"):
         rows.append(("steered", f"{_times(result['steered'])} by a program"))
     pressure = f", at most {result['most_requests_open']:,} open at once" if result.get("most_requests_open") else ""
@@ -125,7 +125,7 @@ def aligned(rows: Rows) -> str:
 
 
 def left_text(result: Mapping[str, Any]) -> str:
-    """Return who did not arrive, one by one, and a warning if paths were long in coming; empty if there is nothing to say."""
+    """Return which agents did not arrive, one by one, and a warning if paths were long in coming; empty if there is nothing to say."""
     text = ""
     if result["left"]:
         more = result["not_arrived"] - len(result["left"])
@@ -163,7 +163,7 @@ def _flow_warning(result: Mapping[str, Any]) -> str:
 
 
 def _left_table(left: Sequence[Mapping[str, Any]]) -> str:
-    """Return who did not arrive as a table; where that is too wide, without the places, and with shorter names: why and behind whom is what one has to see."""
+    """Return which agents did not arrive as a table; too wide, it loses places and parts of names: the reason and what they wait for stay."""
     columns = {
         "agent": [str(each["agent"]) for each in left], "place (m)": [f"({each['x']:.2f}, {each['y']:.2f})" for each in left],
         "reason": [str(each["reason"]) for each in left], "stuck for": [f"{each['stuck_for_s']:g} s" if each["stuck_for_s"] else "" for each in left],

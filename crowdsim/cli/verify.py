@@ -60,7 +60,7 @@ def verify(
         with open_run(again) as fresh:
             found = difference(recorded, fresh, later, ran)
         digest = f"{recorded.run_digest:016x}"
-        reasons = [*_who_writes(recorded, found), *other_versions(recorded), *notes] if found else []
+        reasons = [*_writing_systems(recorded, found), *other_versions(recorded), *notes] if found else []
     if json:
         say_json({"ok": not found, "ticks": ticks, "digest": digest, "difference": str(found) if found else None})
         return int(ExitCode.DIFFERENT if found else ExitCode.OK)
@@ -96,14 +96,15 @@ def require_recorded_plugins(recorded: Recording) -> list[str]:
     return notes
 
 
-def _who_writes(recorded: Recording, found: Difference) -> list[str]:
+def _writing_systems(recorded: Recording, found: Difference) -> list[str]:
     """Return what a recording without a trace leaves open: which system it was."""
     from crowdsim.systems import TICK_ORDER
+    from crowdsim.world.registry import registered_systems
 
-    writers = [kind.__name__ for kind in TICK_ORDER if found.column in kind.writes]
+    writers = [kind.__name__ for kind in (*TICK_ORDER, *registered_systems().values()) if found.column in kind.writes]
     if recorded.layout.trace or not writers:
         return []
-    return [f"{found.column} is written by {', '.join(writers)}; which of them it was, a run recorded with --trace tells"]
+    return [f"{found.column} is written by {', '.join(writers)}; which of them it was, a run recorded with --trace says"]
 
 
 def _granted(run: Path, recorded: Recording, budget_from: Path | None) -> dict[int, int] | None:

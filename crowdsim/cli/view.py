@@ -25,7 +25,7 @@ def view(
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
 ) -> int:
-    """Write a recording as one page to look at: it plays, seeks, zooms, and tells of each agent. It loads nothing and can be mailed.
+    """Write a recording as one page to look at: it plays, seeks, zooms, and shows facts of each agent. It loads nothing and can be mailed.
 
     With --gif or --mp4 it writes films, and a page only if --out is given too.
     """
@@ -43,23 +43,23 @@ def view(
     from crowdsim.recording.files import new_file
     from crowdsim.recording.opening import open_run
 
-    told: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     with open_run(run) as recording, Progress() as progress:
         for target in films:
             from crowdsim.pictures.view.film import draw_film
 
             with new_file(target, force=force) as scratch:
                 form = target.suffix[1:].lower()
-                told[form] = {"file": str(target), **draw_film(recording, scratch, form=form, speed=speed, note=progress.note)}
+                written[form] = {"file": str(target), **draw_film(recording, scratch, form=form, speed=speed, note=progress.note)}
         if page is not None:
             from crowdsim.pictures.view.page import write_page
 
             with new_file(page, force=force) as scratch:
-                told["page"] = {"file": str(page), **write_page(recording, scratch, megabytes=megabytes, note=progress.note)}
+                written["page"] = {"file": str(page), **write_page(recording, scratch, megabytes=megabytes, note=progress.note)}
     if json:
-        say_json({"ok": True, **told})
+        say_json({"ok": True, **written})
     else:
-        say("\n".join(_line(facts) for facts in told.values()))
+        say("\n".join(_line(facts) for facts in written.values()))
     return int(ExitCode.OK)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crowdsim.avoidance.guard import ModelError
-from crowdsim.comparison.counts import Tally, Trace
+from crowdsim.comparison.counts import RunCounts, Trace
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.paths import ideal_times
 from crowdsim.simulation.simulation import Simulation
@@ -22,28 +22,28 @@ SPREAD = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a scene came to under one model and seed.
+    """What a scene resulted in under one model and seed.
 
     Attributes
     ----------
     scenario, model : str
     seed : int
     agents, arrived : int
-        Agents with a goal, and those who reached their last one.
+        Agents with a goal, and those that reached their last one.
     last_arrival_s : float
         nan where nobody arrived.
     time_over_ideal : float
-        Mean, over those who arrived, of the time that they walked over the time of their shortest way at their desired speed; nan where there are none.
+        Mean, over those that arrived, of the time that they walked over the time of their shortest path at their desired speed; nan where there are none.
     path_over_optimal : float
-        Mean, over those who arrived, of the length that they walked over that of the shortest way for their bodies; nan where there are none.
+        Mean, over those that arrived, of the length that they walked over that of the shortest path for their width; nan where there are none.
     longest_ideal_s : float
-        The longest of these shortest times; nan without agents that have a way.
+        The longest of these shortest times; nan without agents that have a path.
     stuck_agent_s : float, s
         Time that agents were stuck (less than 0.2 m of progress along their paths in 10 s), summed over agents.
     overlaps : int
-        How often two bodies began to be deeper than a centimetre in each other.
+        How often two agents began to be deeper than a centimetre in each other.
     overlap_pair_s : float, s
-        Time that pairs of bodies overlapped at all after they were pushed apart, summed over pairs.
+        Time that pairs of agents overlapped at all after they were pushed apart, summed over pairs.
     deepest_overlap_m : float
     steerbench_score : float
         Mean over all agents of SteerBench's score: 50 for each collision (an overlap of more than a centimetre counts for both) + seconds on the way + kinetic
@@ -98,15 +98,15 @@ def run_scene(
     progress : callable, optional
         As `Simulation.run` takes it.
     trace : Trace, optional
-        Is filled with where everybody went.
+        Is filled with where all agents went.
     """
     sums = dict.fromkeys(("agents", "stuck", "overlaps", "relaxed", "infeasible"), 0.0)
     deepest, failed = 0.0, ""
     with Simulation(scenario, threads=threads) as run:
-        ideal, tally = ideal_times(run.built), Tally(run, trace)
+        ideal, counts = ideal_times(run.built), RunCounts(run, trace)
         try:
             while not run.why_over():
-                tally.note(run.step())
+                counts.note(run.step())
                 deepest = max(deepest, run.counts["deepest_overlap_m"])
                 for name in sums:
                     sums[name] += run.counts[name]
@@ -114,11 +114,11 @@ def run_scene(
                     progress(run)
         except ModelError as error:
             failed = str(error)
-        tick, arrived, there = scenario.tick, tally.arrived, tally.arrived > 0
-        ratio = tally.on_the_way_s()[there] / np.maximum(ideal[there], tick)
+        tick, arrived, there = scenario.tick, counts.arrived, counts.arrived > 0
+        ratio = counts.on_the_way_s()[there] / np.maximum(ideal[there], tick)
         ns, ticks = dict(zip(run.probes.names, run.probes.total.tolist(), strict=True)), max(1, run.tick)
         agent_ticks = max(1.0, sums["agents"])
-        tally.close_trace([group.name for group in scenario.groups])
+        counts.close_trace([group.name for group in scenario.groups])
         return Outcome(
             scenario=scenario.name,
             model=model,
@@ -127,14 +127,14 @@ def run_scene(
             arrived=int(np.count_nonzero(there)),
             last_arrival_s=float(arrived.max() * tick) if there.any() else np.nan,
             time_over_ideal=float(ratio.mean()) if there.any() else np.nan,
-            path_over_optimal=_path_over_optimal(tally),
+            path_over_optimal=_path_over_optimal(counts),
             longest_ideal_s=float(ideal[np.isfinite(ideal)].max()) if np.isfinite(ideal).any() else np.nan,
             stuck_agent_s=sums["stuck"] * tick,
-            overlaps=tally.overlaps,
+            overlaps=counts.overlaps,
             overlap_pair_s=sums["overlaps"] * tick,
             deepest_overlap_m=deepest,
-            steerbench_score=_mean(tally.scores()),
-            mean_acceleration_m_s2=_mean(tally.mean_accelerations()),
+            steerbench_score=_mean(counts.scores()),
+            mean_acceleration_m_s2=_mean(counts.mean_accelerations()),
             relaxed_share=(sums["relaxed"] + sums["infeasible"]) / agent_ticks,
             ms_per_tick=sum(ns.values()) / 1e6 / ticks,
             us_per_agent_tick=sum(ns.values()) / 1e3 / agent_ticks,
@@ -143,11 +143,11 @@ def run_scene(
         )
 
 
-def _path_over_optimal(tally: Tally) -> float:
-    """Return the mean of walked over shortest ways; who was at its goal from the start has walked none."""
-    optimal = tally.optimal_lengths()
+def _path_over_optimal(counts: RunCounts) -> float:
+    """Return the mean of walked over shortest paths; an agent at its goal from the start has walked none."""
+    optimal = counts.optimal_lengths()
     known = optimal > 0.0  # and not nan
-    return _mean(tally.length[known] / optimal[known])
+    return _mean(counts.length[known] / optimal[known])
 
 
 def _mean(values: Any) -> float:
@@ -159,7 +159,7 @@ def _mean(values: Any) -> float:
 
 @dataclass(frozen=True)
 class OverSeeds:
-    """What several runs of one scene under one model came to.
+    """What several runs of one scene under one model resulted in.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-# arrived of those with a goal; time over ideal; length over that of the shortest way; stuck agent-seconds; overlaps deeper than 1 cm; deepest overlap, cm;
+# arrived of those with a goal; time over ideal; length over that of the shortest path; stuck agent-seconds; overlaps deeper than 1 cm; deepest overlap, cm;
 # SteerBench's score; clock readings, in milliseconds and microseconds
 HEADERS = ("scene", "model", "arrived", "time/ideal", "path/optimal", "stuck s", "overlaps", "deepest cm", "score", "ms/tick*", "us/agent*")
 

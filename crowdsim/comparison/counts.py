@@ -1,4 +1,4 @@
-"""What a run comes to, summed up tick by tick where nothing is recorded: ways, energies, collisions, and a thin trace for pictures."""
+"""What a run results in, summed up tick by tick where nothing is recorded: paths, energies, collisions, and a thin trace for pictures."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.measures.contacts import touching
-from crowdsim.measures.shortest_paths import REACHED, open_world, shortest_ways
+from crowdsim.measures.shortest_paths import REACHED, open_world, shortest_path_lengths
 from crowdsim.measures.steering import COLLISION_WEIGHT, STEERBENCH_FPS
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 
-COLLISION_DEPTH_M = 0.01  # What counts as a collision: a centimetre. Bodies that are pushed apart touch by less all the time, and each touch would cost 50 s.
+COLLISION_DEPTH_M = 0.01  # What counts as a collision: a centimetre. Agents that are pushed apart touch by less all the time, and each touch would cost 50 s.
 TRACE_SECONDS = 0.2  # Between places of a trail: a quarter of a metre of walking, a line's width in a picture.
 MOST_TRACED = 1000  # Trails that are kept for a picture: its panels are small, and more are a solid colour.
 
 
 @dataclass(eq=False)
 class Trace:
-    """Where people went, for a picture; filled by a `Tally`.
+    """Where agents went, for a picture; filled by `RunCounts`.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Trace:
     group : (k,) int32
         Group of each trail.
     trails : (f, k, 2) float32, m
-        Places of those who have a trail, NaN where one is not in the world.
+        Places of the agents that have a trail, NaN where one is not in the world.
     layers : (f, k) int32
         Floor of each place.
     stuck, overlaps : (s, 3), (o, 3) float64
-        x and y (m) and the floor of where somebody got stuck, and where two bodies began to be deeper than `COLLISION_DEPTH_M` in each other.
+        x and y (m) and the floor of where an agent got stuck, and where two began to be deeper than `COLLISION_DEPTH_M` in each other.
     """
 
     groups: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Trace:
     overlaps: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
 
 
-class Tally:
+class RunCounts:
     """Sums over the ticks of one run.
 
     Sums are those of `crowdsim.measures.path_lengths`, `detours`, `collisions` and `steering_scores` of a recording of every tick, in an amount of memory
@@ -68,11 +68,11 @@ class Tally:
     Attributes
     ----------
     arrived : (n,) int64
-        Tick of the arrival at the last goal, 0 for those who did not.
+        Tick of the arrival at the last goal, 0 for those that did not.
     length : (n,) float64, m
         Way that was walked, along the surface.
     collisions : (n,) int64
-        How often the body began to be deeper than `COLLISION_DEPTH_M` in another.
+        How often the agent began to be deeper than `COLLISION_DEPTH_M` in another.
     overlaps : int
         The same, of pairs.
     energy, acceleration : (n,) float64
@@ -98,9 +98,9 @@ class Tally:
         self._frames: list[tuple[NDArray[np.float32], NDArray[np.int32]]] = []
         self._stuck: list[tuple[float, float, float]] = []
         self._overlaps: list[NDArray[np.float64]] = []
-        everybody = np.ones(self.count, dtype=np.bool_)
-        self._touch(everybody)
-        self._keep_frame(everybody)
+        all_agents = np.ones(self.count, dtype=np.bool_)
+        self._touch(all_agents)
+        self._keep_frame(all_agents)
 
     def note(self, events: NDArray[Any]) -> None:
         """Add the tick that was just done, and what happened in it, as `Simulation.step` returns it."""
@@ -112,7 +112,7 @@ class Tally:
         self._layer[rows], self._radius[rows] = agents.layer[:here], agents.radius[:here]
         ends = events[events["kind"] == EventKind.ARRIVAL]
         gone = ends["entity"] - 1
-        place[gone, 0], place[gone, 1], present[gone] = ends["x"], ends["y"], True  # who leaves has left the world already
+        place[gone, 0], place[gone, 1], present[gone] = ends["x"], ends["y"], True  # agents that leave have left the world already
         self._move(place, present & (self.arrived == 0))
         self.arrived[gone] = run.tick
         self.last_tick[present] = run.tick
@@ -125,7 +125,7 @@ class Tally:
                 self._keep_frame(present)
 
     def _move(self, place: NDArray[np.float64], walks: NDArray[np.bool_]) -> None:
-        """Add the steps of those who are on their way."""
+        """Add the steps of agents that walk."""
         step = place - self._place
         velocity = step / self.run.scenario.tick
         change = np.sqrt(((velocity - self._velocity) ** 2).sum(axis=1))
@@ -145,7 +145,7 @@ class Tally:
         self._reached.append(found)
 
     def _touch(self, present: NDArray[np.bool_]) -> None:
-        """Note which bodies have come into each other since the last tick."""
+        """Note which agents have come into each other since the last tick."""
         rows, pairs = np.flatnonzero(present), np.zeros(0, dtype=np.int64)
         if len(rows) > 1:
             x, y, z = self._place[rows].T
@@ -181,19 +181,19 @@ class Tally:
         return COLLISION_WEIGHT * self.collisions + self.on_the_way_s() + frames * self.energy
 
     def mean_accelerations(self) -> NDArray[np.float64]:
-        """Return the mean amount of each one's acceleration on its way: (n,) float64, m/s²; nan of those who never were."""
+        """Return the mean amount of each one's acceleration until it arrived: (n,) float64, m/s²; nan of those that were never there."""
         took = self.on_the_way_s()
         return np.divide(self.acceleration * self.run.scenario.tick, took, out=np.full(self.count, np.nan), where=took > 0.0)
 
     def optimal_lengths(self) -> NDArray[np.float64]:
-        """Return the length of each one's shortest way through the goals that it reached, for its body: (n,) float64, m; see `shortest_ways`."""
+        """Return the length of each one's shortest path through the goals that it reached, for its width: (n,) float64, m; see `shortest_path_lengths`."""
         reached = np.concatenate(self._reached) if self._reached else np.zeros(0, dtype=REACHED)
         reached = reached[self.arrived[reached["person"] - 1] > 0]
         reached = reached[np.argsort(reached["person"], kind="stable")]
         if not len(reached):
             return np.full(self.count, np.nan)
         people = np.arange(1, self.count + 1)
-        return shortest_ways(open_world(self.run.scenario), people, self._start, self._start_layer, reached)[0]
+        return shortest_path_lengths(open_world(self.run.scenario), people, self._start, self._start_layer, reached)[0]
 
     def close_trace(self, groups: Sequence[str]) -> None:
         """Put what was kept into the trace."""

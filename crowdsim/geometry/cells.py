@@ -1,4 +1,4 @@
-"""The neighbour index: agents sorted into square cells, so that who is near is found by reading a few contiguous runs."""
+"""The neighbour index: agents sorted into square cells, so that what is near is found by reading a few contiguous runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Cells(NamedTuple):
 
     Each floor that has agents is a *plane* with a table of cells of its own, so agents on other floors are never met. A table holds at most
     `CELLS_PER_AGENT` cells per agent: where the floor's bounding box needs more (a straggler a kilometre away), cell numbers are folded modulo
-    the table's size. A cell then also holds agents from elsewhere, whom the distance test refuses; memory follows the agents, never the area.
+    the table's size. A cell then also holds agents from elsewhere, which the distance test refuses; memory follows the agents, never the area.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class Cells(NamedTuple):
         Cells per metre.
     z : (n + 16,) float64, m
     slope_x, slope_y : (n + 16,) float32
-        Height of the ground by slot, and how it rises along x and y; without entries where everybody stands at one height.
+        Height of the ground by slot, and how it rises along x and y; without entries where all agents stand at one height.
     step : float32, m
-        Those who stand this much above or below the plane of another are on other ground.
+        Agents that stand this much above or below the plane of another are on other ground.
     """
 
     x: NDArray[np.float64]
@@ -141,7 +141,7 @@ def plane_numbers(origin, shape, p):
 
 @inlined_kernel
 def window(plane, per_metre, x, y, reach):
-    """Find the table cells of a plane that hold everybody within `reach` of (x, y).
+    """Find the table cells of a plane that hold all agents within `reach` of (x, y).
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def _sort_heights(row_of_slot, z, slope, out_z, out_x, out_y):
 
 @inlined_kernel
 def share_ground(z, slope_x, slope_y, step, i, j, dx, dy):
-    """Return whether two agents stand each less than `step` above or below the plane of the other, (dx, dy) being the way from slot i to slot j (m).
+    """Return whether two agents stand each less than `step` above or below the plane of the other, (dx, dy) being the vector from slot i to slot j (m).
 
     Arrays and `step` as in `Cells`; the same float32 arithmetic as `on_same_ground`. Twin: `tests/reference/heights.py`.
     """
@@ -199,7 +199,7 @@ def share_ground(z, slope_x, slope_y, step, i, j, dx, dy):
 
 @inlined_kernel
 def on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy):
-    """Return which of sixteen agents from slot `first` on share the ground of the one at `slot`, as truth lanes; `dx`, `dy` lanes of the ways there."""
+    """Return which of sixteen agents from slot `first` on share the ground of the one at `slot`, as truth lanes; `dx`, `dy` lanes of the vectors there."""
     rise = difference(z, first, z[slot])
     over = rise - (spread(slope_x[slot]) * dx + spread(slope_y[slot]) * dy)
     under = rise - (load(slope_x, first) * dx + load(slope_y, first) * dy)

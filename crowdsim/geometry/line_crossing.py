@@ -1,4 +1,4 @@
-"""Who has gone over a line."""
+"""Which agents have gone over a line."""
 
 from __future__ import annotations
 

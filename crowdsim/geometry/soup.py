@@ -1,6 +1,6 @@
-"""Triangles as modelling programs write them, made fit for use: welded, without doubles and slivers, turned the same way, without T-junctions.
+"""Triangles as modelling programs write them, made fit for use: welded, without doubles and slivers, all with one orientation, without T-junctions.
 
-Every repair is told, with the numbers of the faces; what cannot be repaired is refused.
+Every repair is reported, with the numbers of the faces; what cannot be repaired is refused.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def repaired(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> Soup:
     Raises
     ------
     NavigationError
-        If a number is not finite, a face names a vertex that does not exist, no triangle is left, or faces are one-sided (no way to turn them fits).
+        If a number is not finite, a face names a vertex that does not exist, no triangle is left, or faces are one-sided (no orientation of them fits).
     """
     if not len(faces):
         raise NavigationError("there are no faces")
@@ -66,28 +66,28 @@ def repaired(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> Soup:
     if faces.min() < 0 or faces.max() >= len(vertices):
         bad = int(np.flatnonzero((faces < 0).any(axis=1) | (faces >= len(vertices)).any(axis=1))[0])
         raise NavigationError(f"face {bad + 1} names a vertex that does not exist; there are {len(vertices):,}")
-    told: list[str] = []
+    repairs: list[str] = []
     source = np.arange(1, len(faces) + 1)
     vertices, faces = _welded(np.asarray(vertices, dtype=np.float64), np.asarray(faces, dtype=np.int64))
     flat = _heights_of(vertices, faces) <= WELD_M
     if flat.any():
-        told.append(f"{_named(source[flat])} without area {_are(flat.sum())} left out")
+        repairs.append(f"{_named(source[flat])} without area {_are(flat.sum())} left out")
     faces, source = faces[~flat], source[~flat]
     _, first = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
     double = np.ones(len(faces), dtype=np.bool_)
     double[first] = False
     if double.any():
-        told.append(f"{_named(source[double])} that repeat{'s' if double.sum() == 1 else ''} others {_are(double.sum())} left out")
+        repairs.append(f"{_named(source[double])} that repeat{'s' if double.sum() == 1 else ''} others {_are(double.sum())} left out")
     faces, source = faces[~double], source[~double]
     if not len(faces):
         raise NavigationError("no face has an area")
     faces, source, split = _without_t_junctions(vertices, faces, source)
     if len(split):
-        told.append(f"{_named(split)} with vertices of others on {'its' if len(split) == 1 else 'their'} edges {_are(len(split))} split there")
+        repairs.append(f"{_named(split)} with vertices of others on {'its' if len(split) == 1 else 'their'} edges {_are(len(split))} split there")
     faces, turned = _turned_alike(vertices, faces, source)
     if len(turned):
-        told.append(f"{_named(turned)} that {'faces' if len(turned) == 1 else 'face'} the other way than those around {_are(len(turned))} turned")
-    return Soup(vertices, faces, source, tuple(told))
+        repairs.append(f"{_named(turned)} that {'faces' if len(turned) == 1 else 'face'} the other way than those around {_are(len(turned))} turned")
+    return Soup(vertices, faces, source, tuple(repairs))
 
 
 def _are(count: int) -> str:
@@ -212,7 +212,7 @@ def _turned_alike(vertices: NDArray[np.float64], faces: NDArray[np.int64], sourc
                     queue.append(g)
                 elif side[g] != wanted:
                     raise NavigationError(
-                        f"faces {int(source[f])} and {int(source[g])} belong to a one-sided surface (a Moebius strip): nobody can tell up from down there; "
+                        f"faces {int(source[f])} and {int(source[g])} belong to a one-sided surface (a Moebius strip): up and down cannot be told apart there; "
                         "take one of the faces out"
                     )
         rows = np.array(piece)

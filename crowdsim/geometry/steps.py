@@ -1,4 +1,4 @@
-"""Long work in steps: a generator that rests after each, so that whoever does it can look at the clock in between."""
+"""Long work in steps: a generator that rests after each, so that its caller can look at the clock in between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Steps = Generator[Any, None, Result]  # what it yields says what was done last, 
 
 
 def at_once(steps: Steps[Result]) -> Result:
-    """Do all steps, and return what they come to."""
+    """Do all steps, and return their result."""
     while True:
         try:
             next(steps)

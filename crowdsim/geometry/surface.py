@@ -187,7 +187,7 @@ def _add_borders(
 
 
 def _sheets(faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]]]]) -> NDArray[np.int64]:
-    """Return the sheet of each face (-1: no ground): grown from neighbour to neighbour as long as nothing comes to lie above anything else."""
+    """Return the sheet of each face (-1: no ground): grown from neighbour to neighbour as long as no part lies above another."""
     plans = shapely.polygons(faces.corners[faces.ground][:, :, :2])
     area = shapely.area(plans)
     tree = shapely.STRtree(plans)
@@ -231,11 +231,11 @@ def _clipped(polygon: list[tuple[float, ...]], values: Sequence[float], low: flo
 
 
 def _in_triangle(polygon: list[tuple[float, ...]], triangle: NDArray[np.float64]) -> list[tuple[float, ...]]:
-    """Return the part of a convex polygon inside a triangle, in plan; the triangle may run either way."""
+    """Return the part of a convex polygon inside a triangle, in plan; the triangle may run in either direction."""
     a, b, c = (tuple(point) for point in triangle[:, :2].tolist())
-    way = 1.0 if (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0.0 else -1.0
+    orientation = 1.0 if (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0.0 else -1.0
     for p, q in ((a, b), (b, c), (c, a)):
-        values = [way * ((q[0] - p[0]) * (point[1] - p[1]) - (q[1] - p[1]) * (point[0] - p[0])) for point in polygon]
+        values = [orientation * ((q[0] - p[0]) * (point[1] - p[1]) - (q[1] - p[1]) * (point[0] - p[0])) for point in polygon]
         polygon, _ = _clipped(polygon, values, 0.0)
         if len(polygon) < 2:
             return []

@@ -9,7 +9,7 @@ With all gaps among its edges, a triangulation answers for every radius at once:
 that it crosses is at least 2 r long (an edge ends at walls, so a shorter one cannot be crossed at all; and a path that crosses no short gap can
 be pushed away from the walls along the gradient of their distance until it is r away everywhere). Compare [Demyen 2006],
 whose widths of triangles miss gaps between a corner and a wall further on, and
-[Kallmann 2014], who refines the triangulation for the same purpose.
+[Kallmann 2014], which refines the triangulation for the same purpose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Wall segments as bodies and avoidance see them, with short lists of the walls that matter where an agent stands."""
+"""Wall segments as contacts and avoidance see them, with short lists of the walls that matter where an agent stands."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _compile(kernel: Needed, *, wait: bool) -> bool:
     if found is None:
         return True
     function, args = found
-    with contextlib.suppress(Exception):  # the list is older than the code: who calls the kernel is told what is wrong, if anything is
+    with contextlib.suppress(Exception):  # the list is older than the code: the call of the kernel reports what is wrong, if anything is
         if wait:
             function.compile(args)
         else:
@@ -82,7 +82,7 @@ def _compile(kernel: Needed, *, wait: bool) -> bool:
 
 
 def _own_first(lists: Sequence[Sequence[Needed]], own: int) -> Iterator[Needed]:
-    """Yield a process's own kernels, then from the end what others may not have come to yet."""
+    """Yield a process's own kernels, then from the end what others may not have reached yet."""
     yield from lists[own]
     for k in range(1, len(lists)):
         yield from reversed(lists[(own + k) % len(lists)])
@@ -111,7 +111,7 @@ def _helpers(lists: Sequence[Sequence[Needed]]) -> Iterator[None]:
 
 
 def main() -> None:
-    """Compile the kernels that standard input names, until whoever asked is gone."""
+    """Compile the kernels that standard input names, until the process that asked is gone."""
     parent = int(sys.argv[1])
     wanted = [Needed(name, tuple(args), tuple(parts)) for name, args, parts in json.loads(sys.stdin.read())]
     with without_collections():

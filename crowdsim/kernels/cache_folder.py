@@ -1,7 +1,7 @@
 """The folder that keeps what is costly to make and can always be made anew: compiled kernels, meshes, the imports of source files.
 
-What lies in it is run as code. So a folder is used only if nobody but its user and root can put anything there: the folder, every folder above it and every
-link on the way belong to one of the two, and nobody else may write in them (above it, that nobody can take away what is others', as in /tmp, is enough).
+What lies in it is run as code. So a folder is used only if no user but its own and root can put anything there: the folder, every folder above it and every
+link in its path belong to one of the two, and no other may write in them (above it, that none can take away what is others', as in /tmp, is enough).
 The same goes for each file that is read. A folder that is refused is named in one warning, and the next one is taken.
 """
 
@@ -79,18 +79,18 @@ def _make(folder: Path) -> None:
 
 
 def _made(folder: Path) -> str:
-    """Make a folder and return what is wrong with it: somebody else may have been faster."""
+    """Make a folder and return what is wrong with it: another process may have been faster."""
     _make(folder)
     return _complaint(folder)
 
 
 def _complaint(folder: Path) -> str:
-    """Return who else can put something in a folder, and what to do about it; nothing if nobody can, or it is not there."""
+    """Return which other user can put something in a folder, and what to do about it; nothing if none can, or it is not there."""
     fault = _fault(folder)
     if not fault:
         return ""
-    way_out = "Make it so that only you can write there (chmod go-w), or set CROWDSIM_CACHE_DIR to a folder of which that is true."
-    return f"The cache folder {folder} is not used, since what lies there is run as code: {fault}. {way_out}"
+    remedy = "Make it so that only you can write there (chmod go-w), or set CROWDSIM_CACHE_DIR to a folder of which that is true."
+    return f"The cache folder {folder} is not used, since what lies there is run as code: {fault}. {remedy}"
 
 
 def _fault(folder: Path) -> str:
@@ -112,7 +112,7 @@ def _fault(folder: Path) -> str:
             at = Path(target.anchor)
             continue
         if status.st_mode & _OTHERS_WRITE and not (pending and status.st_mode & stat.S_ISVTX):
-            return f"in {at} {'everybody' if status.st_mode & stat.S_IWOTH else 'its group'} can write (mode {stat.S_IMODE(status.st_mode):o})"
+            return f"in {at} {'every user' if status.st_mode & stat.S_IWOTH else 'its group'} can write (mode {stat.S_IMODE(status.st_mode):o})"
         if not pending:
             return ""
         part = pending.pop()
@@ -125,7 +125,7 @@ def _trusted() -> tuple[int, int]:
 
 @cache
 def _trusted_above() -> tuple[int, ...]:
-    """Return whose the folders above may be: in a container that knows of no root, all that is root's on the machine is the user's who stands for strangers."""
+    """Return which users the folders above may belong to: in a container without a root, root's folders on the machine are those of the user of strangers."""
     with contextlib.suppress(OSError, ValueError):
         known = [[int(number) for number in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
         if all(first > 0 for first, _, _ in known):
@@ -155,7 +155,7 @@ def _private_directory() -> Path:
 
 
 def read_kept(path: Path) -> bytes | None:
-    """Return the content of a file in the cache; None if there is none, or somebody else could have written it."""
+    """Return the content of a file in the cache; None if there is none, or another user could have written it."""
     try:
         above = path.parent.lstat()
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:

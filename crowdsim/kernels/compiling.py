@@ -1,6 +1,6 @@
 """How kernels are compiled: each function once, as a part of those that Python calls, and machine code only for these.
 
-numba makes of every function a whole of its own: optimised with all that it calls, with machine code, and with two ways in, one for Python and one for C.
+numba makes of every function a whole of its own: optimised with all that it calls, with machine code, and with two entries, one for Python and one for C.
 Of some 250 functions that a run compiles, 50 are called by Python. The others stay here as they come from numba's front end (a `_Part`) and are linked,
 optimised and turned into machine code once, in each kernel that Python calls. That takes less than half of the time, and makes the same machine code.
 
@@ -80,7 +80,7 @@ class _Part(_Library):
         return super()._get_module_for_linking()
 
     def _get_module_for_linking(self) -> Any:
-        """Return the code with all that it calls: somebody else's function that numba compiles calls this one."""
+        """Return the code with all that it calls: a function of another package that numba compiles calls this one."""
         whole = self.own_module().clone()
         for library in _with_all_that_it_calls(self)[1:]:
             whole.link_in(_module_of(library), preserve=True)
@@ -91,7 +91,7 @@ class _Whole(_Library):
     """A function with all that it calls, and its machine code."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout  # the way in from Python is optimised with all the rest
+        ll_module.data_layout = self._codegen._data_layout  # the entry from Python is optimised with all the rest
 
     def link(self, part: _Part) -> None:
         for library in _with_all_that_it_calls(part):
@@ -311,14 +311,14 @@ class KernelDispatcher(CPUDispatcher):
         module = sys.modules.get(self.py_func.__module__, _NO_MODULE)
         entry = _dynfunc.make_function(module, kept.name, f"compiled {kept.name}", address, kept.environment, ())
         for environment, constants in zip((kept.environment, *kept.environments), kept.constants, strict=True):
-            if len(environment.consts) < len(constants):  # A part was compiled here: numba hands out that one's, which lacks what the way in from Python needs.
+            if len(environment.consts) < len(constants):  # A part was compiled here: numba hands out that one's, which lacks what the entry from Python needs.
                 environment.consts[:] = constants
             target.codegen().set_env(environment.env_name, environment)
         return compiler.compile_result(entry_point=entry, signature=kept.signature, objectmode=False, environment=kept.environment)
 
 
 class _Borrowed(KernelDispatcher):
-    """What numba has for `min`, `numpy.empty` and others, as a part as well: by itself numba makes machine code of it, which nobody calls."""
+    """What numba has for `min`, `numpy.empty` and others, as a part as well: by itself numba makes machine code of it, which is never called."""
 
     _kind = staticmethod(lambda given: given)
 

@@ -97,7 +97,7 @@ class KernelStore:
 
     def load(self, args: tuple[Any, ...]) -> Any:
         """Return what was saved, or None."""
-        found = read_kept(self._file(args))  # nobody but this user and root can have written it
+        found = read_kept(self._file(args))  # only this user and root can have written it
         if found is None and self._carried is not None:
             with contextlib.suppress(OSError):
                 found = (self._carried / self._file(args).name).read_bytes()  # whose package it is, whose code is run anyway
@@ -136,7 +136,7 @@ class KernelStore:
 
 @cache
 def _claims(process: int, folder: Path) -> Any:
-    """Return a file of whose bytes each stands for a kernel that somebody compiles, or None where it cannot be made. A process that ends lets go of its own."""
+    """Return a file each byte of which stands for a kernel that a process compiles, or None where it cannot be made. A process that ends lets go of its own."""
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return (folder / "claims").open("ab")

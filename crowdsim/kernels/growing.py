@@ -24,7 +24,7 @@ class GrowingArray:
     Attributes
     ----------
     values : (count,) array
-        Nobody may keep it, or a view of it, while the array grows: it is another one then. Where somebody does, the values are copied after all.
+        No caller may keep it, or a view of it, while the array grows: it is another one then. Where one does, the values are copied after all.
     """
 
     def __init__(self, count: int, dtype: DTypeLike) -> None:
@@ -41,7 +41,7 @@ class GrowingArray:
         del self.values  # a view pins the memory to its place
         try:
             self._memory.resize(count * self._dtype.itemsize)
-        except (BufferError, OSError, SystemError):  # somebody has a view, there is no place for so much in one piece, or no system that moves pages
+        except (BufferError, OSError, SystemError):  # a view is held, there is no place for so much in one piece, or no system that moves pages
             old = np.frombuffer(self._memory, dtype=self._dtype)
             self._memory = self._reserve(count)
             np.frombuffer(self._memory, dtype=self._dtype)[: len(old)] = old

@@ -117,7 +117,7 @@ def _is_there(path: str) -> bool:
     """Return whether a file is still there: users' models and modules go, and what was known of them would be read for ever."""
     try:
         return os.path.isfile(path)
-    except ValueError:  # no name of a file, in an index that somebody damaged
+    except ValueError:  # no name of a file, in an index that a process damaged
         return False
 
 

@@ -59,7 +59,7 @@ class Team:
         futures = [pool.submit(kernel, bounds[part], bounds[part + 1], *arguments) for part in range(1, parts)]
         outcomes = [_outcome(kernel, bounds[0], bounds[1], arguments)]
         for part, future in enumerate(futures, 1):
-            # A range that no thread has begun is done here. So nobody waits for work that nobody does, even where a kernel uses the team again.
+            # A range that no thread has begun is done here. So no caller waits for work that no thread does, even where a kernel uses the team again.
             own = future.cancel()
             outcomes.append(_outcome(kernel, bounds[part], bounds[part + 1], arguments) if own else _outcome_of(future))
         for _, error in outcomes:

@@ -1,4 +1,4 @@
-"""The way from Python into a kernel: its arguments as numbers.
+"""The entry from Python into a kernel: its arguments as numbers.
 
 numba writes the same dozen instructions and branches for each array that it is given, and a kernel is given some fifty, most of them in named tuples. Here
 they are a function that is called for each array.
@@ -20,7 +20,7 @@ _WRONG = "an array has another type than the kernel was compiled for"
 
 
 class _Api(PythonAPI):
-    """Calls of Python's own functions, with shorter ways to take arrays and named tuples apart."""
+    """Calls of Python's own functions, with shorter code that takes arrays and named tuples apart."""
 
     def to_native_value(self, typ: Any, obj: Any) -> Any:
         if isinstance(typ, types.Array):
@@ -79,7 +79,7 @@ class _Wrapper(PyCallWrapper):
     """What Python calls."""
 
     def build(self) -> Any:
-        """Write the function as numba does, with our ways to take arguments apart."""
+        """Write the function as numba does, with our code that takes arguments apart."""
         pyobj = self.context.get_argument_type(types.pyobject)
         wrapper = ir.Function(self.module, ir.FunctionType(pyobj, [pyobj, pyobj, pyobj]), name=self.fndesc.llvm_cpython_wrapper_name)
         builder = ir.IRBuilder(wrapper.append_basic_block("entry"))

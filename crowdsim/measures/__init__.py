@@ -14,7 +14,7 @@ from crowdsim.front_doors import names_from
 if TYPE_CHECKING:
     from crowdsim.measures.areas import Area, area_states, area_stays, box_area, steady_state
     from crowdsim.measures.contacts import overlaps
-    from crowdsim.measures.deadlock import deadlocks, stuck_people, stuck_spells, who_waits_for_whom, why_stuck
+    from crowdsim.measures.deadlock import deadlocks, stuck_people, stuck_spells, waiting_graph, why_stuck
     from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
     from crowdsim.measures.lanes import lane_order, lane_order_of
     from crowdsim.measures.lines import Line, first_crossings, flow_over_time, line_crossings, mean_flow
@@ -31,13 +31,13 @@ __all__ = [
     "Area", "Line", "Tracks", "all_tables", "area_states", "area_stays", "arrivals", "box_area", "collisions", "deadlocks", "densities", "detours",
     "evacuation_curve", "exit_use", "first_crossings", "flow_over_time", "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "passages",
     "path_lengths", "pedpy_ground", "pedpy_trajectory", "read_measured", "speed_over_time", "speeds", "steady_state", "steering_scores", "stuck_people",
-    "stuck_spells", "summary", "tracks_of", "trajectories", "who_waits_for_whom", "why_stuck",
+    "stuck_spells", "summary", "tracks_of", "trajectories", "waiting_graph", "why_stuck",
 ]  # fmt: skip
 
 __getattr__ = names_from(__name__, {
     "areas": ("Area", "area_states", "area_stays", "box_area", "steady_state"),
     "contacts": ("overlaps",),
-    "deadlock": ("deadlocks", "stuck_people", "stuck_spells", "who_waits_for_whom", "why_stuck"),
+    "deadlock": ("deadlocks", "stuck_people", "stuck_spells", "waiting_graph", "why_stuck"),
     "exits": ("arrivals", "evacuation_curve", "exit_use"),
     "lanes": ("lane_order", "lane_order_of"),
     "lines": ("Line", "first_crossings", "flow_over_time", "line_crossings", "mean_flow"),
@@ -49,4 +49,4 @@ __getattr__ = names_from(__name__, {
     "sources": ("tracks_of",),
     "tracks": ("Tracks",),
     "with_pedpy": ("densities", "passages", "pedpy_ground", "pedpy_trajectory"),
-})
+}, {"who_waits_for_whom": "waiting_graph"})  # fmt: skip

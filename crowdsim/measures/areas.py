@@ -87,7 +87,7 @@ def area_states(source: Source, area: Area, *, over_s: float = SPEED_OVER_S) -> 
 
 
 def area_stays(source: Source, area: Area) -> pd.DataFrame:
-    """Return who was in an area from when until when.
+    """Return each stay in an area, from when until when.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def steady_state(states: pd.DataFrame, *, skip_begin_s: float, skip_end_s: float
     Returns
     -------
     Series
-        frames; density_per_m2, density_sd_per_m2 (1/m2) over all frames; speed_m_s, speed_sd_m_s (m/s) over frames with somebody inside; from_s, until_s (s).
+        frames; density_per_m2, density_sd_per_m2 (1/m2) over all frames; speed_m_s, speed_sd_m_s (m/s) over frames with people inside; from_s, until_s (s).
 
     Raises
     ------

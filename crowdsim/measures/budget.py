@@ -1,4 +1,4 @@
-"""Where the time of a tick goes: cost of each system, ticks over budget and who was to blame, and how planning kept to its share."""
+"""Where the time of a tick goes: cost of each system, ticks over budget and what was to blame, and how planning kept to its share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def system_costs(timings: pd.DataFrame) -> pd.DataFrame:
 
 
 def frame_times(timings: pd.DataFrame, milliseconds: float | None = None) -> pd.DataFrame:
-    """Return for each tick what it took, who took more than usual, and what planning had.
+    """Return for each tick what it took, which system took more than usual, and what planning had.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Bodies that overlap: which pairs, how deep, since when and how long."""
+"""Overlaps: which pairs, how deep, since when and how long."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from crowdsim.measures.tracks import Tracks, with_units
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAST_DEPTH_M = 1e-4  # 0.1 mm: bodies that were pushed apart touch, and rounding lets them be deeper by less. Larger hides real contacts.
+LEAST_DEPTH_M = 1e-4  # 0.1 mm: agents that were pushed apart touch, and rounding lets them be deeper by less. Larger hides real contacts.
 _BLOCK_ROWS = 1 << 18  # Rows whose pairs are looked for at once: some 100 MB where people stand densely. Smaller pays for more calls.
 _Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 def overlaps(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None) -> pd.DataFrame:
-    """Return every time that two bodies overlapped, from the frame in which they came together to the one in which they were apart again.
+    """Return every time that two people overlapped, from the frame in which they came together to the one in which they were apart again.
 
     Parameters
     ----------
     source : path, Recording, or Tracks
     deeper_than_m : float, m
-        Two bodies overlap where their centres are nearer to each other in plan than the sum of their radii by more than this, on the same storey.
+        Two overlap where their centres are nearer to each other in plan than the sum of their radii by more than this, on the same storey.
     radius_m : float, m, optional
         Of people whose radius is not known.
 
@@ -41,7 +41,7 @@ def overlaps(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: 
     Raises
     ------
     RecordingError
-        If somebody's radius is not known.
+        If a person's radius is not known.
     """
     import pandas as pd
 
@@ -67,7 +67,7 @@ def overlaps(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: 
 
 
 def overlapping_rows(tracks: Tracks, radius: NDArray[np.float64], deeper_than_m: float) -> Iterator[_Pairs]:
-    """Yield pairs of rows in the same frame whose bodies overlap, and how deep, block by block of frames.
+    """Yield pairs of rows in the same frame that overlap, and how deep, block by block of frames.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def touching(
     x: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64], radius: NDArray[np.float64], deeper_than_m: float, *, size: float,
     frame: NDArray[np.int64] | None = None,
 ) -> _Pairs:  # fmt: skip
-    """Return which bodies overlap, and how deep: each is held against those behind it in its cell and in the four cells that follow.
+    """Return which discs overlap, and how deep: each is held against those behind it in its cell and in the four cells that follow.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def touching(
     size : float, m, > 0
         Width of a cell: at least twice the greatest radius.
     frame : (n,) int64, optional
-        From 0 on; bodies of different frames do not meet. Without it all are of one.
+        From 0 on; discs of different frames do not meet. Without it all are of one.
 
     Returns
     -------

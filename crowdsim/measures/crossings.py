@@ -1,4 +1,4 @@
-"""When people cross a line x = const, and the flow that this comes to."""
+"""When people cross a line x = const, and the flow that this makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def crossings(trajectories: pd.DataFrame, *, x: float, fps: float) -> pd.DataFrame:
-    """Return when everybody is first beyond a line, in the direction of x.
+    """Return when each person is first beyond a line, in the direction of x.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def crossings(trajectories: pd.DataFrame, *, x: float, fps: float) -> pd.DataFra
     Returns
     -------
     DataFrame
-        id, time_s; ascending by time, then id. Those who never cross are missing.
+        id, time_s; ascending by time, then id. Persons that never cross are missing.
     """
     import pandas as pd
 

@@ -1,7 +1,7 @@
-"""Deadlocks: who was stuck when and where, who waited for whom, and why.
+"""Deadlocks: which agents were stuck when and where, which others they waited for, and why.
 
-`stuck_spells` says when who was stuck, `why_stuck` who waited for whom at one moment and why, `deadlocks` puts both together: one row for each group of
-people who held each other or were held by the same. What the words mean stands in docs/guides/deadlocks.md.
+`stuck_spells` says when agents were stuck, `why_stuck` why at one moment and for what they waited, `deadlocks` puts both together: one row for each group of
+agents that blocked each other or were blocked by the same. What the words mean stands in docs/guides/deadlocks.md.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.front_doors import name_of_now
 from crowdsim.measures.deadlock_by_place import stuck_by_place as stuck_by_place
 from crowdsim.measures.deadlock_causes import NOBODY, WALL, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
 KINDS = {CONTACT: "contact", YIELD: "yields", CONTACT | YIELD: "contact, yields", BEHIND: "behind"}
+RENAMED = {"who_waits_for_whom": "waiting_graph"}  # functions under names of before
 
 
 class _Look(NamedTuple):
-    """What was found of somebody at one moment; as in `Diagnosed`."""
+    """What was found of an agent at one moment; as in `Diagnosed`."""
 
     cause: Cause
     head: int
@@ -44,7 +46,7 @@ class _Look(NamedTuple):
 
 
 def stuck_spells(recording: Source) -> pd.DataFrame:
-    """Return when who was stuck: less than 0.2 m of progress along its path in ten seconds, not arrived, and not waiting by design.
+    """Return when agents were stuck: less than 0.2 m of progress along their path in ten seconds, not arrived, and not waiting by design.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def _last_tick_of(run: Recorded, spells: pd.DataFrame) -> pd.Series:
 
 
 def why_stuck(recording: Source, time_s: float | None = None) -> pd.DataFrame:
-    """Return why those were stuck who were, at one moment.
+    """Return why agents were stuck at one moment, for all that were.
 
     Parameters
     ----------
@@ -92,8 +94,8 @@ def why_stuck(recording: Source, time_s: float | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        time_s, entity, agent, x, y (m), stuck_for_s, cause; waits_for: entity, -1 a wall, 0 nobody; head: entity at the head of whom it waits for; is_head;
-        ring: lowest entity of the people who wait for each other, 0 none; group: lowest entity of those who are linked by waiting; gap_m: width of the gap
+        time_s, entity, agent, x, y (m), stuck_for_s, cause; waits_for: entity, -1 a wall, 0 none; head: entity at the head of what it waits for; is_head;
+        ring: lowest entity of the agents that wait for each other, 0 none; group: lowest entity of those that are linked by waiting; gap_m: width of the gap
         before it, NaN where there is none, gap_x, gap_y: its middle. Ascending by entity.
     """
     run = _recorded(recording)
@@ -102,7 +104,7 @@ def why_stuck(recording: Source, time_s: float | None = None) -> pd.DataFrame:
     return _table_of(run, moment, diagnose(moment))
 
 
-def who_waits_for_whom(recording: Source, time_s: float | None = None) -> pd.DataFrame:
+def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFrame:
     """Return the edges of waiting at one moment.
 
     Parameters
@@ -115,7 +117,7 @@ def who_waits_for_whom(recording: Source, time_s: float | None = None) -> pd.Dat
     -------
     DataFrame
         entity, agent, other, other_agent (empty for an obstacle); kind: ``contact`` (it would walk into it) or ``yields`` (avoidance gives way to it), or both;
-        ``behind`` (it keeps away from it); gap_m: between the bodies.
+        ``behind`` (it keeps away from it); gap_m: between the discs.
     """
     import pandas as pd
 
@@ -132,8 +134,14 @@ def who_waits_for_whom(recording: Source, time_s: float | None = None) -> pd.Dat
     return table
 
 
+def __getattr__(name: str) -> Any:
+    if (now := name_of_now(__name__, name, RENAMED)) == name:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[now]
+
+
 def deadlocks(recording: Source) -> pd.DataFrame:
-    """Return the groups of people who were stuck together, each with its cause, head, time and place.
+    """Return the groups of agents that were stuck together, each with its cause, head, time and place.
 
     Parameters
     ----------
@@ -142,15 +150,15 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        cause; is_deadlock: the run told of somebody in it that it was deadlocked; people: how many were ever stuck in it; long: how many of them for 30 s;
+        cause; is_deadlock: the run reported one in it as deadlocked; people: how many were ever stuck in it; long: how many of them for 30 s;
         since_s: since when the first of them got on by little, until_s: when the last got on, NaN if never; x, y (m): middle of its heads; heads:
         entities of those that hold the others, and of the ring; entities: all of them; gap_m: width of the gap, NaN where there is none. Ascending by begin.
 
     Notes
     -----
     A run is diagnosed every `LOOK_SECONDS`, and in the middle of each spell. Spells that are linked by waiting at one of these moments are one group; its
-    cause is the one that most of its people had most of the time, and each of its people has the one that it had most often. Who was deadlocked, and why, is
-    what the run told (the event DEADLOCKED), so that this, the verdict and whoever listened to it say the same.
+    cause is the one that most of its agents had most of the time, and each of them has the one that it had most often. Which were deadlocked, and why, is
+    what the run reported (the event DEADLOCKED), so that this, the verdict and programs that listened to it say the same.
     """
     import pandas as pd
 
@@ -159,8 +167,8 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     rows = []
     for _, own in people.groupby("group", sort=False):
         votes: Counter[str] = Counter()
-        held = own[own["is_deadlock"]] if own["is_deadlock"].any() else own
-        for cause, seen in zip(held["cause"], held["looks"], strict=True):
+        counted = own[own["is_deadlock"]] if own["is_deadlock"].any() else own
+        for cause, seen in zip(counted["cause"], counted["looks"], strict=True):
             votes[cause] += seen
         heads = own[own["is_head"]] if own["is_head"].any() else own
         cause = max(votes, key=lambda each: (votes[each], each))
@@ -169,7 +177,7 @@ def deadlocks(recording: Source) -> pd.DataFrame:
             "cause": cause, "is_deadlock": bool(own["is_deadlock"].any()), "people": own["entity"].nunique(),
             "long": int(own.loc[own["is_long"], "entity"].nunique()), "since_s": float(own["still_since_s"].min()),
             "until_s": float("nan") if own["end_s"].isna().any() else float(own["end_s"].max()), "x": float(heads["x"].mean()), "y": float(heads["y"].mean()),
-            "heads": sorted({each for held in heads["heads"] for each in held}), "entities": sorted(set(own["entity"].tolist())),
+            "heads": sorted({each for several in heads["heads"] for each in several}), "entities": sorted(set(own["entity"].tolist())),
             "gap_m": float(gaps.median()) if len(gaps) else float("nan"),
         })  # fmt: skip
     columns = ["cause", "is_deadlock", "people", "long", "since_s", "until_s", "x", "y", "heads", "entities", "gap_m"]
@@ -179,14 +187,14 @@ def deadlocks(recording: Source) -> pd.DataFrame:
 
 
 def stuck_people(recording: Source) -> pd.DataFrame:
-    """Return one row for each time that somebody was stuck, with why: `stuck_spells` with what was found at the moments that `deadlocks` looks at.
+    """Return one row for each time that an agent was stuck, with why: `stuck_spells` with what was found at the moments that `deadlocks` looks at.
 
     Returns
     -------
     DataFrame
-        The columns of `stuck_spells`; cause, head (entity), waits_for (entity), is_head, gap_m: what it was most often; heads: entities that it was held by;
-        looks: how often it was looked at; group: number of the group of spells that are linked; is_deadlock: the run told that it was deadlocked, and its cause
-        is the one that was told.
+        The columns of `stuck_spells`; cause, head (entity), waits_for (entity), is_head, gap_m: what it was most often; heads: entities that it was blocked by;
+        looks: how often it was looked at; group: number of the group of spells that are linked; is_deadlock: the run reported a deadlock, and its cause
+        is the one that was reported.
     """
     run = _recorded(recording)
     spells = stuck_spells(run)
@@ -216,13 +224,13 @@ def stuck_people(recording: Source) -> pd.DataFrame:
             other = first.setdefault(int(diagnosed.group[row]), spell)
             low, high = sorted((top(other), top(spell)))
             above[high] = low
-    return _with_causes(spells, found, run.told(), [top(each) for each in range(len(spells))])
+    return _with_causes(spells, found, run.reported(), [top(each) for each in range(len(spells))])
 
 
-def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], told: list[Cause | None], group: list[int]) -> pd.DataFrame:
+def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], reported: list[Cause | None], group: list[int]) -> pd.DataFrame:
     """Return spells with what was found of each at the moments that were looked at."""
     chosen, heads = [], []
-    for entity, own, why in zip(spells["entity"].tolist(), found, told, strict=True):
+    for entity, own, why in zip(spells["entity"].tolist(), found, reported, strict=True):
         seen = [look for look in own if why in (None, look.cause)] or [_Look(why or Cause.UNKNOWN, NOBODY, NOBODY, False, NOBODY, float("nan"))]
         # The commonest cause, of equally common ones that of the later look; the rest as it was at the last look with that cause.
         count = Counter(look.cause for look in seen)
@@ -234,12 +242,12 @@ def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], told: list[Caus
     return spells.assign(
         **found_of, cause=[look.cause.words for look in chosen], head=[look.head for look in chosen], waits_for=[look.waits_for for look in chosen],
         is_head=[look.is_head for look in chosen], gap_m=[look.gap_m for look in chosen], looks=[len(own) for own in found], group=group,
-        is_deadlock=[why is not None for why in told],
+        is_deadlock=[why is not None for why in reported],
     )  # fmt: skip
 
 
 def _looked_at(run: Recorded) -> list[int]:
-    """Return the frames that are diagnosed: every `LOOK_SECONDS` while somebody is stuck, and in the middle of each spell."""
+    """Return the frames that are diagnosed: every `LOOK_SECONDS` while an agent is stuck, and in the middle of each spell."""
     ticks: set[int] = set()
     every = max(1, round(LOOK_SECONDS / run.tick_s))
     last = run.recording.commit.last_tick
@@ -285,7 +293,7 @@ def _stuck_for(run: Recorded, tick: int, entity: NDArray[np.int64]) -> NDArray[n
 
 
 def name_of(run: Recorded, entity: int) -> str:
-    """Return what a user calls whom somebody waits for: an agent, an obstacle, a wall, or nobody."""
+    """Return what a user calls what an agent waits for: an agent, an obstacle, a wall, or nobody."""
     if entity == WALL:
         return "a wall"
     if entity == NOBODY:

@@ -1,4 +1,4 @@
-"""Who made no progress, from where people were alone: for measured people, and as a check of recorded runs from outside."""
+"""Which people made no progress, from where people were alone: for measured people, and as a check of recorded runs from outside."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from crowdsim.measures.tracks import Tracks, with_units
 if TYPE_CHECKING:
     import pandas as pd
 
-FAST_M_S = 1.0  # Speed of people of whom none is known: fast enough that all of `PROGRESS_M` is asked of them.
+FAST_M_S = 1.0  # Speed of people where none is known: fast enough that all of `PROGRESS_M` is required of them.
 
 
 def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> pd.DataFrame:
-    """Return who was stuck by where everybody was: progress is that the shortest way over the ground to the goal becomes shorter than it ever was.
+    """Return which people were stuck by where they were: progress is that the shortest path over the ground to the goal becomes shorter than it ever was.
 
     Parameters
     ----------
     source : path, Recording, or Tracks
         Of a recorded run or of measured people.
     goal : shapely geometry, or mapping of int to shapely geometry, optional
-        Where everybody, or each by its id, wants to: an area counts as reached at its rim. Without it, and for those who are not in the mapping, the place
-        where each was seen last: who went out of sight went there, and who was still there at the end was held there, or wanted to be.
+        Where all, or each by its id, want to go: an area counts as reached at its rim. Without it, and for those that are not in the mapping, the place
+        where each was seen last: one that went out of sight went there, and one still there at the end was blocked there, or wanted to be.
     ground : shapely Polygon or MultiPolygon, optional
-        Default: that of the tracks. Where there is none, ways are as the crow flies. Made smaller by the radius of the bodies
-        (``shapely.buffer(ground, -radius)``) it gives lengths for a body, as in a run: beside a narrow door a point has up to 0.3 m less to go
-        than a body of 0.2 m, so that the two do not say the same of people who are pushed to and fro there.
+        Default: that of the tracks. Where there is none, paths are as the crow flies. Made smaller by the radius of the agents
+        (``shapely.buffer(ground, -radius)``) it gives lengths for an agent, as in a run: beside a narrow door a point has up to 0.3 m less to go
+        than an agent of 0.2 m, so that the two do not say the same of people that are pushed to and fro there.
 
     Returns
     -------
     DataFrame
-        One row for each person and second: id, time_s (s), remaining_m: length of that way for a point, NaN where there is none (m); progress_m: by how much
+        One row for each person and second: id, time_s (s), remaining_m: length of that path for a point, NaN where there is none (m); progress_m: by how much
         the least of it so far has fallen (m); is_stuck: that has grown by less than 0.2 m in ten seconds, and not by what it does in two either.
         Ascending by id, then time.
 
@@ -57,9 +57,9 @@ def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> p
     step = max(1, round(tracks.fps))
     looks = round(STUCK_SECONDS * tracks.fps / step)
     if looks < 1:
-        raise RecordingError(f"{tracks.name}: has {tracks.fps:g} frames a second, too few to say who was stuck for ten seconds.")
+        raise RecordingError(f"{tracks.name}: has {tracks.fps:g} frames a second, too few to say which people were stuck for ten seconds.")
     if tracks.header is not None and len(tracks.header.ground) > 1:
-        raise RecordingError(f"{tracks.name}: has several floors, and ways over these are not looked for. Ask `stuck_spells`, which knows the run.")
+        raise RecordingError(f"{tracks.name}: has several floors, and paths over these are not looked for. Ask `stuck_spells`, which knows the run.")
     rows = np.flatnonzero((tracks.frame - tracks.first_frame) % step == 0)
     person = tracks.person[rows]
     place = np.column_stack((tracks.x[rows], tracks.y[rows]))
@@ -95,7 +95,7 @@ def _as_the_crow_flies(place: NDArray[np.float64], goals: list[Any], wanted: NDA
 
 
 def _over_ground(ground: Any, place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how long the shortest ways are over the ground, (n,) m; who was seen beside it counts from the ground nearest to him."""
+    """Return how long the shortest paths are over the ground, (n,) m; those seen beside it count from the ground nearest to them."""
     from crowdsim.navigation.goals.goals import GoalShape, cut_goals
     from crowdsim.navigation.mesh.build import build_mesh
     from crowdsim.navigation.mesh.mesh import locate_many

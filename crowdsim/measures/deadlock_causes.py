@@ -1,4 +1,4 @@
-"""Why people are stuck: the causes, and how each is told from the others at one moment of a run."""
+"""Why agents are stuck: the causes, and how each is distinguished at one moment of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.measures.deadlock_graph import Waits, linked_parts, strong_parts, who_waits
+from crowdsim.measures.deadlock_graph import Waits, find_waits, linked_parts, strong_parts
 from crowdsim.measures.deadlock_places import GAP_REACH_M, SHUT_IN_REACH_M, Gap, Segments, gap_ahead, is_shut_in, lines_cut
 from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
@@ -18,13 +18,13 @@ from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 if TYPE_CHECKING:
     from crowdsim.scenario.model import Goal
 
-STARVED_SECONDS = 2.0  # A request for a way that is open longer starves whoever made it; the verdict of a run warns from then on too.
-ARCH_WIDEST_BODIES = 5.0  # Gaps wider than so many bodies do not clog ([To 2001]).
-AGAINST = -0.5  # Cosine below which two go against each other: more than 120 degrees between their ways.
+STARVED_SECONDS = 2.0  # A path request that is open longer starves its agent; the verdict of a run warns from then on too.
+ARCH_WIDEST_DIAMETERS = 5.0  # Gaps wider than so many agents do not clog ([To 2001]).
+AGAINST = -0.5  # Cosine below which two go against each other: more than 120 degrees between their directions.
 ACROSS = 0.5  # Cosine below which two go across each other: more than 60 degrees.
-MEETING_M = 2.0  # Between bodies that come against each other: what avoidance looks ahead at the speed of people who have almost stopped.
-AT_GOAL_M = 0.05  # A way ends at a goal if its last corner is as near to it.
-BLOCK_M, BLOCK_ROWS = 5.0, 64  # How people are put together to find walls in their lines; changes the time that takes only.
+MEETING_M = 2.0  # Between agents that come against each other: what avoidance looks ahead at the speed of agents that have almost stopped.
+AT_GOAL_M = 0.05  # A path ends at a goal if its last corner is as near to it.
+BLOCK_M, BLOCK_ROWS = 5.0, 64  # How agents are put together to find walls in their lines; changes the time that takes only.
 MOST_SHUT_IN = 64  # Heads that are looked at whether they are shut in; more are as a rule not, and each costs a millisecond.
 _QUEUE = int(Cause.QUEUE)
 MOMENTARY = (Cause.UNKNOWN, Cause.HEAD_ON, Cause.ARCH, Cause.INFEASIBLE)
@@ -33,7 +33,7 @@ NOBODY, WALL = 0, -1
 
 @dataclass(frozen=True)
 class Moment:
-    """Everybody at one moment, rows in ascending entity; obstacles that move are rows too where they are known.
+    """All agents at one moment, rows in ascending entity; obstacles that move are rows too where they are known.
 
     Attributes
     ----------
@@ -85,13 +85,13 @@ class Moment:
 
     @property
     def is_starved(self) -> NDArray[np.bool_]:
-        """(n,) bool: who walks and has waited for its way for long."""
+        """(n,) bool: which agents walk and have waited for their path for long."""
         waits = (self.path_status == PathStatus.PENDING) | (self.path_status == PathStatus.NONE)
         return waits & (self.activity == AgentState.WALKING) & ((self.tick - self.path_tick) * self.tick_length >= STARVED_SECONDS)
 
     @property
     def stays(self) -> NDArray[np.bool_]:
-        """(n,) bool: who stands and goes nowhere by itself, for want of a goal, of a way, or of its time."""
+        """(n,) bool: which agents stand and go nowhere by themselves, for want of a goal, of a path, or of their time."""
         return (self.activity == AgentState.STANDING) | (self.activity == AgentState.WAITING)
 
     @property
@@ -100,7 +100,7 @@ class Moment:
         return self.activity == AgentState.OBSTACLE
 
     def directions(self) -> NDArray[np.float64]:
-        """Return (n, 2): unit vectors where those who walk want to go: to their next corner, or, at it, where they would like to; 0 for the others."""
+        """Return (n, 2): unit vectors where those that walk want to go: to their next corner, or, at it, where they would like to; 0 for the others."""
         to = self.next_corner - self.position
         here = np.hypot(to[:, 0], to[:, 1]) < 0.01
         to[here] = self.preferred_velocity[here]
@@ -111,22 +111,22 @@ class Moment:
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """Why those are stuck who are, by row of the moment; rows of others are not diagnosed.
+    """The causes of those that are stuck, by row of the moment; rows of others are not diagnosed.
 
     Attributes
     ----------
     cause : (n,) uint8
-        Cause; NOT_DIAGNOSED for those who are not stuck.
+        Cause; NOT_DIAGNOSED for those that are not stuck.
     waits_for : (n,) int64
         Entity that each waits for before others, -1 a wall, 0 nobody.
     head : (n,) int64
-        Entity at the head of whom it waits for: the lowest of a ring, the one that holds all others, itself; somebody who stays is a head too.
+        Entity at the head of what it waits for: the lowest of a ring, the one that blocks all others, itself; one that stays is a head too.
     is_head : (n,) bool
-        Stuck for a reason of its own, in a ring of people who wait for each other, or right behind one who stays.
+        Stuck for a reason of its own, in a ring of agents that wait for each other, or right behind one that stays.
     ring : (n,) int64
         Lowest entity of the ring that it is in; 0 is none.
     group : (n,) int64
-        Lowest entity of those who are linked by waiting; 0 for those who are not stuck.
+        Lowest entity of those that are linked by waiting; 0 for those that are not stuck.
     gap : list of (Gap or None)
         The gap before it.
     front_tick : (n,) int64
@@ -146,7 +146,7 @@ class Diagnosed:
 
 
 def diagnose(moment: Moment) -> Diagnosed:
-    """Return why everybody is stuck who is stuck at a moment.
+    """Return why agents are stuck at a moment, for all that are.
 
     Parameters
     ----------
@@ -158,10 +158,11 @@ def diagnose(moment: Moment) -> Diagnosed:
 
     Notes
     -----
-    Whoever has a reason of its own (no way, no answer, a wall before it) waits for nobody. The others wait for those whom they would walk into and those whom
-    avoidance gives way to. Rings of people who wait for each other are strongly connected parts of this graph. A ring that waits for nobody outside, one
-    person who waits for nobody, whoever is right behind somebody who stays, and rings of people who go against each other, are heads: their cause is found from
-    what is there. Everybody else has the cause of the head that it waits for; of several, of one that does not get on before one that does.
+    An agent with a reason of its own (no path, no answer, a wall before it) waits for no other. The others wait for those that they would
+    walk into and those that avoidance gives way to. Rings of agents that wait for each other are strongly connected parts of this graph. A ring that
+    waits for none outside, an agent that waits for none, one right behind an agent that stays, and rings of agents that go against each other, are
+    heads: their cause is found from what is there. All others have the cause of the head that they wait for; of several heads,
+    one that does not get on comes before one that does.
     """
     return _Reasoning(moment).result()
 
@@ -193,7 +194,7 @@ class _Reasoning:
         moment = self.moment
         stuck = moment.is_stuck
         own = self._own_causes()
-        self.waits = waits = who_waits(
+        self.waits = waits = find_waits(
             moment.entity, moment.position, moment.radius, moment.layer, self.direction, moment.blocker, stuck & (own == NOT_DIAGNOSED),
         )  # fmt: skip
         self.first = np.searchsorted(waits.source, np.arange(len(stuck) + 1)).tolist()
@@ -213,7 +214,7 @@ class _Reasoning:
         return Diagnosed(self.cause, self.waits_for, self.head, self.is_head, self.ring, group, self.gap, self.front_tick, waits)
 
     def _own_causes(self) -> NDArray[np.uint8]:
-        """Return (n,) uint8: the causes of those who are stuck for a reason of their own."""
+        """Return (n,) uint8: the causes of those that are stuck for a reason of their own."""
         moment = self.moment
         own = np.full(len(moment.entity), NOT_DIAGNOSED, dtype=np.uint8)
         rows = np.flatnonzero(moment.is_stuck)
@@ -224,9 +225,9 @@ class _Reasoning:
         return own
 
     def _is_cut_off(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (k,) bool: between whom of some rows and the point that it steers at stands a wall."""
+        """Return (k,) bool: for which of some rows a wall stands between the agent and the point that it steers at."""
         moment, cut = self.moment, np.zeros(len(rows), dtype=np.bool_)
-        # Those who are beside each other are looked at together, with the walls round them.
+        # Agents beside each other are looked at together, with the walls round them.
         order = np.lexsort((moment.position[rows, 1], np.floor(moment.position[rows, 0] / BLOCK_M), moment.layer[rows]))
         for places in np.split(order, np.arange(BLOCK_ROWS, len(rows), BLOCK_ROWS)):
             for layer in np.unique(moment.layer[rows[places]]).tolist():
@@ -246,7 +247,7 @@ class _Reasoning:
         return range(self.first[row], self.first[row + 1])
 
     def _explain(self, members: list[int]) -> None:
-        """Find the cause of a ring, or of one person that is in none."""
+        """Find the cause of a ring, or of one agent that is in none."""
         moment, inside = self.moment, set(members)
         best: tuple[int, float, int, int] | None = None  # rank (lower decides), gap, edge, row
         for row in members:
@@ -257,7 +258,7 @@ class _Reasoning:
         if len(members) > 1:
             self.ring[members] = moment.entity[members[0]]
         cause, gap = self._cause_of_ring(members) if len(members) > 1 and (best is None or best[0] == 3) else (Cause.UNKNOWN, None)
-        # Whoever gets on before them does not part people who go against each other.
+        # One that gets on before them does not part agents that go against each other.
         if best is None or cause == Cause.HEAD_ON:
             if len(members) == 1:
                 cause, gap = self._cause_alone(members[0])
@@ -279,7 +280,7 @@ class _Reasoning:
                 self.waits_for[row] = self._nearest(row, inside)
 
     def _rank(self, other: int) -> int:
-        """Return how surely somebody holds whoever waits for it: who stays, who is held for good, an obstacle, one who gets on."""
+        """Return how surely an agent blocks those that wait for it: one that stays, one that is blocked for good, an obstacle, one that gets on."""
         rank = self.fixed_rank[other]
         return 3 if rank == 1 and self.cause[other] == _QUEUE else rank
 
@@ -297,7 +298,7 @@ class _Reasoning:
             self.waits_for[row] = WALL
 
     def _cause_behind(self, front: int, other: int) -> Cause:
-        """Return the cause of one who waits for somebody outside its ring."""
+        """Return the cause of one that waits for an agent outside its ring."""
         rank = self._rank(other)
         if rank == 1:
             return Cause(int(self.cause[other]))
@@ -310,7 +311,7 @@ class _Reasoning:
         return Cause.ENCLOSED if self._is_shut_in(front) else Cause.THROUGH_PEOPLE
 
     def _is_goal_taken(self, row: int, other: int) -> bool:
-        """Return whether `other` is where the way of `row` ends."""
+        """Return whether `other` is where the path of `row` ends."""
         moment = self.moment
         corner = moment.next_corner[row]
         apart = float(np.hypot(*(moment.position[other] - corner)))
@@ -331,13 +332,13 @@ class _Reasoning:
     def _gap(self, rows: list[int]) -> tuple[Gap | None, NDArray[np.int8]]:
         moment, index = self.moment, np.array(rows)
         size = moment.radius[index]
-        widest = ARCH_WIDEST_BODIES * 2.0 * float(size.mean())
+        widest = ARCH_WIDEST_DIAMETERS * 2.0 * float(size.mean())
         layer = int(moment.layer[index[0]])
         walls = moment.walls.near(moment.position[index], layer, GAP_REACH_M + float(size.max()) + widest)
         return gap_ahead(moment.position[index], moment.next_corner[index], size, walls, widest)
 
     def _cause_alone(self, row: int) -> tuple[Cause, Gap | None]:
-        """Return the cause of one who waits for nobody: others who want through the same gap may hold it by leaning on it."""
+        """Return the cause of one that waits for none: others that want through the same gap may block it by leaning on it."""
         moment = self.moment
         if moment.diagnosis[row] == Diagnosis.INFEASIBLE:
             return Cause.INFEASIBLE, None
@@ -347,26 +348,26 @@ class _Reasoning:
         near = self._around(row, GAP_REACH_M)
         beside = near[moment.is_stuck[near] & (near != row)].tolist()
         if beside:
-            gap, way = self._gap([row, *beside])
-            if gap is not None and way[0] != 0 and np.any(way[1:] == way[0]):
+            gap, directions = self._gap([row, *beside])
+            if gap is not None and directions[0] != 0 and np.any(directions[1:] == directions[0]):
                 return (Cause.QUEUE if self._is_served(row, gap) else Cause.ARCH), gap
-        if self._meets_somebody(row):
+        if self._meets_another(row):
             return Cause.HEAD_ON, None
         holds = moment.diagnosis[row] == Diagnosis.RELAXED or moment.blocker[row] == WALL
         return (Cause.INFEASIBLE if holds else Cause.UNKNOWN), None
 
-    def _meets_somebody(self, row: int) -> bool:
-        """Return whether somebody who is stuck too comes the other way in the strip that a row needs, though neither waits for the other before all others."""
-        moment, way = self.moment, self.direction[row]
+    def _meets_another(self, row: int) -> bool:
+        """Return whether another stuck agent comes towards a row in the strip that it needs, though neither waits for the other before all others."""
+        moment, (ux, uy) = self.moment, self.direction[row]
         near = self._around(row, MEETING_M)
         apart = moment.position[near] - moment.position[row]
-        along, across = apart[:, 0] * way[0] + apart[:, 1] * way[1], apart[:, 1] * way[0] - apart[:, 0] * way[1]
+        along, across = apart[:, 0] * ux + apart[:, 1] * uy, apart[:, 1] * ux - apart[:, 0] * uy
         there = moment.is_stuck[near] & (along > 0.0) & (np.abs(across) < moment.radius[near] + moment.radius[row])
-        cosine = self.direction[near, 0] * way[0] + self.direction[near, 1] * way[1]
+        cosine = self.direction[near, 0] * ux + self.direction[near, 1] * uy
         return bool(np.any(there & (cosine < AGAINST)))
 
     def _around(self, row: int, gap: float) -> NDArray[np.int64]:
-        """Return the rows of those on the same floor between whose body and that of a row is at most a gap (m), ascending."""
+        """Return the rows of those on the same floor between which and a row is at most a gap (m), ascending."""
         moment, reach = self.moment, gap + self.widest + float(self.moment.radius[row])
         x = moment.position[row, 0]
         near = self.by_x[np.searchsorted(self.sorted_x, x - reach) : np.searchsorted(self.sorted_x, x + reach, side="right")]
@@ -375,26 +376,26 @@ class _Reasoning:
         return np.sort(near[apart - moment.radius[near] - moment.radius[row] <= gap])
 
     def _cause_of_ring(self, members: list[int]) -> tuple[Cause, Gap | None]:
-        """Return the cause of people who wait for each other and for nobody else."""
+        """Return the cause of agents that wait for each other and for no others."""
         moment, inside = self.moment, set(members)
         pairs = [(row, self.target[edge]) for row in members for edge in self._edges(row) if self.target[edge] in inside]
         taken = {row for row, other in pairs if self._is_goal_taken(row, other)}
         if len(taken) == len(members):
             return Cause.GOAL_OCCUPIED, None
-        gap, way = self._gap(members)
-        ways = dict(zip(members, way.tolist(), strict=True))
-        against = [self._cosine(a, b) for a, b in pairs if ways[a] == 0 or ways[a] != ways[b]]
-        if (np.any(way == 1) and np.any(way == -1)) or any(cosine < AGAINST for cosine in against):
+        gap, directions = self._gap(members)
+        sides = dict(zip(members, directions.tolist(), strict=True))
+        against = [self._cosine(a, b) for a, b in pairs if sides[a] == 0 or sides[a] != sides[b]]
+        if (np.any(directions == 1) and np.any(directions == -1)) or any(cosine < AGAINST for cosine in against):
             return Cause.HEAD_ON, gap
-        if gap is not None and max(np.count_nonzero(way == 1), np.count_nonzero(way == -1)) > 1:
+        if gap is not None and max(np.count_nonzero(directions == 1), np.count_nonzero(directions == -1)) > 1:
             return (Cause.QUEUE if self._is_served(members[0], gap) else Cause.ARCH), gap
-        if any(cosine < ACROSS for cosine in against) or any(self._meets_somebody(row) for row in members):
+        if any(cosine < ACROSS for cosine in against) or any(self._meets_another(row) for row in members):
             return Cause.HEAD_ON, gap
         relaxed = np.count_nonzero(moment.diagnosis[members] >= Diagnosis.RELAXED)
         return (Cause.INFEASIBLE if 2 * relaxed > len(members) else Cause.UNKNOWN), None
 
     def _is_served(self, row: int, gap: Gap) -> bool:
-        """Return whether somebody who gets on is at a gap: those who hold each other before it for a while are passed beside then, and no arch."""
+        """Return whether an agent that gets on is at a gap: those that block each other before it for a while are passed beside then, and no arch."""
         moment = self.moment
         gets_on = (moment.activity == AgentState.WALKING) & ~moment.is_stuck & (moment.layer == moment.layer[row]) & (moment.entity <= moment.highest_person)
         along, beyond = gap.b - gap.a, moment.position[gets_on] - gap.a

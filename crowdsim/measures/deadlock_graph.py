@@ -1,4 +1,4 @@
-"""Who waits for whom: the graph of contacts and of giving way, its strongly connected parts, and what stands at its heads."""
+"""The waiting graph: contacts and yields between agents, its strongly connected parts, and what stands at its heads."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-TOUCH_M = 0.05  # Bodies that are nearer touch: contacts are pushed apart to within 1 cm, and avoidance stops short of one by some centimetres.
-TOUCH_AHEAD = 0.5  # Cosine: who is touched holds an agent if it is within 60 degrees of where that wants to go.
-YIELD_AHEAD = 0.0  # Whom avoidance gives way to holds an agent if it is not behind it.
-BEHIND_M = 0.5  # Whom nobody holds in either way waits behind the nearest body in its strip up to here: avoidance keeps that far from those who stand.
+TOUCH_M = 0.05  # Agents that are nearer touch: contacts are pushed apart to within 1 cm, and avoidance stops short of one by some centimetres.
+TOUCH_AHEAD = 0.5  # Cosine: an agent that is touched blocks another if it is within 60 degrees of where that one wants to go.
+YIELD_AHEAD = 0.0  # The neighbour that avoidance gives way to blocks an agent if it is not behind it.
+BEHIND_M = 0.5  # An agent that none blocks so waits behind the nearest in its strip up to here: avoidance keeps that far from agents that stand.
 CONTACT, YIELD, BEHIND = 1, 2, 4  # bits of the kind of an edge
 
 
@@ -24,7 +24,7 @@ class Waits(NamedTuple):
     kind : (e,) uint8
         CONTACT, YIELD, or both; or BEHIND.
     gap : (e,) float64, m
-        Between the bodies; below 0 they overlap.
+        Between the discs; below 0 they overlap.
     """
 
     source: NDArray[np.int64]
@@ -69,13 +69,13 @@ def pairs_within(position: NDArray[np.float64], layer: NDArray[np.int32], rows: 
     return i[near], j[near]
 
 
-def who_waits(
+def find_waits(
     entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64], layer: NDArray[np.int32], direction: NDArray[np.float64],
     blocker: NDArray[np.int64], waiting: NDArray[np.bool_],
 ) -> Waits:
-    """Return for each of those who wait whom it waits for.
+    """Return for each waiting agent which others it waits for.
 
-    An edge is a contact with somebody whom the agent would walk into, or a yield: the one whose constraint bound the velocity that avoidance chose. Who has
+    An edge is a contact with one it would walk into, or a yield: the one whose constraint bound the velocity that avoidance chose. An agent that has
     neither, as when a wall bound that velocity, waits behind the nearest in the strip that it needs, up to `BEHIND_M`.
 
     Parameters
@@ -126,7 +126,7 @@ def who_waits(
 def _behind(
     position: NDArray[np.float64], radius: NDArray[np.float64], layer: NDArray[np.int32], direction: NDArray[np.float64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (i, j): those of some rows that have somebody before them, and the nearest; of equally near ones the lower row."""
+    """Return (i, j): those of some rows that have an agent before them, and the nearest; of equally near ones the lower row."""
     if not len(rows):
         return rows, rows
     i, j = pairs_within(position, layer, rows, float(radius[rows].max() + radius.max()) + BEHIND_M)
@@ -202,7 +202,7 @@ def strong_parts(count: int, source: NDArray[np.int64], target: NDArray[np.int64
 
 
 def linked_parts(count: int, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (count,) int64: the lowest node that each node is linked to, whichever way edges lead."""
+    """Return (count,) int64: the lowest node that each node is linked to, in whichever direction edges lead."""
     above = list(range(count))
 
     def top(node: int) -> int:

@@ -1,4 +1,4 @@
-"""The present moment of a world that goes on, as a diagnosis of who is stuck takes it."""
+"""The present moment of a world that goes on, as a diagnosis of stuck agents takes it."""
 
 from __future__ import annotations
 

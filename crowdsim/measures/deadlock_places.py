@@ -1,4 +1,4 @@
-"""The ground round those who are stuck: walls in the line to where they go, gaps before them, and whether they are shut in."""
+"""The ground round agents that are stuck: walls in the line to where they go, gaps before them, and whether they are shut in."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 GAP_REACH_M = 1.0  # Farther from its rim than this before a gap nobody is at it. Larger takes crowds in rooms for arches at their doors.
-SHUT_IN_REACH_M = 2.0  # Who cannot get as far as this from where it is, is shut in.
-SHUT_IN_CELL_M = 0.05  # Of the lattice on which that is found out: gaps that are wider or narrower than a body by less may count as closed or open.
-SQUEEZE_M = 0.025  # Bodies are taken to be thinner by so much there, half a cell, so that the lattice errs as often to either side, and contacts overlap.
+SHUT_IN_REACH_M = 2.0  # An agent that cannot get as far as this from where it is, is shut in.
+SHUT_IN_CELL_M = 0.05  # Of the lattice on which that is found out: gaps that are wider or narrower than an agent by less may count as closed or open.
+SQUEEZE_M = 0.025  # Agents are taken to be thinner by so much there, half a cell, so that the lattice errs as often to either side, and contacts overlap.
 _SLACK = 1e-9
 
 
@@ -83,7 +83,7 @@ def wall_distances(points: NDArray[np.float64], walls: Segments) -> NDArray[np.f
 def gap_ahead(
     position: NDArray[np.float64], corner: NDArray[np.float64], radius: NDArray[np.float64], walls: Segments, widest: float
 ) -> tuple[Gap | None, NDArray[np.int8]]:
-    """Return the narrowest gap that some people go for, and which way.
+    """Return the narrowest gap that some agents go for, and in which direction.
 
     Parameters
     ----------
@@ -98,13 +98,13 @@ def gap_ahead(
     Returns
     -------
     Gap or None
-    way : (k,) int8
-        1 and -1 for those who want through the gap from its one side and from the other; 0 for those who do not go for it.
+    direction : (k,) int8
+        1 and -1 for those that want through the gap from its one side and from the other; 0 for those that do not go for it.
 
     Notes
     -----
-    A gap is the shortest line from a corner of a wall to another wall where the disc round that line is free of walls. Somebody goes for it who is within
-    `GAP_REACH_M` of it and whose line to its corner, made half a metre longer, crosses it, or whose corner is not farther from it than its own body.
+    A gap is the shortest line from a corner of a wall to another wall where the disc round that line is free of walls. An agent goes for it that is within
+    `GAP_REACH_M` of it and whose line to its corner, made half a metre longer, crosses it, or whose corner is not farther from it than its own width.
     """
     nobody = np.zeros(len(position), dtype=np.int8)
     if not len(walls.start):
@@ -118,16 +118,16 @@ def gap_ahead(
         a, b, wide = corners[at], ends[at, wall], float(width[at, wall])
         if wall_distances((0.5 * (a + b))[None], walls)[0] < 0.5 * wide - 1e-6:
             continue
-        way = _through(position, corner, radius, a, b, walls)
-        if np.any(way):
-            return Gap(a, b, wide), way
+        direction = _through(position, corner, radius, a, b, walls)
+        if np.any(direction):
+            return Gap(a, b, wide), direction
     return None, nobody
 
 
 def _through(
     position: NDArray[np.float64], corner: NDArray[np.float64], radius: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], walls: Segments
 ) -> NDArray[np.int8]:
-    """Return (k,) int8: who wants through the gap from a to b, as 1 and -1 by the way; 0 for others."""
+    """Return (k,) int8: which agents want through the gap from a to b, as 1 and -1 by direction; 0 for others."""
     gap = Segments(a[None], b[None], np.zeros(1, dtype=np.int32))
     at = wall_distances(position, gap) <= GAP_REACH_M + radius
     to = corner - position
@@ -141,12 +141,12 @@ def _through(
     normal = np.array([b[1] - a[1], a[0] - b[0]]) / np.hypot(*(b - a))
     beside = position - 0.5 * (a + b)
     side, heading = beside[:, 0] * normal[0] + beside[:, 1] * normal[1], to[:, 0] * normal[0] + to[:, 1] * normal[1]
-    way = np.where(np.abs(side) > 0.5 * radius, -np.sign(side), np.sign(heading))
-    return np.where(goes, way, 0).astype(np.int8)
+    direction = np.where(np.abs(side) > 0.5 * radius, -np.sign(side), np.sign(heading))
+    return np.where(goes, direction, 0).astype(np.int8)
 
 
 def is_shut_in(position: NDArray[np.float64], radius: float, others: NDArray[np.float64], other_radius: NDArray[np.float64], walls: Segments) -> bool:
-    """Return whether a body can get nowhere from where it is, between others who stay and walls.
+    """Return whether an agent can get nowhere from where it is, between others that stay and walls.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def is_shut_in(position: NDArray[np.float64], radius: float, others: NDArray[np.
 
     Notes
     -----
-    Places `SHUT_IN_CELL_M` apart where the body would be free, `SQUEEZE_M` thinner, are flooded from where it is; it is shut in if the flood ends within
+    Places `SHUT_IN_CELL_M` apart where the agent would be free, `SQUEEZE_M` thinner, are flooded from where it is; it is shut in if the flood ends within
     `SHUT_IN_REACH_M` in x and y. Twin: `tests/reference/deadlock.py`.
     """
     side = round(SHUT_IN_REACH_M / SHUT_IN_CELL_M)

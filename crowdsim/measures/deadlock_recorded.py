@@ -1,4 +1,4 @@
-"""Moments of a recorded run, as a diagnosis of who is stuck takes them: from what was recorded and the scenario in it, without running anything."""
+"""Moments of a recorded run, as a diagnosis of stuck agents takes them: from what was recorded and the scenario in it, without running anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MM = 1e-3
 
 
 class Recorded:
-    """A recording, looked at for who was stuck when.
+    """A recording, looked at for stuck agents.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Recorded:
 
     @cached_property
     def spells(self) -> pd.DataFrame:
-        """When who was stuck; see `crowdsim.measures.deadlock.stuck_spells`."""
+        """When agents were stuck; see `crowdsim.measures.deadlock.stuck_spells`."""
         import pandas as pd
 
         own = self.events[self.events["kind"].isin(("STUCK", "UNSTUCK", "ARRIVAL", "RETIRED"))]
@@ -83,14 +83,14 @@ class Recorded:
         return table.astype({"entity": int, "begin_tick": int, "end_tick": int, "is_over": bool}).sort_values(["begin_tick", "entity"], ignore_index=True)
 
     def stuck_since(self, tick: int, entity: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return (n,) int64: the tick since when each entity was stuck at the end of a tick; -1 for those who were not."""
+        """Return (n,) int64: the tick since when each entity was stuck at the end of a tick; -1 for those that were not."""
         spells = self.spells
         there = spells[(spells["begin_tick"] <= tick) & (spells["end_tick"] > tick)]
         begin = dict(zip(there["entity"].tolist(), there["begin_tick"].tolist(), strict=True))
         return np.array([begin.get(each, -1) for each in entity.tolist()], dtype=np.int64)
 
-    def told(self) -> list[Cause | None]:
-        """Return why each spell was a deadlock, as the run told it last; None where it was none: too short, or in a queue that got on."""
+    def reported(self) -> list[Cause | None]:
+        """Return why each spell was a deadlock, as the run reported it last; None where it was none: too short, or in a queue that got on."""
         events = self.events[self.events["kind"] == "DEADLOCKED"]
         of: dict[int, list[tuple[int, Cause]]] = {}
         for tick, entity, cause in events[["tick", "entity", "value"]].itertuples(index=False):
@@ -104,7 +104,7 @@ class Recorded:
         return int(np.searchsorted(self.frame_ticks, tick, side="right")) - 1
 
     def moment(self, frame: int) -> Moment:
-        """Return everybody in a frame.
+        """Return all agents in a frame.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Recorded:
         missing = [name for name in NEEDED if name not in {column.name for column in self.recording.layout.columns}]
         if missing:
             raise CrowdsimError(
-                f"{self.recording.path}: has no {', '.join(missing)}, without which nobody can say why people were stuck. "
+                f"{self.recording.path}: has no {', '.join(missing)}, without which the reasons of stuck agents cannot be found. "
                 "Record all columns (leave out record.columns), and run again."
             )
         tick = int(self.frame_ticks[frame])

@@ -26,7 +26,7 @@ def exit_width(ground: Any, area: Any) -> float:
     Returns
     -------
     float, m
-        Where ground borders the exit from wall to wall, the straight distance between the walls; where an exit stands free, the way round it. 0 where no
+        Where ground borders the exit from wall to wall, the straight distance between the walls; where an exit stands free, its circumference. 0 where no
         ground borders it. A door that stands before the exit is not looked for.
     """
     width = 0.0
@@ -51,7 +51,7 @@ def openings_of(ground: Any, area: Any) -> list[Any]:
 
 
 def busiest_flow(times: NDArray[np.float64]) -> float:
-    """Return the flow in the time in which it was greatest over half of those who came.
+    """Return the flow in the time in which it was greatest over half of those that came.
 
     Parameters
     ----------

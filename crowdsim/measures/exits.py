@@ -1,4 +1,4 @@
-"""Exits: who left by which and when, how much each was used, and how a place empties."""
+"""Exits: which people left by which and when, how much each was used, and how a place empties."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def arrivals(source: Source) -> pd.DataFrame:
-    """Return who reached its last goal, when and which.
+    """Return which people reached their last goal, when and which.
 
     Parameters
     ----------
@@ -25,13 +25,13 @@ def arrivals(source: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        id, group, goal (name), time_s (s), travel_s: since it might first move (s), x_m, y_m (m). Ascending by time, then id. Who was sent on and arrived
+        id, group, goal (name), time_s (s), travel_s: since it might first move (s), x_m, y_m (m). Ascending by time, then id. One that was sent on and arrived
         again has a row for each arrival.
 
     Raises
     ------
     RecordingError
-        If it is of measured people, who have no goals.
+        If it is of measured people, which have no goals.
     """
     tracks = _with_goals(source)
     happened = tracks.events[tracks.events["kind"] == "ARRIVAL"]
@@ -62,7 +62,7 @@ def exit_use(source: Source) -> pd.DataFrame:
     Raises
     ------
     RecordingError
-        If it is of measured people, who have no goals.
+        If it is of measured people, which have no goals.
     """
     import pandas as pd
 
@@ -92,12 +92,12 @@ def evacuation_curve(source: Source) -> pd.DataFrame:
     Parameters
     ----------
     source : path, Recording, or Tracks
-        Of measured people, somebody has left when it is seen no more; who is there in the last frame stays.
+        Of measured people, a person has left when it is seen no more; one that is there in the last frame stays.
 
     Returns
     -------
     DataFrame
-        One row for the begin, and one for each time at which somebody left: time_s (s); left: how many by then; share: of all people who have a goal, or
+        One row for the begin, and one for each time at which a person left: time_s (s); left: how many by then; share: of all people that have a goal, or
         were seen; still_there.
     """
     import pandas as pd
@@ -106,20 +106,20 @@ def evacuation_curve(source: Source) -> pd.DataFrame:
     begin = float(tracks.frame_s[0]) if len(tracks.frame_s) else 0.0
     if tracks.has_events:
         happened = tracks.events[tracks.events["kind"] == "ARRIVAL"].sort_values("time_s", kind="stable").drop_duplicates("id", keep="last")
-        times, everybody = happened["time_s"].to_numpy(), len(tracks.people) - _without_goal(tracks)
+        times, total = happened["time_s"].to_numpy(), len(tracks.people) - _without_goal(tracks)
     else:
         last = tracks.time_s[tracks.starts[1:] - 1]
-        times, everybody = np.sort(last[last < tracks.frame_s[-1]]) if len(last) else last, len(tracks.seen)
+        times, total = np.sort(last[last < tracks.frame_s[-1]]) if len(last) else last, len(tracks.seen)
     moments, count = np.unique(times, return_counts=True)
     left = np.append(0, np.cumsum(count))
-    table = pd.DataFrame({"time_s": np.append(begin, moments), "left": left, "share": left / everybody if everybody else np.nan})
-    return with_units(table.assign(still_there=everybody - left))
+    table = pd.DataFrame({"time_s": np.append(begin, moments), "left": left, "share": left / total if total else np.nan})
+    return with_units(table.assign(still_there=total - left))
 
 
 def _with_goals(source: Source) -> Tracks:
     tracks = tracks_of(source)
     if not tracks.has_events:
-        raise RecordingError(f"{tracks.name}: measured people have no goals. Count those who leave with a line: line_crossings, or crowdsim measure --line.")
+        raise RecordingError(f"{tracks.name}: measured people have no goals. Count those that leave with a line: line_crossings, or crowdsim measure --line.")
     return tracks
 
 
@@ -128,7 +128,7 @@ def _goal_names(tracks: Tracks) -> tuple[str, ...]:
 
 
 def _goal_kinds(tracks: Tracks) -> dict[str, str]:
-    """Return the kind of each goal at which somebody can arrive, by name."""
+    """Return the kind of each goal at which people can arrive, by name."""
     from crowdsim.measures.scenarios import scenario_of
 
     return {goal.name: goal.kind for goal in scenario_of(tracks).goals if goal.kind != "nearest_of"}

@@ -1,4 +1,4 @@
-"""Lanes in a corridor along x: do people in a row walk the same way?"""
+"""Lanes in a corridor along x: do people in a row walk in the same direction?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowdsim.measures.tracks import with_units
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAST_WAY_M = 1.0  # Who gets less far along the corridor stands, or came in from its side: it has no direction that counts.
+LEAST_DISTANCE_M = 1.0  # A person that gets less far along the corridor stands, or came in from its side: it has no direction that counts.
 
 
 def lane_order(trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple[float, float], row_width: float = 0.3) -> pd.DataFrame:
@@ -25,7 +25,7 @@ def lane_order(trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple
     trajectories : DataFrame
         Columns frame, id, x, y (m).
     heading : Series of +1 and -1
-        Which way along x everybody walks, by id.
+        The direction along x in which each walks, by id.
     x_range : (float, float), m
         Only people in between are counted.
     row_width : float, m
@@ -34,8 +34,8 @@ def lane_order(trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple
     Returns
     -------
     DataFrame
-        frame, people (counted), order: the sum over rows of (n+ - n-)^2 / (n+ + n-), divided by the number of people. 1 where everybody in a row walks
-        the same way, some 0.4 by chance in a corridor of 3 m with 50 people; nan where nobody is counted.
+        frame, people (counted), order: the sum over rows of (n+ - n-)^2 / (n+ + n-), divided by the number of people. 1 where all in a row walk in
+        one direction, some 0.4 by chance in a corridor of 3 m with 50 people; nan where nobody is counted.
     """
     import pandas as pd
 
@@ -50,13 +50,13 @@ def lane_order(trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple
 
 
 def lane_order_of(source: Source, *, along: tuple[float, float] = (1.0, 0.0), area: Area | None = None, row_width: float = 0.3) -> pd.DataFrame:
-    """Return how far people walk in lanes, each counted for the way in which it goes on the whole.
+    """Return how far people walk in lanes, each counted for the direction in which it goes on the whole.
 
     Parameters
     ----------
     source : path, Recording, or Tracks
     along : (float, float)
-        Direction of the corridor; its length does not matter. Who comes no farther than 1 m along it is not counted.
+        Direction of the corridor; its length does not matter. Those that come no farther than 1 m along it are not counted.
     area : Area, optional
         Only people inside are counted.
     row_width : float, m
@@ -82,7 +82,7 @@ def lane_order_of(source: Source, *, along: tuple[float, float] = (1.0, 0.0), ar
     ahead, aside = dx * tracks.x + dy * tracks.y, dx * tracks.y - dy * tracks.x
     first, last = tracks.starts[:-1], tracks.starts[1:] - 1
     moved = ahead[last] - ahead[first]
-    heading = pd.Series(np.sign(moved), index=tracks.seen)[np.abs(moved) > LEAST_WAY_M]
+    heading = pd.Series(np.sign(moved), index=tracks.seen)[np.abs(moved) > LEAST_DISTANCE_M]
     rows = np.arange(len(tracks)) if area is None else rows_inside(tracks, area)
     rows = rows[np.isin(tracks.person[rows], heading.index)]
     table = pd.DataFrame({"frame": tracks.frame[rows], "id": tracks.person[rows], "x": ahead[rows], "y": aside[rows]})

@@ -1,4 +1,4 @@
-"""Measurement lines: who goes over them when, in which direction, and the flow that this comes to."""
+"""Measurement lines: which people go over them when, in which direction, and the flow that this makes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Line:
 
 
 def line_crossings(source: Source, line: Line | Sequence[tuple[float, float]]) -> pd.DataFrame:
-    """Return every time that somebody came to the other side of a line.
+    """Return every time that a person reached the other side of a line.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def line_crossings(source: Source, line: Line | Sequence[tuple[float, float]]) -
     Returns
     -------
     DataFrame
-        id; time_s: when, between two frames (s); frame: the first on the other side; direction: +1 to the right of somebody who walks along the line from
+        id; time_s: when, between two frames (s); frame: the first on the other side; direction: +1 to the right of a walker along the line from
         its first point to its last, -1 to the left; along_m: where, from the first point (m); count: which crossing of this person it is, from 1. Ascending
-        by time, then id. Who comes as far as the line and goes back has not crossed it; the step to the place where somebody arrived and left, which no
+        by time, then id. To come as far as the line and go back is no crossing; the step to the place where a person arrived and left, which no
         frame shows, counts, with the number of the next frame.
     """
     import pandas as pd
@@ -81,7 +81,7 @@ def line_crossings(source: Source, line: Line | Sequence[tuple[float, float]]) -
 
 
 def first_crossings(crossed: pd.DataFrame, direction: int | None = None) -> pd.DataFrame:
-    """Return the first crossing of everybody, in one direction (+1 or -1) or in any.
+    """Return the first crossing of each person, in one direction (+1 or -1) or in any.
 
     Parameters
     ----------
@@ -99,14 +99,14 @@ def first_crossings(crossed: pd.DataFrame, direction: int | None = None) -> pd.D
 
 
 def mean_flow(crossed: pd.DataFrame, *, width_m: float | None = None, from_s: float = -np.inf, until_s: float = np.inf) -> pd.Series:
-    """Return the flow over a line: those who come after the first, over the time from the first to the last.
+    """Return the flow over a line: those that come after the first, over the time from the first to the last.
 
     Parameters
     ----------
     crossed : DataFrame
         As `line_crossings` or `first_crossings` returns it.
     width_m : float, m, optional
-        Width of the way.
+        Width of the passage.
     from_s, until_s : float, s
         Only crossings from then until then.
 
@@ -160,7 +160,7 @@ def flow_over_time(crossed: pd.DataFrame, *, every_s: float = 5.0, width_m: floa
 
 
 class _Steps(NamedTuple):
-    """Rows of tracks as in `Tracks`, and behind them for those who arrived and left the place where that was."""
+    """Rows of tracks as in `Tracks`, and behind them for those that arrived and left the place where that was."""
 
     person: NDArray[np.int64]
     frame: NDArray[np.int64]
@@ -190,7 +190,7 @@ def _over(steps: _Steps, a: tuple[float, float], b: tuple[float, float], *, is_l
     """Return the rows that end on the other side of the segment a b, the share of the step until it, of the segment until there, and the direction."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     side = dx * (steps.y - a[1]) - dy * (steps.x - a[0])  # positive on the left
-    # Who stands on the line is still where it came from: the last row off the line says where, unless the track begins anew in between.
+    # A person on the line is still where it came from: the last row off the line says where, unless the track begins anew in between.
     rows = np.arange(len(steps.person))
     came_from = np.maximum.accumulate(np.where((side != 0.0) | ~steps.follows, rows, 0))
     sign = np.sign(side[came_from])

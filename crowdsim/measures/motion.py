@@ -18,7 +18,7 @@ SPEED_OVER_S = 0.5  # Steps sway a body at some 2 Hz; half a second is one step.
 
 
 def trajectories(source: Source) -> pd.DataFrame:
-    """Return where everybody was.
+    """Return where each person was.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def trajectories(source: Source) -> pd.DataFrame:
 
 
 def speeds(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataFrame:
-    """Return how fast everybody was: the displacement over a time around each frame, divided by it.
+    """Return how fast each person was: the displacement over a time around each frame, divided by it.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def speeds(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        id, frame, time_s (s), velocity_x_m_s, velocity_y_m_s, speed_m_s (m/s); NaN where somebody was seen in one frame only. Speeds are along the surface,
+        id, frame, time_s (s), velocity_x_m_s, velocity_y_m_s, speed_m_s (m/s); NaN where one was seen in one frame only. Speeds are along the surface,
         where heights are known.
     """
     import pandas as pd
@@ -115,7 +115,7 @@ def speed_over_time(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataF
 
 
 def path_lengths(source: Source) -> pd.DataFrame:
-    """Return how far and how long everybody walked, from where it was first seen to where it arrived, or was last seen.
+    """Return how far and how long each person walked, from where it was first seen to where it arrived, or was last seen.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def path_lengths(source: Source) -> pd.DataFrame:
     DataFrame
         One row for each person that was seen: id, group; begin_s: when it was first seen and might move, end_s: when it arrived, or was last seen (s);
         duration_s (s); has_arrived; length_m: of the line through its places in the frames, along the surface; displacement_m: from begin to end as the crow
-        flies (m); mean_speed_m_s, desired_speed_m_s (m/s). A line through places ten times a second is shorter than the way by some 2 mm in a quarter turn
+        flies (m); mean_speed_m_s, desired_speed_m_s (m/s). A line through places ten times a second is shorter than the path by some 2 mm in a quarter turn
         with a radius of 0.5 m at 1.34 m/s, since it cuts the arc; what was not recorded is a straight line.
     """
     import pandas as pd
@@ -160,6 +160,6 @@ def path_lengths(source: Source) -> pd.DataFrame:
 
 
 def last_arrivals(tracks: Tracks) -> pd.DataFrame:
-    """Return when and where each person reached its last goal, by id: time_s, value (index of the goal), x_m, y_m; who did not is missing."""
+    """Return when and where each person reached its last goal, by id: time_s, value (index of the goal), x_m, y_m; those that did not are missing."""
     arrivals = tracks.events[tracks.events["kind"] == "ARRIVAL"].sort_values(["time_s"], kind="stable")
     return arrivals.drop_duplicates("id", keep="last").set_index("id")[["time_s", "value", "x_m", "y_m"]]

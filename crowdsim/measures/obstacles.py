@@ -23,7 +23,7 @@ def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFram
     Returns
     -------
     DataFrame
-        frame, obstacle (index by name), name, x, y (m), direction_x, direction_y (unit vector where its x axis points), is_closed (whether ways were looked
+        frame, obstacle (index by name), name, x, y (m), direction_x, direction_y (unit vector where its x axis points), is_closed (whether paths were looked
         for round it); ascending by frame. Frames in which an obstacle was not there have no row of it.
     """
     import pandas as pd

@@ -69,7 +69,7 @@ def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd
     -------
     Series
         people, frames, fps (1/s), from_s, until_s (s); mean_length_m (m), mean_speed_m_s (m/s): of all people's means; of recorded runs arrived,
-        last_arrival_s (s), mean_detour, mean_time_over_ideal: of those who arrived; where radii are known overlaps, overlap_s: of all pairs (s),
+        last_arrival_s (s), mean_detour, mean_time_over_ideal: of those that arrived; where radii are known overlaps, overlap_s: of all pairs (s),
         deepest_overlap_m (m), collisions_each, score_each, score_2_each: means. NaN of what nobody did.
     """
     import pandas as pd
@@ -92,7 +92,7 @@ def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd
 
 
 def line_summary(line: Line, crossed: pd.DataFrame) -> dict[str, Any]:
-    """Return what came to pass at a line, from `line_crossings`: counts in both directions, and mean flows between the first and last crossing."""
+    """Return the figures of a line, from `line_crossings`: counts in both directions, and mean flows between the first and last crossing."""
     flow = mean_flow(crossed, width_m=line.length_m)
     forwards = int((crossed["direction"] > 0).sum())
     numbers = {name: float(flow[name]) for name in ("first_s", "last_s", "flow_per_s", "specific_flow_per_m_s")}
@@ -100,7 +100,7 @@ def line_summary(line: Line, crossed: pd.DataFrame) -> dict[str, Any]:
 
 
 def area_summary(area: Area, states: pd.DataFrame, stays: pd.DataFrame) -> dict[str, Any]:
-    """Return what came to pass in an area, from `area_states` and `area_stays`; means are over frames with somebody inside."""
+    """Return the figures of an area, from `area_states` and `area_stays`; means are over frames with people inside."""
     busy = states[states["people"] > 0]
     return {
         "area": area.name, "people": int(stays["id"].nunique()), "most": int(states["people"].max()) if len(states) else 0,

@@ -16,7 +16,7 @@ from crowdsim.scenario.tree import suggestion
 
 
 def scenario_of(tracks: Tracks) -> Scenario:
-    """Return the scenario of a recorded run; where models came from plug-ins, everybody has the model `none` in their place.
+    """Return the scenario of a recorded run; where models came from plug-ins, all agents have the model `none` in their place.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def line_from_text(text: str, tracks: Tracks) -> Line:
         area = _named(text, tracks, "line", "x1,y1,x2,y2")
         if area.geom_type != "Polygon":
             raise CrowdsimError(f'The area "{text}" has several parts. Give a line by its points: x1,y1,x2,y2.')
-        outline = shapely.orient_polygons(area, exterior_cw=True).exterior.coords[:]  # inside on the right: who comes in goes forwards
+        outline = shapely.orient_polygons(area, exterior_cw=True).exterior.coords[:]  # inside on the right: to come in is to go forwards
         return Line(tuple((x, y) for x, y, *_ in outline), name)
     if len(numbers) < 4 or len(numbers) % 2:
         raise CrowdsimError(f'The line "{text}" has {len(numbers)} number{"s" if len(numbers) > 1 else ""}, but takes x1,y1,x2,y2, and two more for each bend.')

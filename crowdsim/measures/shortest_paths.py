@@ -1,4 +1,4 @@
-"""Detours: how much farther and longer everybody walked than the shortest way that there is."""
+"""Detours: how much farther and longer each person walked than the shortest path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def detours(source: Source) -> pd.DataFrame:
-    """Return how long everybody's way was beside the shortest through the same goals.
+    """Return how long each person's path was beside the shortest through the same goals.
 
     Parameters
     ----------
@@ -33,32 +33,32 @@ def detours(source: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each person that was seen: id, group, has_arrived; length_m: as `path_lengths` has it; optimum_m: of the shortest way for a body of this
+        One row for each person that was seen: id, group, has_arrived; length_m: as `path_lengths` has it; optimum_m: of the shortest path for an agent of this
         width from where it was first seen through its goals, each from where it reached the one before, to where it would have arrived (m); detour: length
-        over optimum; extra_m: length less optimum (m); duration_s (s); ideal_s: of the quickest in that way's corridor at its desired speed (s);
-        time_over_ideal. All but the first five are NaN for those who did not arrive, whom a program sent elsewhere, or whose width knows no way.
+        over optimum; extra_m: length less optimum (m); duration_s (s); ideal_s: of the quickest in that path's corridor at its desired speed (s);
+        time_over_ideal. All but the first five are NaN for those that did not arrive, that a program sent elsewhere, or that are too wide for any path.
 
     Raises
     ------
     RecordingError
-        If it is of measured people, who have no goals.
+        If it is of measured people, which have no goals.
 
     Notes
     -----
-    Shortest ways are those of the planner `optimal`, in plan, on the ground with everything open that can be opened and without obstacles that
-    move: a bound from below. Bodies keep clear of walls by a little, and frames cut corners, so that a detour of somebody alone lies between 0.999 and 1.01.
+    Shortest paths are those of the planner `optimal`, in plan, on the ground with everything open that can be opened and without obstacles that
+    move: a bound from below. Agents keep clear of walls by a little, and frames cut corners, so that the detour of one alone lies between 0.999 and 1.01.
     Times can be shorter than ideal: to avoid others, agents may walk faster than they like (`bodies.top_speed`).
     """
     tracks = tracks_of(source)
     built = open_world(scenario_of(tracks))
-    ways = path_lengths(tracks)
+    paths = path_lengths(tracks)
     first = tracks.starts[:-1]
     layer = tracks.layer[first] if tracks.layer is not None else _layers_of_groups(built, tracks.seen)
-    reached = _reached(tracks, built, ways["has_arrived"].to_numpy())
-    optimum, ideal = shortest_ways(built, tracks.seen, np.column_stack((tracks.x[first], tracks.y[first])), layer, reached)
-    table = ways[["id", "group", "has_arrived", "length_m"]].assign(optimum_m=optimum)
+    reached = _reached(tracks, built, paths["has_arrived"].to_numpy())
+    optimum, ideal = shortest_path_lengths(built, tracks.seen, np.column_stack((tracks.x[first], tracks.y[first])), layer, reached)
+    table = paths[["id", "group", "has_arrived", "length_m"]].assign(optimum_m=optimum)
     positive = np.where(optimum > 0.0, optimum, np.nan)
-    table = table.assign(detour=table["length_m"] / positive, extra_m=table["length_m"] - optimum, duration_s=ways["duration_s"], ideal_s=ideal)
+    table = table.assign(detour=table["length_m"] / positive, extra_m=table["length_m"] - optimum, duration_s=paths["duration_s"], ideal_s=ideal)
     return with_units(table.assign(time_over_ideal=table["duration_s"] / np.where(ideal > 0.0, ideal, np.nan)))
 
 
@@ -67,15 +67,15 @@ _LEG = np.dtype([("row", "i8"), ("person", "i8"), ("x", "f8"), ("y", "f8"), ("la
 
 
 def open_world(scenario: Scenario) -> Built:
-    """Return the world of a scenario with everything open that can be opened, on which ways are the shortest."""
+    """Return the world of a scenario with everything open that can be opened, on which paths are the shortest."""
     areas = tuple(replace(area, available=True) for area in scenario.geometry.areas)
     return build_world(replace(scenario, geometry=replace(scenario.geometry, areas=areas)))
 
 
-def shortest_ways(
+def shortest_path_lengths(
     built: Built, people: NDArray[np.int64], place: NDArray[np.float64], layer: NDArray[np.int32], reached: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how long the shortest ways are through the goals that people reached, and how long they take.
+    """Return how long the shortest paths are through the goals that people reached, and how long they take.
 
     Parameters
     ----------
@@ -88,15 +88,15 @@ def shortest_ways(
     layer : (k,) int32
         On which floor.
     reached : (r,) of `REACHED`
-        The goals that those who arrived reached, by person and then by time, with where they were then.
+        The goals that were reached, by person and then by time, with where they were then.
 
     Returns
     -------
     optimum : (k,) float64, m
-        In plan, for a body of the person's width, to where it would have arrived; NaN of those who reached nothing, whom a program sent elsewhere, who
-        stood off the ground, or whose width knows no way.
+        In plan, for an agent of the person's width, to where it would have arrived; NaN of those that reached nothing, that a program sent elsewhere, that
+        stood off the ground, or are too wide for any path.
     ideal : (k,) float64, s
-        Of the quickest in that way's corridor at the person's desired speed.
+        Of the quickest in that path's corridor at the person's desired speed.
     """
     world, scenario = built.world, built.scenario
     begins, ends = np.searchsorted(reached["person"], people), np.searchsorted(reached["person"], people, side="right")
@@ -116,7 +116,7 @@ def shortest_ways(
 
 
 def _reached(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return the goals that those who arrived reached while they were seen."""
+    """Return the goals that people reached while they were seen."""
     happened = tracks.events[tracks.events["kind"].isin(["GOAL_REACHED", "ARRIVAL"])].sort_values(["id", "time_s"], kind="stable")
     happened = happened[happened["id"].isin(tracks.seen[has_arrived])]
     number = np.searchsorted(tracks.seen, happened["id"].to_numpy())
@@ -151,12 +151,12 @@ def _row_at(tracks: Tracks, number: int, time_s: float) -> int:
 
 
 def _sums(built: Built, legs: NDArray[Any], people: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each person the length of the shortest ways of all legs (m), and their time (s); NaN without legs, or where one has no way."""
+    """Return for each person the length of the shortest paths of all legs (m), and their time (s); NaN without legs, or where one has no path."""
     world = built.world
     position = np.column_stack((legs["x"], legs["y"]))
     polygon = np.empty(len(legs), dtype=np.int64)
     locate_many(0, len(legs), world.mesh, position, np.ascontiguousarray(legs["layer"]), polygon)
-    lost = legs["row"][polygon < 0]  # stood off the ground, where a camera or a push has put somebody
+    lost = legs["row"][polygon < 0]  # stood off the ground, where a camera or a push has put a person
     legs, position, polygon = legs[polygon >= 0], position[polygon >= 0], polygon[polygon >= 0]
     radius = built.agents.radius[legs["person"] - 1]
     planner = MeshPlanner(world.mesh, world.goals, kind="optimal")

@@ -19,7 +19,7 @@ STEERBENCH_FPS = 20.0  # SteerBench adds up energies and accelerations frame by 
 
 
 def collisions(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None) -> pd.DataFrame:
-    """Return how often everybody collided: once for each time that its body and another's began to overlap, until they were apart again.
+    """Return how often each collided: once for each time that it and another began to overlap, until they were apart again.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def collisions(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m
     -------
     DataFrame
         One row for each person that was seen: id, group, collisions, in_collision_s: time in them, of several at a time each counted (s); deepest_m (m;
-        0 where there was none). A collision counts for both. Walls are not counted: bodies of runs are kept out of them.
+        0 where there was none). A collision counts for both. Walls are not counted: agents of runs are kept out of them.
     """
     import pandas as pd
 
@@ -47,7 +47,7 @@ def collisions(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m
 
 
 def steering_scores(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None) -> pd.DataFrame:
-    """Return what SteerBench's benchmark gives everybody; less is better.
+    """Return each one's score in SteerBench's benchmark; less is better.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def steering_scores(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, rad
     import pandas as pd
 
     tracks = tracks_of(source)
-    ways = path_lengths(tracks)
+    paths = path_lengths(tracks)
     hits = collisions(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
-    until = np.repeat(ways["end_s"].to_numpy(), np.diff(tracks.starts))
+    until = np.repeat(paths["end_s"].to_numpy(), np.diff(tracks.starts))
     is_step = tracks.follows & (tracks.time_s <= until)
     steps = np.flatnonzero(is_step)
     velocity = np.zeros((len(tracks), 3))
@@ -81,7 +81,7 @@ def steering_scores(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, rad
     acceleration[turns] = np.sqrt(((velocity[turns] - velocity[turns - 1]) ** 2).sum(axis=1)) / (tracks.time_s[turns] - tracks.time_s[turns - 1])
     scale = STEERBENCH_FPS / tracks.fps
     sums = [scale * np.add.reduceat(values, tracks.starts[:-1]) if len(tracks) else np.zeros(0) for values in (energy, acceleration)]
-    table = pd.DataFrame({"id": hits["id"], "group": hits["group"], "collisions": hits["collisions"], "time_s": ways["duration_s"], "energy": sums[0]})
+    table = pd.DataFrame({"id": hits["id"], "group": hits["group"], "collisions": hits["collisions"], "time_s": paths["duration_s"], "energy": sums[0]})
     table["acceleration"] = sums[1]
     table["score"] = COLLISION_WEIGHT * table["collisions"] + table["time_s"] + table["energy"]
     table["score_2"] = table["score"] + table["acceleration"]

@@ -70,7 +70,7 @@ class Tracks:
 
     @property
     def has_events(self) -> bool:
-        """Whether it says who arrived where: recorded runs do, measured people have no goals."""
+        """Whether it says which person arrived where: recorded runs do, measured people have no goals."""
         return self.header is not None
 
     @cached_property
@@ -85,7 +85,7 @@ class Tracks:
 
     @cached_property
     def seen(self) -> NDArray[np.int64]:
-        """Who was seen at all: (p,) int64, ascending."""
+        """Those that were seen at all: (p,) int64, ascending."""
         return self.person[self.starts[:-1]]
 
     @cached_property
@@ -112,7 +112,7 @@ class Tracks:
         Raises
         ------
         RecordingError
-            If somebody's radius is not known, and nothing stands in for it.
+            If a person's radius is not known, and nothing stands in for it.
         """
         radius = self.of_people("radius_m").astype(np.float64)
         for change in self.events[self.events["kind"] == "RADIUS_SET"].sort_values("time_s", kind="stable").to_dict("records"):
@@ -137,13 +137,13 @@ def make_tracks(
     person, frame : (n,) int
     x, y, z : (n,) float, m
     **more
-        Other attributes of `Tracks`. Without `frame_s`, frame 0 is at 0 s and frames go from the first to the last in which somebody was seen; without
-        `people`, nothing is known of anybody; without `events`, nothing happened.
+        Other attributes of `Tracks`. Without `frame_s`, frame 0 is at 0 s and frames go from the first to the last in which a person was seen; without
+        `people`, nothing is known of any person; without `events`, nothing happened.
 
     Raises
     ------
     RecordingError
-        If somebody is in two places in one frame, a place is no number, or the frame rate is none.
+        If a person is in two places in one frame, a place is no number, or the frame rate is none.
     """
     import pandas as pd
 
@@ -156,7 +156,7 @@ def make_tracks(
     person, frame = person[order], frame[order]
     twice = np.flatnonzero((np.diff(person) == 0) & (np.diff(frame) == 0))
     if len(twice):
-        raise RecordingError(f"{name}: person {person[twice[0]]} is twice in frame {frame[twice[0]]}; everybody has one row in a frame.")
+        raise RecordingError(f"{name}: person {person[twice[0]]} is twice in frame {frame[twice[0]]}; a person has one row in a frame.")
     places = [np.zeros(len(person)) if values is None else np.asarray(values, dtype=np.float64)[order] for values in (x, y, z)]
     if not all(np.isfinite(values).all() for values in places):
         raise RecordingError(f"{name}: has places that are no numbers. Leave out rows in which a person was not seen.")

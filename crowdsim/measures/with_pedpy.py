@@ -133,9 +133,9 @@ def passages(source: Source, line: Line, *, every_s: float = 5.0, over_s: float 
     Returns
     -------
     curve : DataFrame
-        frame, time_s (s, since frame 0), total. A step over the line that is somebody's last is not counted by PedPy; `line_crossings` counts it.
+        frame, time_s (s, since frame 0), total. A step over the line that is a person's last is not counted by PedPy; `line_crossings` counts it.
     flow : DataFrame
-        flow_per_s (1/s), mean_speed_m_s (m/s) of those who pass.
+        flow_per_s (1/s), mean_speed_m_s (m/s) of those that pass.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def _trajectory(tracks: Tracks) -> Any:
 
 
 def _on_ground(tracks: Tracks, piece: Any) -> Any:
-    """Return the rows of people on a piece of ground; who stands outside by no more than rounding is put on its edge."""
+    """Return the rows of people on a piece of ground; those outside by no more than rounding are put on its edge."""
     import pandas as pd
 
     pedpy = _pedpy()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
 
 MOST_GROUPS = 12  # With a line of their own, the largest; more cannot be told apart. The others are one line.
-ALL, OTHERS = "everybody", "other groups"
+ALL, OTHERS = "all agents", "other groups"
 
 
 def arrivals_by_group(recording: Recording) -> pd.DataFrame:
@@ -28,8 +28,8 @@ def arrivals_by_group(recording: Recording) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        time_s (s), group, arrived, of: one row for each group at the begin, at each time at which somebody of it arrived, and at the end. Who has several goals
-        has arrived at the last that was reached, as in `crowdsim.measures.evacuation_curve`. Beside the groups there is ``everybody`` where there are several.
+        time_s (s), group, arrived, of: one row for each group at the begin, whenever one of it arrived, and at the end. An agent with several goals
+        has arrived at the last that was reached, as in `crowdsim.measures.evacuation_curve`. Beside the groups there is ``all agents`` where there are several.
     """
     import pandas as pd
 

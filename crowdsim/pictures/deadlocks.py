@@ -1,4 +1,4 @@
-"""The picture of a deadlock: the place, who is stuck there and why, and who waits for whom."""
+"""The picture of a deadlock: the place, which agents are stuck there and why, and the waiting graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 if TYPE_CHECKING:
     from crowdsim.measures.deadlock_recorded import Recorded
 
-AROUND_M = 2.0  # Ground that is shown round those who are stuck.
+AROUND_M = 2.0  # Ground that is shown round those that are stuck.
 LEAST_SIDE_M = 6.0  # Of what is shown, so that one can tell where it is.
 MOST_NAMES = 40  # People with their names; more cannot be read.
 OTHER, STAYS, OBSTACLE, WAIT, RING = "#b8c0c8", "#6b7280", "#c77d1a", "#444444", "#d62828"
@@ -28,10 +28,10 @@ COLOURS = {
 
 
 def draw_deadlocks(recorded: Recorded, out: Path, time_s: float, *, dpi: int = 130) -> None:
-    """Draw who is stuck at one moment of a run, and write it as a picture.
+    """Draw the agents that are stuck at one moment of a run, and write it as a picture.
 
-    Discs are bodies, coloured by why they are stuck; grey ones are not stuck, dark grey ones stay. Arrows lead from whoever waits to whom it waits for before
-    others, red within rings of people who wait for each other; thin ones are the other edges of the graph. A dashed line is a gap, with its width.
+    Discs are agents, coloured by why they are stuck; grey ones are not stuck, dark grey ones stay. Arrows lead from waiting agents to those that they wait for
+    before others, red within rings of agents that wait for each other; thin ones are the other edges of the graph. A dashed line is a gap, with its width.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def draw_deadlocks(recorded: Recorded, out: Path, time_s: float, *, dpi: int = 1
 
 
 def _window(moment: Moment) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the two corners of what is shown, (2,) m each: the place of those who are stuck and what is round it; everything where nobody is."""
+    """Return the two corners of what is shown, (2,) m each: the place of those that are stuck and what is round it; everything where none is."""
     rows = moment.is_stuck if np.any(moment.is_stuck) else np.ones(len(moment.entity), dtype=np.bool_)
     places = moment.position[rows] if len(moment.entity) else np.zeros((1, 2))
     low, high = places.min(axis=0) - AROUND_M, places.max(axis=0) + AROUND_M

@@ -23,7 +23,7 @@ MOST_TRAILS = 2000  # Trails that are drawn; more are a solid colour, and drawin
 MOST_POINTS = 400  # Of one trail: beyond that, frames are skipped; the picture has fewer pixels.
 BIN_M = 0.25  # Cells in which people are counted.
 SQUARE_M = 1.0  # Side of the squares of the classic density: four cells.
-OVER_S = 5.0  # Densities are means over so long: shorter ones are the noise of people who step over an edge.
+OVER_S = 5.0  # Densities are means over so long: shorter ones are the noise of agents that step over an edge.
 MOST_BINS = 1_000_000  # Of all cells of a plan: larger plans have larger cells, and squares of four of those.
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 

@@ -1,4 +1,4 @@
-"""One scene under several models, side by side: everybody's trail, where bodies overlapped and where somebody got stuck, and the figures under each."""
+"""One scene under several models, side by side: the trails of all agents, where they overlapped and where one got stuck, and the figures under each."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _size(bounds: Sequence[float], inches: float) -> tuple[float, float]:
 def _marks(plt: Any) -> list[Any]:
     return [
         plt.Line2D([], [], marker="o", linestyle="none", markerfacecolor="none", markeredgecolor=STUCK, markersize=6, label="got stuck here"),
-        plt.Line2D([], [], marker="x", linestyle="none", color=OVERLAP, markersize=5, label="bodies deeper than 1 cm in each other"),
+        plt.Line2D([], [], marker="x", linestyle="none", color=OVERLAP, markersize=5, label="agents deeper than 1 cm in each other"),
     ]
 
 
@@ -163,7 +163,7 @@ def _draw_trails(axes: Any, trace: Trace, layer: int) -> None:
 
 
 def _unbroken(places: Any) -> list[Any]:
-    """Return the parts of a trail of at least two places in which somebody was there all the time."""
+    """Return the parts of a trail of at least two places in which an agent was there all the time."""
     there = ~np.isnan(places[:, 0])
     parts = np.split(np.arange(len(places)), np.flatnonzero(np.diff(there)) + 1) if len(places) else []
     return [places[part] for part in parts if len(part) > 1 and there[part[0]]]

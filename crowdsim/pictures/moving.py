@@ -11,8 +11,8 @@ import shapely
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.obstacles import Obstacle
 
-MOST_GHOSTS = 12  # Outlines of one obstacle on its way; more are a band.
-MOST_PLACES = 400  # Ticks that are looked at for its way.
+MOST_GHOSTS = 12  # Outlines of one obstacle on its path; more are a band.
+MOST_PLACES = 400  # Ticks that are looked at for its path.
 OBSTACLE, OPEN, CLOSED = "#c77d1a", "#2a9d5c", "#d62828"
 
 
@@ -30,22 +30,22 @@ def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool
 
 
 def draw_obstacles(axes: Any, obstacles: Sequence[Obstacle], last_tick: int, layer: int) -> None:
-    """Draw the obstacles of a floor: the way of each until a tick, thin outlines on it, and filled ones where it stands as closed ground, and at the end."""
+    """Draw the obstacles of a floor: the path of each until a tick, thin outlines on it, and filled ones where it stands as closed ground, and at the end."""
     for obstacle in obstacles:
         if obstacle.layer not in (-1, layer) or obstacle.first_tick > last_tick:
             continue
         last = min(last_tick, obstacle.last_tick) if obstacle.last_tick >= 0 else last_tick
         ticks = np.unique(np.linspace(obstacle.first_tick, last, MOST_PLACES).astype(int)).tolist()
-        way = np.array([obstacle.place(tick) for tick in ticks])
-        axes.plot(*way.T, color=OBSTACLE, linewidth=1.0, linestyle="--", zorder=3.2)
+        path = np.array([obstacle.place(tick) for tick in ticks])
+        axes.plot(*path.T, color=OBSTACLE, linewidth=1.0, linestyle="--", zorder=3.2)
         stands = [tick for tick in ticks if obstacle.is_closed(tick)]
-        for tick in ticks[:: max(1, len(ticks) // MOST_GHOSTS)] if len(np.unique(way, axis=0)) > 1 or obstacle.turning.speed else ():
+        for tick in ticks[:: max(1, len(ticks) // MOST_GHOSTS)] if len(np.unique(path, axis=0)) > 1 or obstacle.turning.speed else ():
             axes.plot(*obstacle.outline(tick).exterior.xy, color=OBSTACLE, linewidth=0.5, alpha=0.6, zorder=3.2)
         for outline in _different([obstacle.outline(tick) for tick in stands]):
             axes.fill(*outline.exterior.xy, color=OBSTACLE, alpha=0.45, linewidth=0, zorder=3.3)
         if obstacle.last_tick < 0 or last_tick < obstacle.last_tick:
             axes.plot(*obstacle.outline(last).exterior.xy, color=OBSTACLE, linewidth=1.4, zorder=3.4)
-        axes.annotate(obstacle.name, way[0], xytext=(3, 3), textcoords="offset points", fontsize=7, color=OBSTACLE, zorder=5)
+        axes.annotate(obstacle.name, path[0], xytext=(3, 3), textcoords="offset points", fontsize=7, color=OBSTACLE, zorder=5)
 
 
 def _different(outlines: Sequence[Any]) -> list[Any]:

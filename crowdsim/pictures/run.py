@@ -1,4 +1,4 @@
-"""The picture of a run: the plan with everybody's trail, doors, what moved, the exits with their counts, and who was stuck where."""
+"""The picture of a run: the plan with the trails of all agents, doors, what moved, the exits with their counts, and where agents were stuck."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def title_of(recording: Recording) -> str:
 
 
 def draw_trails(all_axes: Sequence[Any], recording: Recording, scenario: Scenario, trails: Trails) -> list[str]:
-    """Draw the plan with trails, doors, what moved, the exits with their counts, and who is stuck, a panel for each floor; return what the title is to say.
+    """Draw the plan with trails, doors, what moved, the exits with their counts, and stuck agents, a panel for each floor; return what the title is to say.
 
     Parameters
     ----------
@@ -225,16 +225,16 @@ def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | No
     order = np.argsort(trails.rows["id"][here], kind="stable")
     entities = trails.rows["id"][here][order]
     places = np.stack([trails.rows["x"], trails.rows["y"]], axis=1)[here][order]
-    # Who leaves a floor, or a recorded region, and comes back has two lines: no stroke leads from where he left to where he came.
+    # An agent that leaves a floor, or a recorded region, and comes back has two lines: no stroke leads from where it left to where it came.
     frames = trails.rows["frame"][here][order]
     bounds = np.flatnonzero((np.diff(entities) != 0) | (np.diff(frames) > trails.step)) + 1
     lines = np.split(places, bounds) if len(places) else []
-    who = entities[np.append(0, bounds)].tolist() if len(places) else []
-    axes.add_collection(LineCollection(lines, colors=[colours[groups[entity]] for entity in who], linewidths=0.7, alpha=0.6, zorder=2))
+    line_entity = entities[np.append(0, bounds)].tolist() if len(places) else []
+    axes.add_collection(LineCollection(lines, colors=[colours[groups[entity]] for entity in line_entity], linewidths=0.7, alpha=0.6, zorder=2))
     if lines:
-        # A line begins where somebody came from another floor, too: only the first of each is where he set out.
+        # A line begins where an agent came from another floor, too: only the first of each is where it set out.
         ids, first = np.unique(trails.rows["id"], return_index=True)
-        set_out = trails.rows["frame"][first[np.searchsorted(ids, who)]] == frames[np.append(0, bounds)]
+        set_out = trails.rows["frame"][first[np.searchsorted(ids, line_entity)]] == frames[np.append(0, bounds)]
         axes.plot(*np.array([points[0] for points in lines])[set_out].T, ".", color=START, markersize=3, zorder=3)
     for group, colour in colours.items():
         axes.plot([], [], color=colour, label=group)
@@ -243,7 +243,7 @@ def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | No
 
 
 def _draw_stuck(axes: Any, recording: Recording, layer: int | None) -> int:
-    """Mark those who are stuck in the last frame, on one floor if `layer` is given; return how many."""
+    """Mark the agents that are stuck in the last frame, on one floor if `layer` is given; return how many."""
     if "is_stuck" not in {column.name for column in recording.layout.columns} or not recording.commit.frames:
         return 0
     knows_floors = layer is not None and any(column.name == "layer" for column in recording.layout.columns)

@@ -23,7 +23,7 @@ ON_THE_PLAN = ("trails", "density")
 WIDTH = 12.0  # Inches of a sheet; 1,560 pixels at 130 dots an inch.
 CHART, BUDGET = 3.6, 4.6  # Inches: heights of the charts.
 LEAST_SCALE = 1.0  # 1/m2: the scale of densities reaches at least so far, so that an empty hall does not look crowded.
-CROWDED = 4.0  # 1/m2: from here on a line is drawn round; bodies of 0.2 m radius that touch are at some 6.
+CROWDED = 4.0  # 1/m2: from here on a line is drawn round; agents of 0.2 m radius that touch are at some 6.
 
 
 def panels_from(text: str) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def draw_sheet(recording: Recording, out: Path, shown: Sequence[str] = PANELS, *
     recording : Recording
     out : Path
     shown : sequence of str
-        Of `PANELS`: ``trails`` on the plan with exits and who is stuck; ``density``, the highest classic density over 5 s at each place (people in the square
+        Of `PANELS`: ``trails`` on the plan with exits and stuck agents; ``density``, the highest classic density over 5 s at each place (people in the square
         metre round it over what of that is ground); ``curve``, how many of each group had arrived by when; ``speeds`` over time with their spread;
         ``budget``, what each system took in each tick.
     form : str, optional

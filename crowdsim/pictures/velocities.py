@@ -59,8 +59,8 @@ def draw_velocities(recording: Recording, agent: str, time_s: float, out: Path, 
     axes.set_aspect("equal")
     axes.set_xlabel("velocity along x (m/s)")
     axes.set_ylabel("velocity along y (m/s)")
-    who = f"{choice.label} of {choice.group}" if choice.group not in choice.label else choice.label
-    axes.set_title(f"{recording.header.name}  |  {who}, {_model(recording, choice)}, tick {choice.tick} ({choice.time_s:g} s)", fontsize=10)
+    shown = f"{choice.label} of {choice.group}" if choice.group not in choice.label else choice.label
+    axes.set_title(f"{recording.header.name}  |  {shown}, {_model(recording, choice)}, tick {choice.tick} ({choice.time_s:g} s)", fontsize=10)
     axes.legend(fontsize=8, loc="upper left", markerscale=0.7)
     figure.savefig(out, dpi=dpi, format=form)
     plt.close(figure)

@@ -1,4 +1,4 @@
-"""The layer of points of visibility in a picture of a plan: corners, and the tangents that a body of one radius can use."""
+"""The layer of points of visibility in a picture of a plan: corners, and the tangents that an agent of one radius can use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EDGE, TIGHT, CORNER = "#3a6ea5", "#e08e0b", "#d62828"
 
 
 def tangents_of(graph: VisibilityGraph, radius: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the tangents that a body may use, each once.
+    """Return the tangents that an agent may use, each once.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def tangents_of(graph: VisibilityGraph, radius: float) -> tuple[NDArray[np.float
     Returns
     -------
     (k, 2, 2) float64, m
-        Where the body's centre begins and ends.
+        Where the agent's centre begins and ends.
     (k,) bool
         Whether it is free for sure; the others are tested by searches.
     """
@@ -43,7 +43,7 @@ def tangents_of(graph: VisibilityGraph, radius: float) -> tuple[NDArray[np.float
 
 
 def draw_visibility(axes: Any, graph: VisibilityGraph, radius: float = 0.0) -> None:
-    """Draw the graph as a body of a radius (m) sees it: free tangents blue, those that searches test orange, corners as red dots."""
+    """Draw the graph as an agent of a radius (m) sees it: free tangents blue, those that searches test orange, corners as red dots."""
     from matplotlib.collections import LineCollection
 
     lines, is_free = tangents_of(graph, radius)

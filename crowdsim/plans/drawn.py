@@ -40,11 +40,11 @@ class Drawn:
         return self.kinds.get(layer.casefold()) or kind_of(layer)
 
     def areas_of(self, kind: Kind | None) -> list[Any]:
-        """Return the areas of one kind; those that no name tells for None."""
+        """Return the areas of one kind; those that no name identifies for None."""
         return [area for layer, area in self.areas if self.kind(layer) == kind]
 
     def lines_of(self, kind: Kind | None) -> list[Any]:
-        """Return the lines of one kind; those that no name tells for None."""
+        """Return the lines of one kind; those that no name identifies for None."""
         return [line for layer, line in self.lines if self.kind(layer) == kind]
 
     @property
@@ -76,7 +76,7 @@ class Drawn:
 
 
 def in_metres(drawn: Drawn, scale: float | None, *, may_be_degrees: bool) -> None:
-    """Bring a plan to metres, and tell how.
+    """Bring a plan to metres, and report how.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def in_metres(drawn: Drawn, scale: float | None, *, may_be_degrees: bool) -> Non
 
 
 def near_the_origin(drawn: Drawn, most_m: float = 10_000.0) -> None:
-    """Move a plan to the origin if it lies far away, as in the coordinates of a country; tell by how much."""
+    """Move a plan to the origin if it lies far away, as in the coordinates of a country; report by how much."""
     left, bottom, right, top = drawn.bounds()
     if max(abs(left), abs(bottom), abs(right), abs(top)) <= most_m:
         return

@@ -1,4 +1,4 @@
-"""Exits of a plan and where people can start: what is drawn, what is given, openings in the walls; where there is nothing, a guess that is told."""
+"""Exits of a plan and where people can start: what is drawn, what is given, openings in the walls; where there is nothing, a guess that is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crowdsim.plans.ground import BODY_M, LEAST_OPENING_M, MILLIMETRE, Found
 from crowdsim.scenario.plan_kinds import Kind
 
 DEPTH_M = 0.3  # How far an exit reaches to either side of the line that it is drawn as.
-OPENING_DEPTH_M = 0.15  # And of an opening in a wall: who is counted has gone through it, not past it.
+OPENING_DEPTH_M = 0.15  # And of an opening in a wall: what is counted has gone through it, not past it.
 POINT_M = 0.6  # Half a side of the square of an exit that is given as a point.
 REACH_M = 1.0  # How far from the ground a given point may be.
 GUESSED_M = 1.2  # How wide an exit is that nobody drew: as wide as many building codes want one.
@@ -23,7 +23,7 @@ ROUNDING = 0.1 * MILLIMETRE
 
 
 @dataclass(frozen=True)
-class WaysOut:
+class PlanExits:
     """Exits, and where people start.
 
     Attributes
@@ -31,14 +31,14 @@ class WaysOut:
     exits : list of shapely Polygon
         In the order of their places, from left to right, then upwards.
     start : shapely Polygon or MultiPolygon
-        Where a body's centre can be that can get to an exit, exits left out.
+        Where an agent's centre can be that can get to an exit, exits left out.
     """
 
     exits: list[Any]
     start: Any
 
 
-def find_ways_out(drawn: Drawn, found: Found, given: Sequence[tuple[float, float]]) -> WaysOut:
+def find_exits(drawn: Drawn, found: Found, given: Sequence[tuple[float, float]]) -> PlanExits:
     """Return the exits of a plan and where people can start.
 
     Parameters
@@ -59,7 +59,7 @@ def find_ways_out(drawn: Drawn, found: Found, given: Sequence[tuple[float, float
         drawn.words.append(f"{counted(len(exits), 'exit')}: as given with --exit")
     exits = exits or _drawn_exits(drawn, found) or _openings(drawn, found) or _outer_doors(drawn, found) or [_guessed(drawn, found)]
     exits.sort(key=lambda area: tuple(round(value, 3) for value in shapely.get_coordinates(area.centroid)[0]))
-    return WaysOut(exits, _start(drawn, found, exits))
+    return PlanExits(exits, _start(drawn, found, exits))
 
 
 def _square(ground: Any, x: float, y: float) -> Any:
@@ -135,15 +135,15 @@ def _guessed(drawn: Drawn, found: Found) -> Any:
 
 
 def _start(drawn: Drawn, found: Found, exits: Sequence[Any]) -> Any:
-    """Return where bodies can stand that have a way to an exit: parts of the ground less a body's radius that an exit touches."""
-    way = shapely.buffer(found.ground, -BODY_M, join_style="mitre")
+    """Return where agents can stand that have a path to an exit: parts of the ground less an agent's radius that an exit touches."""
+    free_ground = shapely.buffer(found.ground, -BODY_M, join_style="mitre")
     all_exits = shapely.union_all(exits)
-    parts = [part for part in shapely.get_parts(way) if part.geom_type == "Polygon"]
+    parts = [part for part in shapely.get_parts(free_ground) if part.geom_type == "Polygon"]
     out = [part for part in parts if part.dwithin(all_exits, BODY_M + ROUNDING)]
     if not out:
         raise CrowdsimError(
             f"Nobody with a radius of {BODY_M - 0.01:g} m could get to an exit: no ground of that width leads there.\n"
-            "    Widen the way in the drawing, or put the exit elsewhere with --exit X,Y."
+            "    Widen the passage in the drawing, or put the exit elsewhere with --exit X,Y."
         )
     shut_in = [part for part in parts if not part.dwithin(all_exits, BODY_M + ROUNDING)]
     if shut_in:

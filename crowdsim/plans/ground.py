@@ -13,12 +13,12 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.plans.drawn import Drawn, counted, listed_names, was
 from crowdsim.scenario.plan_kinds import Kind
 
-GAP_M = 0.02  # Ends and outlines this near to each other were meant to meet; walls are thicker, and no body passes.
+GAP_M = 0.02  # Ends and outlines this near to each other were meant to meet; walls are thicker, and no agent passes.
 THICK_M = 0.1  # Of a wall that is drawn as a line.
 THIN_M = 0.04  # Of a line among obstacles that encloses nothing.
 SOLID_M = 0.8  # A closed outline on a layer of walls that is less wide than this on the mean is a wall; a wider one is the line that a wall follows.
-OPENING_M = 2.5  # Gaps in outer walls up to this wide are ways out; wider ones leave a building open.
-LEAST_OPENING_M = 0.5  # Narrower gaps let nobody out: a body of 0.22 m radius needs 0.44 m.
+OPENING_M = 2.5  # Gaps in outer walls up to this wide are exits; wider ones leave a building open.
+LEAST_OPENING_M = 0.5  # Narrower gaps let no agent out: one of 0.22 m radius needs 0.44 m.
 BODY_M = 0.23  # Largest radius of a person as scenarios from plans have it, 0.22 m, and 1 cm: as placement keeps from walls.
 _ROUGH = 0.015  # How far a shape that was grown and shrunk may be from the true one, as a share of by how much: GEOS simplifies by 0.01 first.
 MILLIMETRE = 0.001  # Corners of mended ground lie on this grid.
@@ -128,7 +128,7 @@ def _closed(lines: Sequence[Any], opening: float, found: Found, words: list[str]
             ends = f"({points[0][0]:.2f}, {points[0][1]:.2f}) and ({points[-1][0]:.2f}, {points[-1][1]:.2f})"
             raise CrowdsimError(
                 f"An outline of the ground is open: it ends at {ends} m, {gap:.2f} m apart.\n"
-                f"    Close it in the drawing, or let wider gaps be ways out with --opening {np.ceil(10 * gap) / 10:g}."
+                f"    Close it in the drawing, or let wider gaps be exits with --opening {np.ceil(10 * gap) / 10:g}."
             )
         if gap > GAP_M:
             found.openings.append(shapely.LineString([points[-1], points[0]]))
@@ -242,8 +242,8 @@ def _met(lines: Sequence[Any], solid: Sequence[Any], by: float) -> list[Any]:
 
 def _on(before: Any, end: Any, by: float) -> Any:
     """Return the point that lies `by` behind an end, seen from the corner before it."""
-    way = end - before
-    return end + way * (by / float(np.hypot(*way)))
+    along = end - before
+    return end + along * (by / float(np.hypot(*along)))
 
 
 def _enclosed(walls: Any, opening: float, found: Found) -> None:
@@ -301,5 +301,5 @@ def _nothing_enclosed(drawn: Drawn, opening: float) -> str:
     there = f" Its layers are {layers}." if layers else ""
     return (
         f"Nothing in the plan encloses ground that a person can stand on: no closed outline, and no walls with gaps of at most {opening:g} m.{there}\n"
-        "    Say what is what with --layer walls=NAME or --layer ground=NAME, or let wider gaps be ways out with --opening M."
+        "    Say what is what with --layer walls=NAME or --layer ground=NAME, or let wider gaps be exits with --opening M."
     )

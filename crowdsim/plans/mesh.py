@@ -58,7 +58,7 @@ def ground_of_mesh(plan: Path) -> tuple[Drawn, Found, str, float]:
     sheets: dict[int, list[Any]] = {}
     for patch in geometry.patches:
         sheets.setdefault(patch.sheet, []).append(patch)
-    # A floor may have sheets that do not touch, a low gallery in a hall: who starts on another could not get to the exit.
+    # A floor may have sheets that do not touch, a low gallery in a hall: agents that start on another could not get to the exit.
     largest = max(sheets.values(), key=lambda patches: round(sum(patch.ground.area for patch in patches), 3))
     ground = cleaned(shapely.union_all([patch.ground for patch in largest], grid_size=GRID_M))
     spot = shapely.get_coordinates(ground.representative_point())[:1]

@@ -1,6 +1,6 @@
-"""Ground outside exits: who has left goes on in sight of those behind, so that a crowd before a door slows down as before a real one.
+"""Ground outside exits: agents that have left go on in sight of those behind, so that a crowd before a door slows down as before a real one.
 
-An exit at which people vanish lets too many through: nobody stands before those who come. In a room of 10 x 8 m with a hundred people and an opening of
+An exit at which agents vanish lets too many through: none stands before those that come. In a room of 10 x 8 m with a hundred people and an opening of
 1.2 m, under Weidmann's law, 3.1 persons a second and metre got out where they vanished in the opening, 2.4 with 2 m of ground behind it, 2.2 with 3 m.
 """
 

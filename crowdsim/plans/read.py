@@ -1,4 +1,4 @@
-"""Plans from files: DXF, WKT, GeoJSON and grid maps, leniently: what one cannot walk by is kept, what is no part of a plan is left out and told."""
+"""Plans from files: DXF, WKT, GeoJSON and grid maps, leniently: what one cannot walk by is kept, what is no part of a plan is left out and reported."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_plan(path: Path, *, unit: str | None = None, kinds: dict[str, Kind] | N
     path : Path
         With one of `ENDINGS`.
     unit : str, optional
-        A key of `crowdsim.scenario.dxf.METRES`; by default what the file says, or what its size tells.
+        A key of `crowdsim.scenario.dxf.METRES`; by default what the file says, or what its size suggests.
     kinds : dict of str to Kind, optional
         What layers are, where their names do not say it.
 

@@ -14,7 +14,7 @@ import shapely
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.exit_flow import exit_width
 from crowdsim.plans.drawn import counted
-from crowdsim.plans.exits import find_ways_out
+from crowdsim.plans.exits import find_exits
 from crowdsim.plans.ground import OPENING_M, THICK_M, find_ground
 from crowdsim.plans.mesh import ground_of_mesh, obj_beside
 from crowdsim.plans.outside import LENGTH_M, led_outside
@@ -25,7 +25,7 @@ from crowdsim.scenario.shapes import wkt_of
 
 PERSON_M2 = 4.0  # Ground for each person where nobody says how many there are.
 MOST_PEOPLE = 500  # Where nobody says it: a run of seconds, a page of a few megabytes.
-BODY_M2 = 0.125  # Of a body of 0.2 m radius.
+BODY_M2 = 0.125  # Of an agent of 0.2 m radius.
 DOOR_FLOW = 1.0  # Persons a second and metre of exit, fewer than pass: what a run lasts at most leaves time for a queue.
 PREMOVEMENT = (3.0, 0.5, 120)  # mu and sigma of the logarithm (median 20 s), and the longest, s. An assumption to be replaced by what is known of the building.
 WALKING_M_S = 0.5  # The slowest person's speed: what a run lasts at most follows from the size of the plan.
@@ -101,25 +101,25 @@ def starter_of(
             found = find_ground(drawn, opening=opening, wall=wall)
         where, level = f"walkable: {{wkt_file: {_quoted(f'{name}-ground.wkt')}}}", ""
     with _untangled(plan):
-        ways = find_ways_out(drawn, found, exits)
-        ground, areas, passages = (found.ground, ways.exits, 0) if level else led_outside(found.ground, ways.exits)
+        found_exits = find_exits(drawn, found, exits)
+        ground, areas, passages = (found.ground, found_exits.exits, 0) if level else led_outside(found.ground, found_exits.exits)
     if not level:
         files[f"{name}-ground.wkt"] = wkt_of(ground) + "\n"
     left, bottom, right, top = found.ground.bounds
     words = [f"ground of {found.ground.area:,.0f} m2 in {right - left:.2f} m x {top - bottom:.2f} m", *drawn.words]
     if passages:
         goes_on = f"behind {counted(passages, 'exit')} the ground goes on for {LENGTH_M:g} m"
-        words.append(f"{goes_on}, and people leave at its end: who is out still slows down who follows")
+        words.append(f"{goes_on}, and agents leave at its end: those that are out still slow down those that follow")
     if people is None:
-        people = max(1, min(MOST_PEOPLE, round(ways.start.area / PERSON_M2)))
-        words.append(f"{counted(people, 'person', 'people')} at random places, one for {ways.start.area / people:.2g} m2 (--people says otherwise)")
-    if people * BODY_M2 > ways.start.area:
-        raise CrowdsimError(f"{people:,} people do not fit on {ways.start.area:,.1f} m2. Say fewer with --people.")
+        people = max(1, min(MOST_PEOPLE, round(found_exits.start.area / PERSON_M2)))
+        words.append(f"{counted(people, 'person', 'people')} at random places, one for {found_exits.start.area / people:.2g} m2 (--people says otherwise)")
+    if people * BODY_M2 > found_exits.start.area:
+        raise CrowdsimError(f"{people:,} people do not fit on {found_exits.start.area:,.1f} m2. Say fewer with --people.")
     words += [
         f"people set off after {math.exp(PREMOVEMENT[0]):.0f} s (median; premovement), and walk slower in a crowd (speed_density: weidmann)",
-        "that law is made for people who walk the same way: where streams cross or meet it can freeze them; then take speed_density: none",
+        "that law is made for crowds that walk in one direction: where streams cross or meet it can freeze them; then take speed_density: none",
     ]
-    files[f"{name}-start.wkt"] = wkt_of(ways.start) + "\n"
+    files[f"{name}-start.wkt"] = wkt_of(found_exits.start) + "\n"
     files[f"{name}.yaml"] = _text(name, plan, words, where, level, areas, people, _longest_s(ground, areas, people))
     return Starter(files, tuple(words))
 
@@ -148,10 +148,10 @@ def _text(name: str, plan: Path, words: Sequence[str], where: str, level: str, e
     goals = [f"  {each}: {{exit: {_area(area)}{', ' + level if level else ''}}}" for each, area in zip(names, exits, strict=True)]
     if len(exits) > 1:
         goals.append(f"  out: {{nearest_of: [{', '.join(names)}]}}")
-    told = "\n".join(f"#   {visible(word)}" for word in words)
+    notes = "\n".join(f"#   {visible(word)}" for word in words)
     mu, sigma, high = PREMOVEMENT
     return f"""# Made from {visible(plan.name)} by "crowdsim new". What was found there, and what was taken for granted:
-{told}
+{notes}
 # docs/reference/scenarios.md, or "crowdsim schema", says what else may stand here; change this file as you like.
 version: 1
 seed: 1                       # the same seed gives the same run, to the last bit
@@ -159,7 +159,7 @@ seed: 1                       # the same seed gives the same run, to the last bi
 stop:                         # whichever comes first
   after: {longest_s}                  # s
   when: all_arrived
-  stuck_for: 60               # s; everybody who is left has been stuck for so long
+  stuck_for: 60               # s; all agents that are left have been stuck for so long
 
 # In a crowd people walk slower ([Weidmann 1993]). Without the law 1.5 to 2.5 times too many get through a door; with it, streams that cross or meet can freeze.
 speed_density: weidmann

@@ -13,9 +13,9 @@ import h5py
 import numpy as np
 
 from crowdsim.recording.commit import Commit
+from crowdsim.recording.datasets import DatasetSpec
 from crowdsim.recording.header import Header
 from crowdsim.recording.journal import CHUNK_BYTES
-from crowdsim.recording.plan import PlannedDataset
 from crowdsim.recording.schema import COMMIT_WORDS, FORMAT, FORMAT_VERSION
 
 LIBRARY_VERSIONS = ("v110", "v110")  # The oldest format with SWMR; HDF5 1.10 and newer read it.
@@ -37,7 +37,7 @@ class Blank(NamedTuple):
     in_the_making: bytes
 
 
-def blank_recording(header: Header, text: bytes, plan: Mapping[str, PlannedDataset]) -> Blank:
+def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetSpec]) -> Blank:
     """Return an HDF5 file with the header and all datasets, ready to be written and opened in SWMR mode.
 
     Parameters
@@ -45,7 +45,7 @@ def blank_recording(header: Header, text: bytes, plan: Mapping[str, PlannedDatas
     header : Header
     text : bytes
         What `to_json` made of it.
-    plan : mapping of str to PlannedDataset
+    datasets : mapping of str to DatasetSpec
     """
     with h5py.File("blank", "x", driver="core", backing_store=False, libver=LIBRARY_VERSIONS, fs_strategy="page", fs_page_size=PAGE_BYTES) as file:
         facts = {"format": FORMAT, "format_version": FORMAT_VERSION, "run_id": header.run_id, "wkt_geometry": header.wkt_geometry()}
@@ -54,8 +54,8 @@ def blank_recording(header: Header, text: bytes, plan: Mapping[str, PlannedDatas
                 file.attrs[key] = value
         content = np.frombuffer(text, dtype=np.uint8)
         file.create_dataset("header", data=content, chunks=(min(len(content), 65536),), shuffle=False, compression="gzip", track_times=False)
-        for name, planned in plan.items():
-            _create_dataset(file, name, planned)
+        for name, spec in datasets.items():
+            _create_dataset(file, name, spec)
         file["trajectory"].attrs["fps"] = header.fps
         commits = file.create_dataset("commit", shape=(2, COMMIT_WORDS), chunks=(1, COMMIT_WORDS), dtype="<u8", track_times=False)
         for slot in range(2):
@@ -67,21 +67,21 @@ def blank_recording(header: Header, text: bytes, plan: Mapping[str, PlannedDatas
         return Blank(recording, bytes(file.id.get_file_image()))
 
 
-def _create_dataset(file: h5py.File, name: str, planned: PlannedDataset) -> None:
+def _create_dataset(file: h5py.File, name: str, spec: DatasetSpec) -> None:
     dataset = file.create_dataset(
         name,
-        shape=(0, *planned.shape),
-        maxshape=(None, *planned.shape),
-        chunks=(planned.chunk_rows, *planned.shape),
-        dtype=planned.dtype,
+        shape=(0, *spec.shape),
+        maxshape=(None, *spec.shape),
+        chunks=(spec.chunk_rows, *spec.shape),
+        dtype=spec.dtype,
         shuffle=True,
         compression="gzip",
         compression_opts=1,
         track_times=False,
     )
-    attributes = {"unit": planned.unit, "about": planned.about, "columns": json.dumps(planned.columns) if planned.columns else ""}
-    if planned.resolution:
-        dataset.attrs["resolution"] = planned.resolution
+    attributes = {"unit": spec.unit, "about": spec.about, "columns": json.dumps(spec.columns) if spec.columns else ""}
+    if spec.resolution:
+        dataset.attrs["resolution"] = spec.resolution
     for key, text in attributes.items():
         if text:
             dataset.attrs[key] = text

@@ -115,7 +115,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
-    """Read a checkpoint. Whether its state is one that a run can have is looked at by who takes it up (`crowdsim.saved`).
+    """Read a checkpoint. Whether its state is one that a run can have is looked at by what takes it up (`crowdsim.saved`).
 
     Raises
     ------

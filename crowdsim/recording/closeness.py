@@ -1,4 +1,4 @@
-"""Two recordings that need not be equal bit for bit: how far apart people are, and what remains to be compared once crowds have gone their own ways.
+"""Two recordings that need not be equal bit for bit: how far apart agents are, and what remains to be compared once crowds have diverged.
 
 A crowd is chaotic: a difference in the last digit becomes one of a step within some ten seconds. Until then places can be compared; from then on only
 what runs have in common on the whole.
@@ -21,15 +21,15 @@ COUNTS = ("arrived", "stuck", "no way")  # of aggregates: how often out of all a
 
 @dataclass(frozen=True)
 class Apart:
-    """The first frame in which somebody is not where the other recording has them.
+    """The first frame in which an agent is not where the other recording has it.
 
     Attributes
     ----------
     tick : int
     entity : int
-        The one who is farthest away, or the first who is in one recording only.
+        The one that is farthest away, or the first that is in one recording only.
     distance : float, m
-        Infinite for somebody who is in one recording only.
+        Infinite for one that is in one recording only.
     places : tuple of two (x, y, z), m
         NaN where there is none.
     """
@@ -59,7 +59,7 @@ class Closeness:
 
 
 def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> Closeness:
-    """Return the first frame in which somebody is farther than `tolerance` from where the other recording has them.
+    """Return the first frame in which an agent is farther than `tolerance` from where the other recording has it.
 
     Parameters
     ----------
@@ -114,13 +114,13 @@ def _place_in(places: NDArray[np.float64], chosen: NDArray[np.bool_]) -> tuple[f
 
 
 def aggregates(recording: Recording) -> dict[str, float]:
-    """Return what a run came to on the whole, from its frames and events.
+    """Return what a run resulted in on the whole, from its frames and events.
 
     Returns
     -------
     dict of str to float
         ``agents``; ``arrived``; ``mean arrival s`` and ``last arrival s`` (NaN where nobody arrived); ``mean speed m/s`` over all agents and frames;
-        ``mean distance m`` walked by an agent that was recorded; ``stuck`` times that somebody was; ``no way`` times that there was none.
+        ``mean distance m`` walked by an agent that was recorded; ``stuck`` times that one was; ``no way`` times that there was none.
     """
     events, tick_s = recording.table("events"), recording.header.tick_s
     arrivals = events[events["kind"] == EventKind.ARRIVAL]

@@ -132,7 +132,7 @@ def frame_from(recording: Recording, tick: int) -> int:
 
 
 def entities_at(recording: Recording, tick: int, rows: int) -> tuple[int, ...]:
-    """Return who is in the first frame that shows `tick` or a later one, if these are as many as `rows`: a recording can keep some agents only."""
+    """Return which agents are in the first frame that shows `tick` or a later one, if these are as many as `rows`: a recording can keep some agents only."""
     frame = frame_from(recording, tick)
     if frame == recording.commit.frames:
         return ()

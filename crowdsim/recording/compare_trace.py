@@ -132,5 +132,5 @@ def _difference_in(traces: tuple[_Trace, _Trace], states: tuple[_State, _State],
 
 
 def _with_agents(found: Difference, recorded: Recording) -> Difference:
-    """Add who is in the rows of a difference, if a frame knows."""
+    """Add which agents are in the rows of a difference, if a frame knows."""
     return replace(found, entities=entities_at(recorded, found.tick, found.rows_in_all)[slice(*found.rows)]) if found.rows[1] else found

@@ -1,4 +1,4 @@
-"""What rows of a recording have to be beyond their types, so that whoever reads them can rely on it: ticks rise, frames are counted, everybody is known.
+"""What rows of a recording have to be beyond their types, so that readers can rely on it: ticks rise, frames are counted, all agents are known.
 
 A damaged file can be whole for HDF5 and for every checksum. Each look here is at the rows that were read, takes a small part of the time that reading them
 took, and says with which row it begins to be wrong.
@@ -40,13 +40,13 @@ def look_at_rows(name: str, rows: NDArray[Any], first: int, last_tick: int) -> N
         ticks = rows["tick"]
         _require(name, first, (ticks >= 0) & (ticks <= last_tick) & (np.diff(ticks, prepend=0) >= 0), "has a tick out of order")
     elif name == "roster":
-        _require(name, first, (rows["entity"] > 0) & (rows["spawn_tick"] <= last_tick), "is of nobody who can be")
+        _require(name, first, (rows["entity"] > 0) & (rows["spawn_tick"] <= last_tick), "is of no agent that can be")
         for field in ("radius", "desired_speed", "maximum_speed"):
             with np.errstate(invalid="ignore"):
                 _require(name, first, (rows[field] >= 0.0) & (rows[field] <= _MOST_METRES), f"has a {field} that cannot be")
 
 
-def look_at_people(table: NDArray[Any], starts: NDArray[np.int64], known: NDArray[np.int64], first: int) -> None:
+def look_at_agents(table: NDArray[Any], starts: NDArray[np.int64], known: NDArray[np.int64], first: int) -> None:
     """Look at rows of the trajectory.
 
     Parameters
@@ -55,14 +55,14 @@ def look_at_people(table: NDArray[Any], starts: NDArray[np.int64], known: NDArra
     starts : (frames + 1,) int64
         First row of each frame.
     known : (agents,) int64
-        Who is in the roster, ascending.
+        The agents in the roster, ascending.
     first : int
         Number of the first of the rows.
 
     Raises
     ------
     Damage
-        With the first row that is in another frame than the index says, or of somebody who is not in the roster.
+        With the first row that is in another frame than the index says, or of an agent that is not in the roster.
     """
     if not len(table):
         return
@@ -77,7 +77,7 @@ def look_at_people(table: NDArray[Any], starts: NDArray[np.int64], known: NDArra
         is_known = np.zeros(len(ids), dtype=np.bool_)
         if len(known):
             is_known = known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids
-    _require("trajectory", first, is_known, "is of somebody who is not in the roster")
+    _require("trajectory", first, is_known, "is of an agent that is not in the roster")
 
 
 def _require(name: str, first: int, is_right: NDArray[np.bool_], wrong: str) -> None:

@@ -48,7 +48,7 @@ class Difference:
     rows_in_all : int
         Traced: rows of the world at that time; 0 if unknown.
     entities : tuple of int
-        Traced: the agents in these rows, if the next frame has everybody who was in the world then.
+        Traced: the agents in these rows, if the next frame has all agents that were in the world then.
     values : tuple of ValueDifference
         Recorded values that differ, in the frame of that tick or the next one that both recordings have: those of the column and of the block first.
     values_tick : int

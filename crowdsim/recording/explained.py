@@ -35,7 +35,7 @@ class ExplainedChoice:
     reasons : (k,) `EXPLANATION_DTYPE`
         As `crowdsim.avoidance.explain` describes them.
     labels : dict of int to str
-        What a user calls everybody, by entity.
+        What a user calls each agent, by entity.
     """
 
     label: str

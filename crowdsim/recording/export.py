@@ -60,7 +60,7 @@ def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), 
 def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> int:
     """Write the trajectories as a JuPedSim sqlite file, schema version 2.
 
-    JuPedSim keeps where a person looks: here the direction of the recorded velocity; who stands keeps the last one, and who never moved looks
+    JuPedSim keeps where a person looks: here the direction of the recorded velocity; one that stands keeps the last, and one that never moved looks
     along +x. Heights are not part of that format. Ground with several floors is given as seen from above.
 
     Parameters
@@ -122,7 +122,7 @@ def _make_tables(base: sqlite3.Connection) -> None:
 
 
 def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """Yield the rows of each frame with the direction in which everybody looks."""
+    """Yield the rows of each frame with the direction in which each agent looks."""
     recorded = {column.name for column in recording.layout.columns}
     known_by = "heading" if "heading" in recorded else "velocity" if "velocity" in recorded else ""
     starts = recording.frame_starts()
@@ -134,11 +134,11 @@ def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:
         if not np.isin(entity, known, assume_unique=True).all():
             known, looks = _with_newcomers(known, looks, entity)
         at = np.searchsorted(known, entity)
-        if known_by:  # a heading is a unit vector but for its rounding; who does not move keeps looking where it went
+        if known_by:  # a heading is a unit vector but for its rounding; an agent that does not move keeps looking where it went
             looked = np.column_stack((arrays[f"{known_by}_x"], arrays[f"{known_by}_y"])).astype(np.float64)
             length = np.hypot(looked[:, 0], looked[:, 1])
-            tells = length > _STANDING_M_S
-            looks[at[tells]] = looked[tells] / length[tells, None]
+            moves = length > _STANDING_M_S
+            looks[at[moves]] = looked[moves] / length[moves, None]
         yield zip(*(array.tolist() for array in (arrays["frame"], entity, arrays["x"], arrays["y"], looks[at, 0], looks[at, 1])), strict=True)
 
 
@@ -171,7 +171,7 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
     Raises
     ------
     RecordingError
-        If a file exists, or the recording has no ground or does not know who was on which floor.
+        If a file exists, or the recording has no ground or does not know which agents were on which floor.
     """
     import shapely
 
@@ -180,7 +180,7 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
         raise RecordingError(f"{recording.path}: has no ground, which PedPy needs.")
     has_layers = any(column.name == "layer" for column in recording.layout.columns)
     if len(ground) > 1 and not has_layers:
-        raise RecordingError(f'{recording.path}: has {len(ground)} floors, but the column "layer" was not recorded, so nobody knows who was on which.')
+        raise RecordingError(f'{recording.path}: has {len(ground)} floors, but the column "layer" was not recorded, so no agent has a floor.')
     written = []
     for layer, shape in enumerate(ground):
         pieces = sorted(shapely.get_parts(shape), key=lambda piece: -piece.area)

@@ -55,7 +55,7 @@ def partial_name(out: Path, run_id: str, number: int = 1) -> Path:
 
 
 def lock_of(partial: Path) -> Path:
-    """Return the name of the file that the writer of a file in the making holds locked; it is empty until there can be rows, and says then who writes."""
+    """Return the name of the file that the writer of a file in the making holds locked; it is empty until there can be rows, and then names the writer."""
     return partial.with_name(partial.name.removesuffix(".h5") + ".lock")
 
 
@@ -216,7 +216,7 @@ def _claim(partial: Path, name: Path) -> bool:
     try:
         os.link(partial, name)
     except FileExistsError:
-        if is_same(partial, name):  # somebody was stopped between giving it this name and taking away the other
+        if is_same(partial, name):  # a process was stopped between giving it this name and taking away the other
             partial.unlink()
             return True
         return _take_over(partial, name)

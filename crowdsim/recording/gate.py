@@ -27,7 +27,7 @@ _NAMES = {h5py.h5z.FILTER_SZIP: "szip", h5py.h5z.FILTER_NBIT: "nbit", h5py.h5z.F
 _DEFLATE_RATIO = 1032  # No deflate stream grows by more when it is unpacked (258 bytes from a quarter of a byte).
 MOST_CHUNK_BYTES = 2**28  # Ours have 1 MB. Larger lets one chunk of a hostile file fill the memory.
 MOST_ROW_BYTES = 2**16  # of one element: ours have some hundred. Larger lets a type alone be a burden.
-MOST_ATTRIBUTE_BYTES = 2**26  # A plan as text has some megabytes at most.
+MOST_ATTRIBUTE_BYTES = 2**26  # A floor plan as text has some megabytes at most.
 MOST_MEMORY_SHARE = 0.6  # of the machine's memory, for one thing that is read at once. Larger leaves too little for what is made of it.
 CHUNK_CACHE_BYTES = 2**23  # Holds some chunks of a trajectory, so that reading frame by frame unpacks each only once.
 
@@ -95,17 +95,17 @@ def dataset(file: h5py.File, name: str, *, filters: frozenset[int] = FILTERS) ->
     if not isinstance(found, h5py.Dataset):
         raise Damage(f"{name} is no dataset")
     _look_at_type(name, found)
-    plan = found.id.get_create_plist()
-    layout = plan.get_layout()
-    if layout == h5py.h5d.VIRTUAL or plan.get_external_count():
+    properties = found.id.get_create_plist()
+    layout = properties.get_layout()
+    if layout == h5py.h5d.VIRTUAL or properties.get_external_count():
         raise Damage(f"{name} is stored in other files")
     if found.shape is None:
         raise Damage(f"{name} is empty")
-    for number in range(plan.get_nfilters()):
-        code = plan.get_filter(number)[0]
+    for number in range(properties.get_nfilters()):
+        code = properties.get_filter(number)[0]
         if code not in filters:
             raise Damage(f"{name} has the filter {_NAMES.get(code, code)}, but only shuffle, gzip and fletcher32 are read")
-    _look_at_size(name, found, file.id.get_filesize(), is_packed=plan.get_nfilters() > 0)
+    _look_at_size(name, found, file.id.get_filesize(), is_packed=properties.get_nfilters() > 0)
     return found
 
 

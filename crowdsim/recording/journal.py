@@ -5,7 +5,7 @@ the file, whose places are used again and again; the commit record says which pa
 often a run commits, and a commit of few rows costs two small writes. The finished recording has no journal.
 
 It is a row of batches, of one commit each. A batch is an entry for each dataset that has new rows: 32 bytes (number of the dataset in the order of
-`plan_datasets`, first row, rows, CRC-32 of all of the entry with this field 0, bytes that follow), then the rows, of the trajectory field by field.
+`list_datasets`, first row, rows, CRC-32 of all of the entry with this field 0, bytes that follow), then the rows, of the trajectory field by field.
 The part that counts is never written over: new batches go behind it, and once most of it is of chunks that have become full since, all that is needed goes into
 a new part, in front of the old one or behind it.
 """

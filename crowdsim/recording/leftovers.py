@@ -1,7 +1,7 @@
 """What runs have left in the making: whose writer is alive, what is in it, and what of it nobody needs any more.
 
-A file in the making is removed only if its writer is dead and it holds nothing, or all that it holds of its run stands in another file as well. Whoever
-removes one has the locks of all files that it decides by, so that two who clear away at the same time lose nothing between them.
+A file in the making is removed only if its writer is dead and it holds nothing, or all that it holds of its run stands in another file as well. A process
+that removes one has the locks of all files that it decides by, so that two that clear away at the same time lose nothing between them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COUNTED = ("frames", "rows", "ticks", "events", "agents", "trace", "trace_diges
 
 @dataclass(frozen=True)
 class Found:
-    """A recording that may be of use to somebody whose run was stopped: in the making, or finished.
+    """A recording that may be of use where a run was stopped: in the making, or finished.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Found:
     header : Header or None
     is_whole : bool
     is_live : bool
-        Somebody writes to it.
+        A process writes to it.
     writer : str
-        Who, as words; empty if nobody.
+        Which process, as words; empty if none.
     problem : str
         Why nothing can be read.
     """
@@ -84,7 +84,7 @@ def look_at(path: Path) -> Found:
 
 
 def _writer(lock: Path) -> str:
-    """Return who holds a lock, as words."""
+    """Return which process holds a lock, as words."""
     try:
         number, _, host = lock.read_text(encoding="utf-8", errors="replace").strip().partition(" ")
     except OSError:
@@ -129,7 +129,7 @@ def clear_left(folder: Path, name: str = "", keep: Path | None = None) -> None:
     name : str
         Only those of runs with this output name.
     keep : Path, optional
-        One that stays, since somebody has asked for it.
+        One that stays, since it was asked for.
     """
     for out in sorted({out for path in partials_in(folder) if (out := out_of(path)) is not None and name in ("", out.name)}):
         for path in partials_of(out):
@@ -157,7 +157,7 @@ def _remove_if_idle(path: Path, out: Path) -> None:
     lock = lock_of(path)
     with taken(lock) as is_left:
         if not is_left and lock.exists():
-            return  # somebody writes, or clears away
+            return  # a process writes, or clears away
         if (is_left and lock.stat().st_size == 0) or _is_elsewhere(path, out):
             path.unlink(missing_ok=True)
             if is_left:

@@ -1,4 +1,4 @@
-"""Files that live as long as the process that makes them: who holds the lock on one is alive, on this machine or on another that sees the same disk.
+"""Files that live as long as the process that makes them: what holds the lock on one is alive, on this machine or on another that sees the same disk.
 
 A lock (flock) goes with the process that has it, however it ends; so no process has to be known by a number, which another may have by then.
 """
@@ -34,11 +34,11 @@ def create_locked(path: Path) -> int:
         except BaseException:
             os.close(handle)
             raise
-        os.close(handle)  # somebody who clears away took it for a dead one's, before it was locked
+        os.close(handle)  # a process that clears away took it for a dead one's, before it was locked
 
 
 def is_held(path: Path) -> bool:
-    """Return whether the maker of a file, or somebody who clears it away, is alive; False where there is no such file."""
+    """Return whether the maker of a file, or a process that clears it away, is alive; False where there is no such file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:

@@ -89,15 +89,15 @@ def _begins_like_a_checkpoint(path: Path) -> bool:
 
 def _version_of(path: Path) -> int:
     """Return the version of a recording that can be opened: today's, or one that there is a step from."""
-    told: list[RecordingError] = []
+    errors: list[RecordingError] = []
     for version in (FORMAT_VERSION, *STEPS):
         try:
             Recording(path, version).close()
         except RecordingError as error:
-            told.append(error)
+            errors.append(error)
         else:
             return version
-    raise told[0]
+    raise errors[0]
 
 
 class _Thinned:

@@ -23,13 +23,13 @@ from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
-from crowdsim.recording.content import look_at_people, look_at_rows
+from crowdsim.recording.content import look_at_agents, look_at_rows
+from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, list_datasets
 from crowdsim.recording.files import lock_of
 from crowdsim.recording.gate import Damage, first_line
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, MOST_TICKS, Header, Layout, OtherVersion, from_json
 from crowdsim.recording.journal import Kept
 from crowdsim.recording.locks import is_held
-from crowdsim.recording.plan import AGENT_CHUNK_ROWS, plan_datasets
 from crowdsim.recording.schema import (
     COMMIT_WORDS,
     EVENT_DTYPE,
@@ -77,7 +77,7 @@ class Recording:
     is_closed : bool
         The file was closed when it was opened here. A writer that was killed in its last moment leaves a finished run in a file that was not.
     verdict : dict or None
-        What the run came to: ``state``, ``reason``, ``result``, ``run_digest``; None while it goes on or if it was cut off.
+        What the run resulted in: ``state``, ``reason``, ``result``, ``run_digest``; None while it goes on or if it was cut off.
     """
 
     def __init__(self, path: Path, version: int = FORMAT_VERSION) -> None:
@@ -92,10 +92,10 @@ class Recording:
         self._journal_damage = ""  # why there is none, though the commit record speaks of one
         self._commit_seen = -1
         self._starts: NDArray[np.int64] | None = None
-        self._known: NDArray[np.int64] | None = None  # who is in the roster
+        self._known: NDArray[np.int64] | None = None  # the agents in the roster
         try:
             self.commit, self.header, self.layout = self._attempt(self._read_head)
-            self._plan = plan_datasets(self.layout, exact=self.header.exact)
+            self._datasets = list_datasets(self.layout, exact=self.header.exact)
             self.is_closed = self._snapshot is not None and not self._snapshot.was_open
             self.verdict = self._attempt(self._read_verdict)
         except BaseException:
@@ -127,14 +127,14 @@ class Recording:
     def sizes(self) -> dict[str, tuple[int, int, int]]:
         """Return (rows, bytes before compression, bytes on the disk) of every dataset that has rows."""
         found = {}
-        for name, planned in self._plan.items():
+        for name, spec in self._datasets.items():
             rows = self._committed_rows(name)
             if rows:
-                found[name] = (rows, rows * planned.row_bytes, self._attempt(partial(self._size, name)))
+                found[name] = (rows, rows * spec.row_bytes, self._attempt(partial(self._size, name)))
         return found
 
     def _size(self, name: str) -> int:
-        return self._dataset(name).stored_bytes + (self._committed_rows(name) - self._stored[name]) * self._plan[name].row_bytes
+        return self._dataset(name).stored_bytes + (self._committed_rows(name) - self._stored[name]) * self._datasets[name].row_bytes
 
     @property
     def agent_chunk_rows(self) -> int:
@@ -160,7 +160,7 @@ class Recording:
     # DataFrames ------------------------------------------------------------------------------------------------------------------------
 
     def trajectories(self, frames: slice | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return where everybody was, one row for each agent in each frame.
+        """Return where all agents were, one row for each agent in each frame.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Recording:
 
     def roster(self) -> pd.DataFrame:
         """Return the facts about agents that do not change, with the name of the group beside its index."""
-        self._people()
+        self._known_agents()
         table = self._read("roster", 0, self.commit.agents)
         data = self._frame({name: table[name] for name in ROSTER_DTYPE.fields or ()}, dict(ROSTER_UNITS))
         groups = self.header.groups
@@ -239,7 +239,7 @@ class Recording:
         return self._per_tick("timings", self.layout.systems, "ns")
 
     def digests(self) -> pd.DataFrame:
-        """Return the digest of every column of the world after every tick."""
+        """Return the digest of every digested column of the world after every tick."""
         return self._per_tick("digests", self.layout.digests, "")
 
     # Arrays ----------------------------------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ class Recording:
         """Return rows of the trajectory as arrays by DataFrame column; `frame_starts` says which rows belong to which frame."""
         wanted = self._columns(columns)
         table = self._read("trajectory", start, stop)
-        self._look(lambda: look_at_people(table, self.frame_starts(), self._people(), start))
+        self._look(lambda: look_at_agents(table, self.frame_starts(), self._known_agents(), start))
         found = {name: np.ascontiguousarray(table[name]) for name in TRAJECTORY_DTYPE.names or () if name in ("frame", "id") or name in wanted}
         for column in self.layout.columns:
             if column.name in wanted:
@@ -361,13 +361,13 @@ class Recording:
         return verdict
 
     def _committed_rows(self, name: str) -> int:
-        return int(getattr(self.commit, self._plan[name].counter))
+        return int(getattr(self.commit, self._datasets[name].counter))
 
     def _dataset(self, name: str) -> Packed:
         """Return a dataset once it has turned out to be what the layout says."""
         if name not in self._checked:
-            planned, rows = self._plan[name], self._committed_rows(name)
-            found = self._checked_dataset(name, planned.dtype, planned.shape)
+            spec, rows = self._datasets[name], self._committed_rows(name)
+            found = self._checked_dataset(name, spec.dtype, spec.shape)
             stored = rows // found.chunk_rows * found.chunk_rows if self.commit.journal else rows  # the others are in the journal
             if not 0 <= stored <= found.shape[0]:
                 raise Damage(f"{name} has {found.shape[0]} rows, but {rows} were committed")
@@ -378,14 +378,14 @@ class Recording:
     def _rest(self, name: str) -> NDArray[Any]:
         """Return the committed rows of a dataset that are in the journal."""
         if name not in self._rests:
-            planned, stored, rows = self._plan[name], self._stored[name], self._committed_rows(name)
+            spec, stored, rows = self._datasets[name], self._stored[name], self._committed_rows(name)
             if stored == rows:
-                self._rests[name] = np.zeros((0, *planned.shape), dtype=planned.dtype)
+                self._rests[name] = np.zeros((0, *spec.shape), dtype=spec.dtype)
             elif self._journal is None:
                 raise RecordingError(f"{self.path}: {self._journal_damage}. `{command('recover', self.path)}` makes a whole file of the rest.")
             else:
-                number = [*self._plan].index(name)
-                self._rests[name] = self._journal.rows(number, planned.dtype, planned.width, stored, rows, fields=name == "trajectory")
+                number = [*self._datasets].index(name)
+                self._rests[name] = self._journal.rows(number, spec.dtype, spec.width, stored, rows, fields=name == "trajectory")
         return self._rests[name]
 
     def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...]) -> Packed:
@@ -406,7 +406,7 @@ class Recording:
     def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
         if not 0 <= start <= stop <= self._committed_rows(name):
             raise IndexError(f"{name}: rows {start} to {stop} are not among the {self._committed_rows(name)} committed")
-        self._require_memory((stop - start) * self._plan[name].row_bytes, f"{stop - start:,} rows of {name}")
+        self._require_memory((stop - start) * self._datasets[name].row_bytes, f"{stop - start:,} rows of {name}")
         rows = np.asarray(self._attempt(lambda: self._span(name, start, stop)))
         self._look(lambda: look_at_rows(name, rows, start, self.commit.last_tick))
         return rows
@@ -417,12 +417,12 @@ class Recording:
         except Damage as damage:
             raise RecordingError(f"{self.path}: is damaged ({damage})") from None
 
-    def _people(self) -> NDArray[np.int64]:
-        """Return who is in the roster, ascending."""
+    def _known_agents(self) -> NDArray[np.int64]:
+        """Return the agents in the roster, ascending."""
         if self._known is None:
             known = np.sort(self._read("roster", 0, self.commit.agents)["entity"])
             if np.any(known[1:] == known[:-1]):
-                raise RecordingError(f"{self.path}: is damaged (somebody is twice in the roster)")
+                raise RecordingError(f"{self.path}: is damaged (an agent is twice in the roster)")
             self._known = known
         return self._known
 
@@ -475,7 +475,7 @@ class Recording:
 
 
 def _other_version(path: Path, version: int) -> str:
-    """Return what to tell of a recording of another version of the format."""
+    """Return the message about a recording of another version of the format."""
     if version > FORMAT_VERSION:
         return f"{path}: was written by a newer crowdsim, in version {version:,} of the format; this one knows version {FORMAT_VERSION}. Read it with that one."
     return f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. Bring it up to date: {command('migrate', path)}"

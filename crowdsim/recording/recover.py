@@ -13,6 +13,7 @@ import numpy as np
 from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
+from crowdsim.recording.datasets import list_datasets
 from crowdsim.recording.files import (
     PARTIAL_SUFFIX,
     Kept,
@@ -27,7 +28,6 @@ from crowdsim.recording.files import (
 )
 from crowdsim.recording.leftovers import clear_left, is_part_of, left_for
 from crowdsim.recording.opening import open_run
-from crowdsim.recording.plan import plan_datasets
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.salvage import counts_until, last_whole_tick, readable_rows
 from crowdsim.recording.schema import RunState, digest_text
@@ -220,10 +220,10 @@ def copy_rows(recording: Recording, storage: Storage, counts: Commit) -> None:
     storage : Storage
     counts : Commit
     """
-    for name, planned in plan_datasets(recording.layout, exact=recording.header.exact).items():
-        rows = int(getattr(counts, planned.counter)) if name != "verdict" else 0
-        for start in range(0, rows, planned.chunk_rows):
-            table = recording.table(name, start, min(start + planned.chunk_rows, rows))
+    for name, spec in list_datasets(recording.layout, exact=recording.header.exact).items():
+        rows = int(getattr(counts, spec.counter)) if name != "verdict" else 0
+        for start in range(0, rows, spec.chunk_rows):
+            table = recording.table(name, start, min(start + spec.chunk_rows, rows))
             storage.append(name, len(table), *([table[field] for field in table.dtype.names or ()] if name == "trajectory" else [table]))
 
 

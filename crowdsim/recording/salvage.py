@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
+from crowdsim.recording.datasets import list_datasets
 from crowdsim.recording.digest import run_digest
-from crowdsim.recording.plan import plan_datasets
 from crowdsim.recording.reader import Recording
 
 NEVER = 2**62  # later than any tick
@@ -19,8 +19,8 @@ NEVER = 2**62  # later than any tick
 
 def committed_rows(recording: Recording) -> dict[str, int]:
     """Return the number of committed rows of every dataset but the verdict."""
-    plan = plan_datasets(recording.layout, exact=recording.header.exact)
-    return {name: int(getattr(recording.commit, planned.counter)) for name, planned in plan.items() if name != "verdict"}
+    datasets = list_datasets(recording.layout, exact=recording.header.exact)
+    return {name: int(getattr(recording.commit, spec.counter)) for name, spec in datasets.items() if name != "verdict"}
 
 
 def readable_rows(recording: Recording) -> tuple[dict[str, int], str]:
@@ -30,10 +30,10 @@ def readable_rows(recording: Recording) -> tuple[dict[str, int], str]:
     ----------
     recording : Recording
     """
-    plan = plan_datasets(recording.layout, exact=recording.header.exact)
+    datasets = list_datasets(recording.layout, exact=recording.header.exact)
     found, reason = committed_rows(recording), ""
     for name, rows in found.items():
-        step = plan[name].chunk_rows
+        step = datasets[name].chunk_rows
         for start in range(0, rows, step):
             try:
                 recording.table(name, start, min(start + step, rows))
@@ -72,7 +72,7 @@ def last_whole_tick(recording: Recording, limits: Mapping[str, int]) -> int:
     ticks, frame_ticks = _ticks(recording, "ticks", "tick", limits), _ticks(recording, "frames/tick", None, limits)
     starts = recording.table("frames/start", 0, limits["frames/start"])
     for name, rows in short.items():
-        counter = plan_datasets(recording.layout, exact=recording.header.exact)[name].counter
+        counter = list_datasets(recording.layout, exact=recording.header.exact)[name].counter
         if counter == "ticks":  # one row for each tick
             bounds.append(_at(ticks, rows - 1, -1))
         elif counter == "rows":  # the frame that the first lost row is in is not whole, nor is any tick from its own on

@@ -129,8 +129,8 @@ class RecordedCount:
 VELOCITY_RESOLUTION_M_S = 2.0**-14
 # 1 mm: a corner is looked at, never computed with. A float32 knows that up to 8 km from the origin (`fitted`); at map coordinates of 5e6 m, half metres.
 CORNER_RESOLUTION_M = 2.0**-10
-LENGTH_RESOLUTION_M = 2.0**-10  # 1 mm, in a float32 up to 16 km of path: a two-hundredth of the progress that being stuck is told by.
-HEADING_RESOLUTION = 2.0**-8  # A quarter of a degree: finer than anybody sees.
+LENGTH_RESOLUTION_M = 2.0**-10  # 1 mm, in a float32 up to 16 km of path: a two-hundredth of the progress by which stuck agents are found.
+HEADING_RESOLUTION = 2.0**-8  # A quarter of a degree: finer than the eye sees.
 
 STANDARD_COLUMNS = (
     RecordedColumn("velocity", "float32", "m/s", "velocity of the last step", width=2, exact="float64", resolution=VELOCITY_RESOLUTION_M_S),
@@ -149,7 +149,7 @@ STANDARD_COLUMNS = (
     RecordedColumn("layer", "int32", "", "floor of that polygon"),
     RecordedColumn("goal", "int32", "", "index of the current goal; -1 is none"),
     RecordedColumn("nudges", "int32", "", "how often the agent was asked aside"),
-    RecordedColumn("replans", "int32", "", "how often the agent asked for a new way"),
+    RecordedColumn("replans", "int32", "", "how often the agent asked for a new path"),
     RecordedColumn("local_way", "uint8", "", "what the local grid says of the line to the next corner"),
     RecordedColumn("is_stuck", "uint8", "", "1 while progress along the path stays below 0.2 m for 10 s"),
     RecordedColumn("remaining", "float32", "m", "length of the path ahead; nan is not known", exact="float64", resolution=LENGTH_RESOLUTION_M),
@@ -159,12 +159,12 @@ STANDARD_COLUMNS = (
 # Kept as well where a run is traced with all columns: with them every column of the digests can be shown agent by agent.
 TRACED_COLUMNS = (
     RecordedColumn("chosen_velocity", "float64", "m/s", "what avoidance chose", width=2),
-    RecordedColumn("corridor_length", "int32", "", "portals, cells or corners of the way that are still ahead"),
+    RecordedColumn("corridor_length", "int32", "", "portals, cells or corners of the path that are still ahead"),
 )
 
 
 def fitted(column: RecordedColumn, farthest_m: float) -> RecordedColumn:
-    """Return a column as it is stored where no coordinate is farther than `farthest_m` from 0: in float32 if that still tells multiples of its resolution."""
+    """Return a column as it is stored where no coordinate is farther than `farthest_m` from 0: in float32 if that still has its resolution."""
     is_place = column.unit == "m" and column.dtype == "float64" and column.resolution > 0.0
     return replace(column, dtype="float32") if is_place and farthest_m < column.resolution * 2.0**23 else column
 

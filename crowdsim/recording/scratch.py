@@ -1,6 +1,6 @@
 """Folders for what is not finished: hidden, beside what is made of them, gone at the end; what a killed process left goes when the next one is made there.
 
-A folder has a lock in it that its maker holds (`crowdsim.recording.locks`), so that nobody who is alive loses anything. Its name is like no other program's.
+A folder has a lock in it that its maker holds (`crowdsim.recording.locks`), so that no live process loses anything. Its name is like no other program's.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _make(place: Path) -> tuple[Path, int]:
     for _ in range(100):
         folder = place / f".crowdsim-{secrets.token_hex(8)}.scratch"
         folder.mkdir(mode=0o700)
-        with contextlib.suppress(FileNotFoundError):  # somebody who cleared away took it for a dead one's before it had its lock
+        with contextlib.suppress(FileNotFoundError):  # another process that cleared away took it for a dead one's before it had its lock
             return folder, create_locked(folder / LOCK)
     raise FileNotFoundError(2, os.strerror(2), str(place))
 

@@ -31,11 +31,11 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording.blank import LIBRARY_VERSIONS, blank_recording
 from crowdsim.recording.chunks import GrowingDataset
 from crowdsim.recording.commit import Commit
+from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, list_datasets
 from crowdsim.recording.files import free_bytes, freeze_file, lock_of, reason_of, room_text, synchronise
 from crowdsim.recording.header import Header, Layout, to_json
 from crowdsim.recording.journal import Journal, Rest
 from crowdsim.recording.locks import create_locked
-from crowdsim.recording.plan import AGENT_CHUNK_ROWS, plan_datasets
 from crowdsim.recording.scratch import scratch_folder
 
 METADATA_RESERVE_BYTES = 2**20  # Headers and chunk indices that are still to be written; a file of 300 commits has 0.1 MB of them.
@@ -53,7 +53,7 @@ class Storage:
     header : Header
     layout : Layout
     agent_chunk_rows : int
-        See `plan_datasets`.
+        See `list_datasets`.
     with_journal : bool
         Rows can be committed before the end: see `commit`.
 
@@ -62,7 +62,7 @@ class Storage:
     RecordingError
         If the file cannot be made; nothing is left of it then.
     FileExistsError
-        If somebody has the name.
+        If a file has the name.
     """
 
     def __init__(self, path: Path, header: Header, layout: Layout, *, agent_chunk_rows: int = AGENT_CHUNK_ROWS, with_journal: bool = False) -> None:
@@ -79,22 +79,22 @@ class Storage:
         self._flushed = 0  # chunks, and bytes of the journal, whose places the file knows
         self._known_room = 0
         text = to_json(header, layout)
-        plan = plan_datasets(layout, exact=header.exact, agent_chunk_rows=agent_chunk_rows)
+        datasets = list_datasets(layout, exact=header.exact, agent_chunk_rows=agent_chunk_rows)
         # What must stay free so that all collected rows can be written and the file be closed: every dataset's incomplete chunk, once at the end, and twice
         # in the journal, where a new part is written before the old one is given up.
-        self.reserve_bytes = METADATA_RESERVE_BYTES + len(text) + (3 if with_journal else 1) * sum(planned.chunk_bytes for planned in plan.values())
-        self.row_bytes = sum(planned.row_bytes for planned in plan.values() if planned.counter == "rows")  # one agent in one frame
+        self.reserve_bytes = METADATA_RESERVE_BYTES + len(text) + (3 if with_journal else 1) * sum(spec.chunk_bytes for spec in datasets.values())
+        self.row_bytes = sum(spec.row_bytes for spec in datasets.values() if spec.counter == "rows")  # one agent in one frame
         self._require_a_place()
-        self._blank, in_the_making = blank_recording(header, text, plan)
+        self._blank, in_the_making = blank_recording(header, text, datasets)
         try:
             with self._guard("created"):
-                if with_journal:  # before the file itself, which is thus never there without somebody's lock
+                if with_journal:  # before the file itself, which is thus never there without its maker's lock
                     self._lock = create_locked(lock_of(path))
                 with path.open("xb") as file:
                     file.write(in_the_making if with_journal else self._blank)
                 self._file = h5py.File(path, "r+", libver=LIBRARY_VERSIONS, locking="best-effort")
                 self._handle = self._file.id.get_vfd_handle()
-                self.datasets = {name: GrowingDataset(self._file[name], fields=name == "trajectory") for name in plan}
+                self.datasets = {name: GrowingDataset(self._file[name], fields=name == "trajectory") for name in datasets}
                 self._commits = self._file["commit"]
                 self._file.swmr_mode = True
                 if with_journal:
@@ -275,7 +275,7 @@ class Storage:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
 
     def _failed(self, doing: str, error: BaseException) -> RecordingError:
-        """Leave the file as it is and return what to tell the user."""
+        """Leave the file as it is and return the message for the user."""
         is_gone = isinstance(error, FileNotFoundError) and doing != "created"
         moved = _name_of(self._handle) if is_gone else None
         size, room = 0, ""

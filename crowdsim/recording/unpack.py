@@ -36,8 +36,8 @@ class Packed:
         self._dataset, self._name = dataset, str(dataset.name).lstrip("/")
         self.shape: tuple[int, ...] = dataset.shape
         self.dtype: np.dtype[Any] = dataset.dtype
-        plan = dataset.id.get_create_plist()
-        self._filters = tuple(plan.get_filter(number)[0] for number in range(plan.get_nfilters()))
+        properties = dataset.id.get_create_plist()
+        self._filters = tuple(properties.get_filter(number)[0] for number in range(properties.get_nfilters()))
         if dataset.chunks is None or dataset.chunks[1:] != dataset.shape[1:]:
             raise Damage(f"{self._name} is not stored in chunks of whole rows")
         if self._filters not in _OURS:

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
+from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, chunk_rows_for
 from crowdsim.recording.digest import block_digests, run_digest
 from crowdsim.recording.encode import round_to_multiples
 from crowdsim.recording.files import Kept, give_name, lock_of, partial_name, reason_of, require_place
 from crowdsim.recording.header import Header, Layout, plain
 from crowdsim.recording.leftovers import clear_left, is_part_of
-from crowdsim.recording.plan import AGENT_CHUNK_ROWS, chunk_rows_for
 from crowdsim.recording.schema import (
     EVENT_DTYPE,
     EXPLANATION_DTYPE,
@@ -215,7 +215,7 @@ class RecordingWriter:
         self._now = replace(self._now, events=self._now.events + len(events))
 
     def frame(self, frame: int, tick: int, entity: NDArray[np.int64], x: ArrayLike, y: ArrayLike, z: ArrayLike, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Keep where everybody is.
+        """Keep where all agents are.
 
         Parameters
         ----------
@@ -360,7 +360,7 @@ class RecordingWriter:
         Parameters
         ----------
         verdict : mapping
-            What the run came to, as plain values; kept as JSON.
+            What the run resulted in, as plain values; kept as JSON.
 
         Returns
         -------
@@ -382,14 +382,14 @@ class RecordingWriter:
         reason : str
             Why, for example "stopped by Ctrl-C".
         verdict : mapping, optional
-            What the run came to until then.
+            What the run resulted in until then.
         """
         return self._finish(RunState.INTERRUPTED, reason, verdict or {})
 
     def let_go(self) -> None:
         """Commit what is there, and leave the file under its hidden name for `recover`: its run was neither finished nor stopped, only forgotten."""
         if not self.is_over:
-            with contextlib.suppress(Exception):  # nobody is left who could be told; what was committed before is safe
+            with contextlib.suppress(Exception):  # the caller has gone; what was committed before is safe
                 if not self._is_halfway:
                     self.commit()
             self._is_closed = True

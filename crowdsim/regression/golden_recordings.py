@@ -1,7 +1,7 @@
 """Golden recordings: small, traced, without a clock reading in them, so that the same run gives the same bytes wherever it is blessed.
 
 A golden recording is a recording as any other: `open_run`, `crowdsim info` and `crowdsim compare` read it. It holds every column of every tick of a run's first
-seconds, digests per system and block of agents, and in its verdict the run digests of some later ticks, which cost few bytes and tell that a run changed
+seconds, digests per system and block of agents, and in its verdict the run digests of some later ticks, which cost few bytes and show that a run changed
 after the seconds of which everything is known.
 """
 
@@ -19,9 +19,9 @@ import numpy as np
 from crowdsim.errors import RecordingError
 from crowdsim.recording.blank import LIBRARY_VERSIONS
 from crowdsim.recording.compare import first_difference
+from crowdsim.recording.datasets import DatasetSpec, list_datasets
 from crowdsim.recording.header import plain, to_json
 from crowdsim.recording.opening import open_run
-from crowdsim.recording.plan import PlannedDataset, plan_datasets
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import COMMIT_WORDS, FORMAT, FORMAT_VERSION, RunState, digest_text
 
@@ -78,7 +78,7 @@ def pack_golden(source: Path, target: Path, verdict: Mapping[str, Any], later: M
     target : Path
         Must not exist.
     verdict : mapping
-        What the run had come to with its last recorded tick, as plain values.
+        What the run had resulted in at its last recorded tick, as plain values.
     later : mapping of int to str
         Run digests after later ticks.
 
@@ -94,8 +94,8 @@ def pack_golden(source: Path, target: Path, verdict: Mapping[str, Any], later: M
             "state": RunState.INTERRUPTED.name.lower(), "reason": BLESSED, "result": plain({**verdict, **_CLOCK}), "run_digest": digest,
             "later": {str(tick): text for tick, text in later.items()},
         }  # fmt: skip
-        told = np.frombuffer(json.dumps(content, ensure_ascii=False, allow_nan=False).encode(), dtype=np.uint8)
-        commit = replace(recording.commit, number=1, state=int(RunState.INTERRUPTED), verdict_bytes=len(told), clock_ns=0)
+        verdict_text = np.frombuffer(json.dumps(content, ensure_ascii=False, allow_nan=False).encode(), dtype=np.uint8)
+        commit = replace(recording.commit, number=1, state=int(RunState.INTERRUPTED), verdict_bytes=len(verdict_text), clock_ns=0)
         text = np.frombuffer(to_json(header, recording.layout), dtype=np.uint8)
         facts = {"format": FORMAT, "format_version": FORMAT_VERSION, "run_id": header.run_id, "wkt_geometry": header.wkt_geometry()}
         with h5py.File(target, "x", libver=LIBRARY_VERSIONS) as file:
@@ -103,20 +103,20 @@ def pack_golden(source: Path, target: Path, verdict: Mapping[str, Any], later: M
                 if value:
                     file.attrs[key] = value
             file.create_dataset("header", data=text, chunks=text.shape, compression="gzip", compression_opts=_LEVEL, track_times=False)
-            for name, planned in plan_datasets(recording.layout, exact=header.exact).items():
-                rows = told if name == "verdict" else recording.table(name)
-                _write(file, name, planned, np.zeros_like(rows) if name == "timings" else rows)
+            for name, spec in list_datasets(recording.layout, exact=header.exact).items():
+                rows = verdict_text if name == "verdict" else recording.table(name)
+                _write(file, name, spec, np.zeros_like(rows) if name == "timings" else rows)
             file["trajectory"].attrs["fps"] = header.fps
             slots = np.frombuffer(commit.pack() * 2, dtype="<u8").reshape(2, COMMIT_WORDS)
             file.create_dataset("commit", data=slots, chunks=(1, COMMIT_WORDS), track_times=False)
 
 
-def _write(file: h5py.File, name: str, planned: PlannedDataset, rows: Any) -> None:
+def _write(file: h5py.File, name: str, spec: DatasetSpec, rows: Any) -> None:
     dataset = file.create_dataset(
-        name, data=rows, maxshape=(None, *planned.shape), chunks=(max(1, len(rows)), *planned.shape), dtype=planned.dtype, shuffle=True,
+        name, data=rows, maxshape=(None, *spec.shape), chunks=(max(1, len(rows)), *spec.shape), dtype=spec.dtype, shuffle=True,
         compression="gzip", compression_opts=_LEVEL, track_times=False,
     )  # fmt: skip
-    facts = {"unit": planned.unit, "about": planned.about, "columns": json.dumps(planned.columns) if planned.columns else "", "resolution": planned.resolution}
+    facts = {"unit": spec.unit, "about": spec.about, "columns": json.dumps(spec.columns) if spec.columns else "", "resolution": spec.resolution}
     for key, value in facts.items():
         if value:
             dataset.attrs[key] = value

@@ -23,12 +23,12 @@ from crowdsim.simulation.simulation import Simulation
 if TYPE_CHECKING:
     from crowdsim.scenario.model import Scenario
 
-LATER_EVERY = 20  # Ticks between digests that tell of changes after what is recorded. Fewer name a change more closely and are lines in a diff.
+LATER_EVERY = 20  # Ticks between digests that show changes after what is recorded. Fewer name a change more closely and are lines in a diff.
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run that was recorded for a comparison came to.
+    """What a run that was recorded for a comparison resulted in.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Ran:
 
 
 def golden_scenario(scenario: Scenario) -> Scenario:
-    """Return a scenario that is recorded as golden runs are: every column of everybody in every tick, traced."""
+    """Return a scenario that is recorded as golden runs are: every column of all agents in every tick, traced."""
     columns = tuple(recordable_columns())
     every = replace(scenario.record, rate=1.0 / scenario.tick, ticks_per_frame=1, columns=columns, agents="all", every=1, region=None, trace=True)
     return replace(scenario, record=every)
@@ -167,7 +167,7 @@ def check_golden(golden: Path, scenario: Scenario, *, tolerance: float | None = 
     ----------
     golden : Path
     scenario : Scenario
-        As it is now; it may say the same in other words, or be another that comes to the same.
+        As it is now; it may say the same in other words, or be another that results in the same.
     tolerance : float, m, optional
         Compare places instead of bits: nobody may be farther away than that in a recorded tick.
     threads : int

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crowdsim.scenario.model import Scenario
 
 FOLDER = "runs/golden"
-_BLESSED = "crowdsim_blessed"  # name of the property of a report that tells what was blessed: it comes from workers of xdist as well
+_BLESSED = "crowdsim_blessed"  # name of the property of a report that says what was blessed: it comes from workers of xdist as well
 _TAKEN = pytest.StashKey[dict[Path, str]]()
 
 

@@ -64,8 +64,8 @@ def resolve_events(
             found.append(replace(event, at=float(shape.at), tick=int(ticks_in(shape.at, tick)) + 1 if tick is not None else -1))
         elif isinstance(shape.when, schema.MetShape):
             check_agents((*path, "when", "met"), shape.when.met, groups, problems)
-            who, whom = shape.when.met
-            found.append(replace(event, met=(who, whom), within=float(shape.when.within), count=shape.when.count))
+            comer, other = shape.when.met
+            found.append(replace(event, met=(comer, other), within=float(shape.when.within), count=shape.when.count))
         elif shape.when is not None:
             (ax, ay), (bx, by) = shape.when.crossed
             if ax == bx and ay == by:

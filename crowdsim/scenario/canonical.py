@@ -56,6 +56,8 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         data["events"] = [_event(event, scenario) for event in scenario.events]
     if scenario.obstacles:
         data["obstacles"] = [obstacle_data(obstacle, scenario.geometry.floor_names) for obstacle in scenario.obstacles]
+    if scenario.systems:
+        data["systems"] = [{"system": chosen.name, **chosen.values} for chosen in scenario.systems]
     for section in SECTIONS:
         chosen = scenario.sections[section.name]
         data[section.name] = {**({section.selector: chosen.name} if section.selector else {}), **chosen.values}
@@ -102,9 +104,9 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
 
 
 def _layout(scenario: Scenario) -> dict[str, Any]:
-    """Return the key with how a grid is laid over the ground, where somebody finds ways on one."""
+    """Return the key with how a grid is laid over the ground, where a group finds paths on one."""
     layout = scenario.geometry.layout
-    if layout is None or not any(chosen.is_grid for chosen in scenario.navigations):
+    if layout is None or not any(chosen.over_cells for chosen in scenario.navigations):
         return {}
     raster: dict[str, Any] | None = None
     if layout.raster is not None:
@@ -205,7 +207,7 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
 
 
 def _own_navigation(group: Group) -> dict[str, Any] | None:
-    """Return how a group finds its way, without the numbers of the mesh, which are the scenario's."""
+    """Return how a group finds its path, without the numbers of the mesh, which are the scenario's."""
     if group.navigation is None:
         return None
     section = next(section for section in SECTIONS if section.name == "navigation")

@@ -16,7 +16,7 @@ from crowdsim.scenario.tree import Path, Problems, listed, number_text
 
 _TOLERANCE_M = 4 * GRID_M  # The ground was snapped to its grid after points on its boundary were written down.
 _LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
-_MOST_PARTS = 100  # Parts of the ground up to which it is looked up who stands on which.
+_MOST_PARTS = 100  # Parts of the ground up to which it is looked up which agents stand on which.
 _MOST_NAMED = 3  # Agents that one message names.
 
 
@@ -147,15 +147,15 @@ class GroundCheck:
         return not outside.size
 
     def _note_walls(self, points: NDArray[Any], rows: Sequence[int], group: Group, path: Path) -> None:
-        """Note positions that are closer to a wall than the body is wide, as far as the radius is known here."""
+        """Note positions that are closer to a wall than the agent is wide, as far as the radius is known here."""
         least = np.array([(group.listed[row].radius or group.radius).low if group.listed else group.radius.low for row in rows])
         close = np.flatnonzero(shapely.dwithin(self.walls, points, least))
         if close.size:
             first = int(close[0])
             message = f"{close.size} of {len(points)} {NEAR_WALL}"
             distance = shapely.distance(self.walls, points[first])
-            who = f"The first is {agent_name(group, rows[first])} at {_at(points[first].coords[0])}"
-            self.notes.add(path, message, f"{who}, {distance:.3g} m from a wall with a radius of {least[first]:g} m.")
+            which = f"The first is {agent_name(group, rows[first])} at {_at(points[first].coords[0])}"
+            self.notes.add(path, message, f"{which}, {distance:.3g} m from a wall with a radius of {least[first]:g} m.")
 
     def _note_cut_off(self, group: Group, positions: NDArray[np.float64], goals: Sequence[Goal], path: Path) -> None:
         """Note a group none of whose agents can walk to one of its goals."""
@@ -167,7 +167,7 @@ class GroundCheck:
                 self.notes.add(
                     self._step((*path, "goals"), step),
                     message,
-                    f"The ground has {len(self.parts)} parts that do not touch; these agents will stand, and the verdict says that they have no way.",
+                    f"The ground has {len(self.parts)} parts that do not touch; these agents will stand, and the verdict says that they have no path.",
                 )
 
     def _parts_of_start(self, group: Group, positions: NDArray[np.float64]) -> set[int]:
@@ -199,7 +199,7 @@ def _given_positions(group: Group) -> tuple[list[int], NDArray[np.float64]]:
 
 
 def note_overlaps(groups: Sequence[Group], notes: Problems) -> None:
-    """Note given positions at which bodies overlap; which radius an agent will draw does not matter, only the least is taken."""
+    """Note given positions at which agents overlap; which radius an agent will draw does not matter, only the least is taken."""
     given = [(group, row, position) for group in groups for row, position in zip(*_given_positions(group), strict=True)]
     if len(given) < 2:
         return
@@ -217,7 +217,7 @@ def note_overlaps(groups: Sequence[Group], notes: Problems) -> None:
     if overlaps.any():
         group, row, at = given[int(np.flatnonzero(overlaps)[0])]
         message = f"{int(overlaps.sum()):,} of {len(given):,} given positions overlap another"
-        notes.add(("groups",), message, f"The first is {agent_name(group, row)} at {_at(at)}. Such bodies start by being pushed apart.", key=True)
+        notes.add(("groups",), message, f"The first is {agent_name(group, row)} at {_at(at)}. They start by being pushed apart.", key=True)
 
 
 def agent_name(group: Group, index: int) -> str:

@@ -65,7 +65,7 @@ def number(value: float) -> Distribution:
 
 
 WEIDMANN_SPEED = Distribution("normal", 0.5, 2.2, 1.34, 0.26)  # [Weidmann 1993]; cut-offs as [RiMEA 2025] uses them
-DEFAULT_RADIUS = number(0.2)  # m; as the test cases of [RiMEA 2025] are run by others; a body of 0.4 m
+DEFAULT_RADIUS = number(0.2)  # m; as the test cases of [RiMEA 2025] are run by others; an agent of 0.4 m
 NO_PREMOVEMENT = number(0.0)
 
 

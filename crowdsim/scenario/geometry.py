@@ -21,7 +21,7 @@ from crowdsim.scenario.limits import MAX_AREAS, MAX_KEY_LENGTH
 from crowdsim.scenario.shapes import GRID_M, as_written, cleaned, united_on_grid
 from crowdsim.scenario.tree import Path, Problems, clipped
 
-LEAST_SPAN_M = 0.1  # Ground that is less across holds no body; the file is in other units.
+LEAST_SPAN_M = 0.1  # Ground that is less across holds no agent; the file is in other units.
 _NAME = re.compile(schema.NAME_PATTERN)
 
 
@@ -136,7 +136,7 @@ class Geometry:
 
     @property
     def is_even(self) -> bool:
-        """Whether it is one level floor that everybody walks at their own speed."""
+        """Whether it is one level floor on which all agents walk at their own speed."""
         return len(self.floors) <= 1 and not self.patches and not self.named_speeds
 
     @property

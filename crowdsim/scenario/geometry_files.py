@@ -19,7 +19,7 @@ from crowdsim.scenario.limits import MAX_VERTICES
 from crowdsim.scenario.tree import clipped, described, suggestion
 from crowdsim.tunable import tunables
 
-if TYPE_CHECKING:  # grids are made by kernels, whose compiler nobody needs who reads a scenario without one
+if TYPE_CHECKING:  # grids are made by kernels, whose compiler a scenario without one does not need
     from crowdsim.navigation.grid.files import Cells
 
 _MOST_NESTING = 16  # GEOS reads nested collections by recursion.

@@ -1,4 +1,4 @@
-"""The numbers that grid maps bring along: they are the navigation's on a grid where the scenario says nothing else, and whoever says otherwise is told."""
+"""The numbers that grid maps bring along: they are the navigation's on a grid where the scenario says nothing else, and a note reports where it does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_numbers(maps: Maps, navigations: Mapping[Path, Chosen], root: Node, pr
             height = number_text(each.numbers["floor_height"])
             way_out = f"A storey has a height: storeys: [{{name: ground, elevation: {height}, walkable: ...}}]."
             notes.add(path, f"{file} says floorY {height}, but the ground lies at height 0", way_out)
-    on_cells = {path: chosen for path, chosen in navigations.items() if chosen.is_grid}
+    on_cells = {path: chosen for path, chosen in navigations.items() if chosen.over_cells}
     numbers = numbers_of(maps)
     if not numbers:
         return
@@ -51,7 +51,7 @@ def check_numbers(maps: Maps, navigations: Mapping[Path, Chosen], root: Node, pr
         if set(numbers) != {"cell_size"} or each.raster is None:
             said = ", ".join(f"{_THEIRS[name]} {number_text(each.numbers[name])}" for name in _THEIRS if name in each.numbers)
             way_out = "navigation: s2-grid takes them."
-            notes.add(path, f"{file} says {said}, which are numbers of a grid, and nobody finds his way on one", way_out)
+            notes.add(path, f"{file} says {said}, which are numbers of a grid, and no group finds paths on one", way_out)
         return
     if sum(each.raster is not None for _, _, each in maps) > 1:
         path, file, _ = [found for found in maps if found[2].raster is not None][1]
@@ -86,7 +86,7 @@ def _given(root: Node, path: Path, name: str) -> Any:
 
 
 def navigations_in(scenario: Chosen | None, groups: Sequence[Any], indices: Mapping[str, int]) -> dict[Path, Chosen]:
-    """Return how the scenario and its groups find their ways, by where that stands in the file."""
+    """Return how the scenario and its groups find their paths, by where that stands in the file."""
     return dict(_navigations(scenario, groups, indices))
 
 

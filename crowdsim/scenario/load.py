@@ -25,13 +25,13 @@ from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
 from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
 from crowdsim.scenario.overrides import apply_overrides
-from crowdsim.scenario.parameters import GRIDS, SECTIONS, Chosen, resolve_section, tunables_of
+from crowdsim.scenario.parameters import SECTIONS, SYSTEMS, Chosen, paths_lead_over_cells, resolve_section, tunables_of
 from crowdsim.scenario.recorded import resolve_record
 from crowdsim.scenario.resolve import GoalTable, GroupResolver, resolve_stop
 from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.terrain import resolve_terrain
-from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, listed
+from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, described, listed
 from crowdsim.scenario.tree import Path as KeyPath
 from crowdsim.scenario.yaml_reader import read_yaml
 from crowdsim.tunable import MOST_POINTS
@@ -186,6 +186,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     if geometry is not None and values["geometry"].areas:
         geometry = resolve_areas(values["geometry"], geometry, reader, problems)
     sections = _sections(root, problems, geometry is not None and geometry.is_even, numbers_of(reader.grid_maps))
+    systems = _systems(root, problems)
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
     table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
@@ -227,6 +228,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         record=record,
         events=events,
         obstacles=obstacles,
+        systems=systems,
         notes=tuple(notes.sorted()),
         file=file,
         **sections,
@@ -262,6 +264,26 @@ def _sections(root: Node, problems: Problems, is_even: bool, grid_numbers: Mappi
             continue
         resolved[section.name] = resolve_section(section, node, problems, is_even=is_even, grid_numbers=grid_numbers)
     return resolved
+
+
+def _systems(root: Node, problems: Problems) -> tuple[Chosen, ...]:
+    """Return the systems of a user's own that take part, in the order of the file."""
+    node = root.value.get("systems")
+    if node is None or node.value is None or node.value is UNUSABLE:
+        return ()
+    if not isinstance(node.value, list):
+        problems.add(("systems",), f"expects a list of names, or of {{system: name, ...}}, found {described(node.value)}")
+        return ()
+    found: list[Chosen] = []
+    for index, each in enumerate(node.value):
+        path: KeyPath = ("systems", index)
+        if isinstance(each.value, dict) and "system" not in each.value:
+            problems.add(path, 'the key "system" is missing', "Write {system: name, ...}.")
+        elif (chosen := resolve_section(SYSTEMS, each, problems, path=path)) is not None:
+            if chosen.name in [other.name for other in found]:
+                problems.add(path, f'"{chosen.name}" takes part already', "A system is there once.")
+            found.append(chosen)
+    return tuple(found)
 
 
 def _indices(draft: Draft) -> dict[str, int]:
@@ -300,8 +322,9 @@ def _refuse_idle_numbers(
             why = "does nothing on this ground: no terrain has a speed of its own"
         if why:
             problems.add(("navigation", "terrain_cell"), f"terrain_cell {why}", way_out, key=True)
-    # Over cells, who has a wall in the line to its next waypoint asks again with replanning off too.
-    if bodies is not None and _is_changed(bodies, "bodies", "replan_cooldown") and not bodies.values["replanning"] and set(kinds).isdisjoint(GRIDS):
+    # Over cells, an agent with a wall in the line to its next waypoint asks again with replanning off too.
+    on_cells = any(map(paths_lead_over_cells, kinds))
+    if bodies is not None and _is_changed(bodies, "bodies", "replan_cooldown") and not bodies.values["replanning"] and not on_cells:
         message = f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}"
         problems.add(("bodies", "replan_cooldown"), message, "Give replanning, or leave replan_cooldown out.", key=True)
 
@@ -320,9 +343,9 @@ def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Gr
 
 
 def scenario_of_run(header: Header, file: str) -> Scenario:
-    """Return the scenario of a recorded run, to look at or to measure; where models came from plug-ins, everybody has the model `none` in their place.
+    """Return the scenario of a recorded run, to look at or to measure; where models came from plug-ins, all agents have the model `none` in their place.
 
-    Who avoided whom how changes nothing that is drawn or measured afterwards, and a model of somebody's own need not be at hand for it.
+    How agents avoided each other changes nothing that is drawn or measured afterwards, and a user's model need not be at hand for it.
 
     Parameters
     ----------
@@ -331,5 +354,5 @@ def scenario_of_run(header: Header, file: str) -> Scenario:
     file : str
         What messages call it.
     """
-    sets = ["avoidance=none", *(f"groups.{number}.avoidance=none" for number in range(len(header.groups)))] if header.plugins else []
+    sets = ["systems=[]", "avoidance=none", *(f"groups.{number}.avoidance=none" for number in range(len(header.groups)))] if header.plugins else []
     return parse_scenario(header.scenario, file=file, sets=sets)

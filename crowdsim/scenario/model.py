@@ -28,7 +28,7 @@ class Stop:
         The same in ticks, rounded up.
     when_all_arrived : bool
     stuck_for : float, s, or None
-        Ends the run when everybody who is left has been stuck this long.
+        Ends the run when all agents that are left have been stuck this long.
     """
 
     after: float
@@ -53,7 +53,7 @@ class Event:
     line : ((x, y), (x, y)), m, or None
         For some events without a time: the line that agents have to go over.
     met : (int or str, int or str), or None
-        For the others: who has to come up to whom, ids or names of groups.
+        For the others: which agents have to come up to which, ids or names of groups.
     within : float, m
         How near.
     count : int
@@ -105,7 +105,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Visit:
-    """One step of an agent's way.
+    """One step of an agent's itinerary.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Group:
     avoidance : Chosen or None
         How these agents avoid others; None is as the scenario says.
     navigation : Chosen or None
-        How these agents find their way; None is as the scenario says.
+        How these agents find their path; None is as the scenario says.
     immovable : bool
         Whether these agents are never pushed and never asked aside.
     layer : int
@@ -247,6 +247,8 @@ class Scenario:
         In the order of the file: of those that happen in one tick the later ones have the last word.
     obstacles : tuple of Obstacle
         What moves on paths of its own, ascending by name.
+    systems : tuple of Chosen
+        Systems of a user's own that take part in the tick, with their parameters.
     notes : tuple of Problem
         What is no mistake but might not be meant.
     file : str
@@ -270,6 +272,7 @@ class Scenario:
     record: Record
     events: tuple[Event, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    systems: tuple[Chosen, ...] = ()
     notes: tuple[Problem, ...] = ()
     file: str = ""
 
@@ -298,12 +301,12 @@ class Scenario:
         return tuple(found) or (self.avoidance,)
 
     def navigation_of(self, group: Group) -> Chosen:
-        """Return how a group finds its way, with the parameters."""
+        """Return how a group finds its path, with the parameters."""
         return group.navigation if group.navigation is not None else self.navigation
 
     @property
     def navigations(self) -> tuple[Chosen, ...]:
-        """The different ways of finding a way that groups have, by kind and then in the order of the groups; the scenario's own where there is no group."""
+        """The different kinds of navigation that groups have, by kind and then in the order of the groups; the scenario's own where there is no group."""
         found: list[Chosen] = []
         for group in self.groups:
             if self.navigation_of(group) not in found:

@@ -23,7 +23,7 @@ from crowdsim.scenario.turning import AS_DRAWN, Turning
 if TYPE_CHECKING:
     from crowdsim.scenario.floor_names import FloorNames
 
-OUTLINE_CORNERS = 24  # Of a disc as a polygon, inside of it by at most 0.9 % of the radius: people who touch it do not stand in its wall.
+OUTLINE_CORNERS = 24  # Of a disc as a polygon, inside of it by at most 0.9 % of the radius: agents that touch it do not stand in its wall.
 _MOST_SPEED = 50.0  # m/s, as for agents
 _TOLERANCE_M = 4 * GRID_M
 
@@ -87,7 +87,7 @@ class Obstacle:
         return np.array(self.place(tick)) + _turned(self.centre, self.direction(tick))
 
     def is_closed(self, tick: int) -> bool:
-        """Return whether ways are looked for round it in a tick: it stands, does not turn, and has stood for long enough."""
+        """Return whether paths are looked for round it in a tick: it stands, does not turn, and has stood for long enough."""
         begin, end = (tick - 1) * self.tick, tick * self.tick
         return self.turning.speed == 0.0 and self.is_there(tick) and self.timetable.stands(begin, end, self.appears, self.stands_after)
 

@@ -1,4 +1,4 @@
-"""The sections of a scenario that hold tunable numbers, and who owns the numbers.
+"""The sections of a scenario that hold tunable numbers, and which modules declare the numbers.
 
 The numbers themselves are declared where they are used, as dataclasses of `crowdsim.tunable.param`; here stands only which dataclass belongs to which
 section. The check of a user's values, the JSON Schema and the table of ``crowdsim parameters`` are all made from these declarations.
@@ -19,9 +19,6 @@ from crowdsim.tunable import Tunable, param, tunables
 
 Owner = type | tuple[type, ...]  # a dataclass of tunables, or several whose tunables are given side by side
 Parameters = TypeVar("Parameters")
-
-
-GRIDS = ("grid", "s2-grid")  # kinds of navigation whose ways lead over cells: with our defaults, and with those of [Pathfinding undated]
 
 
 @dataclass(frozen=True)
@@ -83,9 +80,9 @@ class Chosen:
     values: Mapping[str, Any]
 
     @property
-    def is_grid(self) -> bool:
-        """Whether this is a way of finding ways over cells."""
-        return self.name in GRIDS
+    def over_cells(self) -> bool:
+        """Whether this is a kind of navigation whose paths lead over the cells of a grid."""
+        return paths_lead_over_cells(self.name)
 
     def parameters(self, owner: type[Parameters]) -> Parameters:
         """Return an instance of the dataclass `owner` with the values that it declares."""
@@ -113,6 +110,11 @@ class BudgetParameters:
     )  # fmt: skip
 
 
+def paths_lead_over_cells(kind: str) -> bool:
+    """Return whether paths of a kind of navigation lead over the cells of a grid."""
+    return any(known.over_cells for known in _imported("crowdsim.navigation.planners", "planner_kinds")() if known.name == kind)
+
+
 def _imported(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
@@ -132,26 +134,13 @@ def _mesh() -> Owner:
 
 
 def _navigation() -> Mapping[str, Owner]:
+    corridor = (
+        _imported("crowdsim.navigation.corridor.guess", "WaitParameters"), _imported("crowdsim.navigation.stationary.parameters", "StanderParameters"),
+        _imported("crowdsim.navigation.goals.targets", "TargetParameters"),
+    )  # fmt: skip
+    kinds = _imported("crowdsim.navigation.planners", "planner_kinds")()
     mesh: Any = _mesh()
-    waiting = _imported("crowdsim.navigation.corridor.guess", "WaitParameters")
-    standers = _imported("crowdsim.navigation.stationary.parameters", "StanderParameters")
-    targets = _imported("crowdsim.navigation.goals.targets", "TargetParameters")
-    in_slots = (mesh, _imported("crowdsim.navigation.search.sharing", "ShareParameters"), waiting, standers, targets)
-
-    def grid(ways: str) -> Owner:
-        own = (_imported("crowdsim.navigation.grid.parameters", f"{name}Parameters") for name in ("Cell", ways, "Walk"))
-        return (mesh, *own, _imported("crowdsim.navigation.grid.waiting", "CellWaitParameters"))
-
-    return {
-        **dict.fromkeys(_imported("crowdsim.navigation.planning.search_backends", "SEARCHES"), in_slots),
-        "mesh": (
-            *in_slots, _imported("crowdsim.navigation.planning.mesh_planner", "CostParameters"),
-            _imported("crowdsim.navigation.search.heuristic_weight", "AimParameters"),
-        ),
-        "visibility": (mesh, _imported("crowdsim.navigation.visibility.planner", "VisibilityParameters"), waiting, standers, targets),
-        "grid": grid("Way"),
-        "s2-grid": grid("DocumentWay"),
-    }
+    return {kind.name: (mesh, *kind.owners, *(() if kind.over_cells else corridor), *kind.options) for kind in kinds}
 
 
 def _bodies() -> Mapping[str, Owner]:
@@ -168,6 +157,10 @@ def _symmetry() -> Mapping[str, Owner]:
     return {"symmetry": (_imported("crowdsim.avoidance.symmetry_switch", "SymmetrySwitch"), breaker.Parameters)}
 
 
+def _systems() -> Mapping[str, Owner]:
+    return {name: kind.Parameters for name, kind in _imported("crowdsim.world.registry", "registered_systems")().items()}
+
+
 SECTIONS = (
     Section("avoidance", "model", "orca", _avoidance),
     Section("speed_density", "law", "none", _speed_density),
@@ -176,12 +169,13 @@ SECTIONS = (
     Section("symmetry", "", "symmetry", _symmetry),
     Section("budget", "", "budget", lambda: {"budget": BudgetParameters}),
 )
+SYSTEMS = Section("systems", "system", "", _systems)  # of each entry of the list of systems that are not crowdsim's own
 _replaced: dict[str, Mapping[str, Owner]] = {}
 _ALL_SHORTEST = (
-    "Its ways are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or grid, whose searches can be weighed to look at less "
-    "ground for ways that cost up to that many times as much."
+    "Its paths are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or grid, whose searches can be weighed to look at less "
+    "ground for paths that cost up to that many times as much."
 )
-_IN_TIME = "On one level floor its ways, the shortest, are the quickest too. Take kind: mesh where there are stairs, slopes or terrain with speeds of its own."
+_IN_TIME = "On one level floor its paths, the shortest, are the quickest too. Take kind: mesh where there are stairs, slopes or terrain with speeds of its own."
 _WHY_NOT = {  # by owner and parameter: why it has none, and the way out
     ("optimal", "weight"): _ALL_SHORTEST, ("optimal", "heuristic"): _ALL_SHORTEST, ("optimal", "costs"): _IN_TIME,
 }  # fmt: skip
@@ -235,7 +229,7 @@ def resolve_section(
     base : Chosen, optional
         What the section says that this one stands in place of: its owner, and the values of that owner, hold where this one is silent.
     is_even : bool
-        Whether the ground is one level floor that everybody walks at their own speed: there are defaults that depend on it.
+        Whether the ground is one level floor on which all agents walk at their own speed: there are defaults that depend on it.
     grid_numbers : mapping of str to float, optional
         Defaults of a navigation over cells, from the files of its ground.
 
@@ -264,7 +258,7 @@ def resolve_section(
         at = (*path, section.selector) if node is not None and isinstance(node.value, dict) and section.selector in node.value else path
         problems.add(at, f'"{name}" is no known {section.selector}', _known_owners(section, name, owners))
         return None
-    defaults = grid_numbers if grid_numbers and name in GRIDS and section.name == "navigation" else {}
+    defaults = grid_numbers if grid_numbers and section.name == "navigation" and paths_lead_over_cells(name) else {}
     values = {tunable.name: defaults.get(tunable.name, tunable.default) for tunable in tunables_of(owners[name])}
     if base is not None:
         shared = section.shared_names()
@@ -277,8 +271,9 @@ def resolve_section(
 
 def _known_owners(section: Section, name: str, owners: Mapping[str, Owner]) -> str:
     """Return what to do about a name that is none."""
-    own = " A model of your own is made known by --plugin FILE." if section.name == "avoidance" else ""
-    return f"{suggestion(name, owners)} Known are {listed(owners)}.{own}".strip()
+    what = {"avoidance": "model", "navigation": "planner", "systems": "system"}.get(section.name)
+    own = f" A {what} of your own is made known by --plugin FILE." if what else ""
+    return f"{suggestion(name, owners)} Known are {listed(owners) or 'none'}.{own}".strip()
 
 
 def _checked(
@@ -339,7 +334,7 @@ def parameter_rows() -> list[dict[str, Any]]:
             "why": tunable.why,
             "source": tunable.source,
         }
-        for section in SECTIONS
+        for section in (*SECTIONS, SYSTEMS)
         for name, owner in section.owners().items()
         for tunable in tunables_of(owner)
     ]

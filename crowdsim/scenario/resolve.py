@@ -174,7 +174,7 @@ class GroupResolver:
         self._names: dict[str, int] = {}
         self._ids: dict[int, str] = {}
         self._total = 0
-        self._widths = 0.0  # body widths a second
+        self._widths = 0.0  # own widths a second
         self._hastiest: tuple[float, float, Path] | None = None
         self._wanted: list[tuple[Group, list[tuple[str, float | None]], list[Any]]] = []
 
@@ -219,7 +219,7 @@ class GroupResolver:
         self._wanted.append((group, visits, listed_visits))
 
     def _own(self, name: str, group: Path) -> Chosen | None:
-        """Return a section of a group's own (how it avoids others, how it finds its way) if it says anything else there than the scenario."""
+        """Return a section of a group's own (how it avoids others, how it finds its path) if it says anything else there than the scenario."""
         path, base = (*group, name), self.sections.get(name)
         node = self.problems.root.at(path)
         if node is None or node.value is UNUSABLE:
@@ -281,7 +281,7 @@ class GroupResolver:
             )
 
     def _check_step(self, speed: Distribution, radius: Distribution, visit_speeds: Sequence[float | None], path: Path) -> None:
-        """Remember who walks farthest in a tick, measured by the width of the body."""
+        """Remember which agent walks farthest in a tick, measured by its own width."""
         fastest = max([speed.high, *(own for own in visit_speeds if own is not None)])
         widths = fastest / (2.0 * radius.low)
         if widths > self._widths:
@@ -292,8 +292,8 @@ class GroupResolver:
         if self.tick is None or self._hastiest is None or self._widths * self.tick <= 1.0:
             return
         fastest, width, path = self._hastiest
-        who = item_text(path)
-        step = f"in a tick of {self.tick:g} s an agent of {who} can walk {fastest * self.tick:.3g} m ({fastest:g} m/s)"
+        agent = item_text(path)
+        step = f"in a tick of {self.tick:g} s an agent of {agent} can walk {fastest * self.tick:.3g} m ({fastest:g} m/s)"
         message = f"{step}: farther than the {width:g} m that the thinnest is wide"
         where = ("tick",) if self.problems.root.at(("tick",)) is not None else path
         self.problems.add(where, message, f"Agents would jump over each other: take a tick of at most {width / fastest:.2g} s.")

@@ -1,6 +1,6 @@
 """What an unquoted word of a YAML file means, without the traps of YAML 1.1.
 
-``true``, ``false`` and ``null`` mean what they say; ``yes``, ``no``, ``on``, ``off`` and dates are texts; numbers are decimal. What could be read in two ways
+``true``, ``false`` and ``null`` mean what they say; ``yes``, ``no``, ``on``, ``off`` and dates are texts; numbers are decimal. What is ambiguous
 (``017``, ``1:30``, ``1_000``, ``0x1F``) and what is not a finite number is refused with the way to write it.
 """
 

@@ -53,7 +53,7 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
 )
 from crowdsim.scenario.schema_obstacles import ObstacleShape
 
-DEFAULT_ARRIVE_WITHIN_M = 0.3  # A body's radius and a little more: one who stands on the point does not keep others from arriving beside him.
+DEFAULT_ARRIVE_WITHIN_M = 0.3  # An agent's radius and a little more: one that stands on the point does not keep others from arriving beside it.
 LARGEST_ID = 2**63 - 1  # ids and seeds are kept as int64
 
 
@@ -257,7 +257,7 @@ class GroupShape(Bodies):
     )
     navigation: Any = Field(
         default=None,
-        description="How these agents find their way, in place of the scenario's navigation; what is left out is as there if it is of the same kind.",
+        description="How these agents find their path, in place of the scenario's navigation; what is left out is as there if it is of the same kind.",
     )
 
 
@@ -272,7 +272,7 @@ class StopShape(Shape):
         default="all_arrived", description="all_arrived: when every agent has reached its last goal. never: only at the end of the time."
     )
     stuck_for: Annotated[float, Field(gt=0, le=1e9), Unit("s")] | None = Field(
-        default=None, description="Also when everybody who is left has been stuck for this long, s. Default: does not matter."
+        default=None, description="Also when all agents that are left have been stuck for this long, s. Default: does not matter."
     )
 
 
@@ -293,15 +293,15 @@ class MetShape(Shape):
     """When so many of some agents have come up to one of some others."""
 
     met: Annotated[list[RecordedAgent], Field(min_length=2, max_length=2), Expects("two groups or ids [visitors, 7]")] = Field(
-        description="Who comes, and to whom: each the name of a group or an agent's id."
+        description="Which agents come, and to which: each the name of a group or an agent's id."
     )
-    within: Length = Field(default=1.35, description="How near their centres have to be, m; people who talk stand about so far apart.")
-    count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(default=1, description="Number of those who come; each counts once.")
+    within: Length = Field(default=1.35, description="How near their centres have to be, m; people that talk stand about so far apart.")
+    count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(default=1, description="Number of those that come; each counts once.")
 
 
 When = Annotated[
     Annotated[CrossedShape, Tag("~crossed")] | Annotated[MetShape, Tag("~met")],
-    by_form(lambda value: key_form(value, "crossed", "met"), "what has to happen {crossed: [[x, y], [x, y]], count: k} or {met: [who, whom], within: m}"),
+    by_form(lambda value: key_form(value, "crossed", "met"), "what has to happen {crossed: [[x, y], [x, y]], count: k} or {met: [a, b], within: m}"),
 ]
 
 
@@ -309,7 +309,7 @@ class EventShape(Shape):
     """Something that happens once: exactly one of `at` and `when` says when, exactly one of `open` and `close` what."""
 
     at: Seconds | None = Field(default=None, description="Simulated time, s.")
-    when: When | None = Field(default=None, description="What has to happen first: {crossed: [[x, y], [x, y]], count: k} or {met: [who, whom], within: m}.")
+    when: When | None = Field(default=None, description="What has to happen first: {crossed: [[x, y], [x, y]], count: k} or {met: [a, b], within: m}.")
     open: Name | None = Field(default=None, description="Name of an area of the geometry that becomes available.")
     close: Name | None = Field(default=None, description="Name of an area of the geometry that becomes a wall.")
 
@@ -344,7 +344,7 @@ class RecordShape(Shape):
     region: Areas | None = Field(default=None, description="Only agents whose centre is inside are recorded. Default: everywhere.")
     explain: Annotated[list[RecordedAgent], Expects("a list of agents' ids and names of groups")] = Field(
         default=[],
-        description="Agents, by id or group, of whom in every tick is kept why they chose their velocity: half-planes, obstacles or samples of the model.",
+        description="Agents, by id or group, for which every tick records why they chose their velocity: half-planes, obstacles or samples of the model.",
     )
     trace: bool = Field(default=False, description="Also keep a digest per system and tick, to find where two runs part.")
 
@@ -373,13 +373,17 @@ class ScenarioShape(Shape):
     ] = Field(
         default=[], description="What appears, moves on a path and vanishes; what always stands is among the obstacles of the geometry."
     )
+    systems: Any = Field(
+        default=None, description="Systems of your own that take part in the tick: names, or {system: name} with parameters; they come with --plugin FILE.",
+        json_schema_extra={"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["system"]}]}},
+    )
     avoidance: Any = Field(default=None, description="How agents avoid each other: the name of a model, or {model: name} with parameters of the model.")
     speed_density: Any = Field(
         default=None, description="Whether people like to walk slower in a crowd: none, weidmann, or {law: weidmann} with numbers of the law."
     )
     navigation: Any = Field(
         default=None,
-        description="How agents find their way: the kind, or {kind: name} with its parameters; s2-grid is the grid planner of [Pathfinding undated].",
+        description="How agents find their path: the kind, or {kind: name} with its parameters; s2-grid is the grid planner of [Pathfinding undated].",
     )
     bodies: Any = Field(default=None, description="What happens when bodies touch.")
     symmetry: Any = Field(default=None, description="How exact symmetry and mutual blocking are broken.")

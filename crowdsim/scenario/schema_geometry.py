@@ -211,7 +211,7 @@ class StoreyShape(Shape):
 
 
 class ConnectionShape(Shape):
-    """A stair or ramp that leads straight from one storey up to another. Where a way turns, the landing is a storey of its own."""
+    """A stair or ramp that leads straight from one storey up to another. Where a stair turns, the landing is a storey of its own."""
 
     name: Name = Field(description="Name of the connection; no storey has it.")
     kind: Literal["stair", "ramp"] = Field(default="stair", description="stair or ramp: which speeds are usual on it.")
@@ -252,7 +252,7 @@ class TerrainShape(Shape):
     """Ground that is walked faster or slower: grass 0.6, a travelator 1.4."""
 
     name: Name = Field(description="Name for messages and pictures.")
-    speed: SpeedShare = Field(description="Speed there along the surface, as a share of that on other ground. Ways are looked for by the time they take.")
+    speed: SpeedShare = Field(description="Speed there along the surface, as a share of that on other ground. Paths are looked for by the time they take.")
     area: Areas = Field(description="Where it is; what is not walkable does not count. Where areas overlap, the last in the list counts.")
     storey: Name | None = Field(default=None, description="Storey or connection on which it lies; needed where there are several, unless height is given.")
     height: Metres | None = Field(default=None, description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.")

@@ -75,5 +75,5 @@ class ObstacleShape(Shape):
     vanishes: Seconds | None = Field(default=None, description="Simulated time at which it vanishes, s. Default: never.")
     loop: bool = Field(default=False, description="true: from the last point back to the first, again and again. With times the last point is the first.")
     stands_after: Seconds = Field(
-        default=1.0, description="For how long it must have stood before ways are looked for round it, s; until then only avoidance sees it."
+        default=1.0, description="For how long it must have stood before paths are looked for round it, s; until then only avoidance sees it."
     )

@@ -140,7 +140,7 @@ def _complaint(foot: Any, head: Any, rise: float) -> tuple[str, str] | None:
     if abs(runs[0] - runs[1]) > PARALLEL_M:
         return (
             f"foot and head are not parallel: the ends of the head lie {abs(runs[0]):.3f} and {abs(runs[1]):.3f} m from the line of the foot",
-            "Make them parallel; where the way turns, give the landing as a storey of its own and two connections.",
+            "Make them parallel; where the stair turns, give the landing as a storey of its own and two connections.",
         )
     run = abs(runs[0] + runs[1]) / 2.0
     if run * STEEPEST < rise:
@@ -234,7 +234,7 @@ def _check_ends(path: Path, connection: Floor, storeys: Sequence[Floor], uncut: 
             problems.add(
                 (*path, key),
                 f'the {key} of "{connection.name}" has no ground of "{storeys[number].name}" before it, {where}',
-                f"Who comes to the {key} steps on it there. Move the {key} into the storey, or turn the {flight.kind} round.",
+                f"An agent that gets to the {key} steps on it there. Move the {key} into the storey, or turn the {flight.kind} round.",
             )
             continue
         where = f"lies up to {outside:.3f} m outside" if outside > MEETS_M else f"strays up to {gap:.3f} m from the edge of"

@@ -181,7 +181,7 @@ class Problems:
 
     @property
     def is_full(self) -> bool:
-        """Whether further problems are only counted; then it is of no use to look for words and ways out."""
+        """Whether further problems are only counted; then it is of no use to look for words and a way out."""
         return len(self.found) >= MAX_COLLECTED
 
     def add(self, path: Path, message: str, way_out: str = "", *, key: bool = False, place: Place | None = None) -> None:

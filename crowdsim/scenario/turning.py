@@ -1,4 +1,4 @@
-"""Which way something that moves is turned: as it was drawn, round and round, or along its path."""
+"""In which direction something that moves is turned: as it was drawn, round and round, or along its path."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _unit(x: float, y: float) -> Direction:
 
 
 def _between(before: Direction, after: Direction, share: float) -> Direction:
-    """Return a direction on the shorter way from one to another; straight back is turned to by the left."""
+    """Return a direction on the shorter turn from one to another; straight back is turned to by the left."""
     (ax, ay), (bx, by) = before, after
     if ax * bx + ay * by <= 0.0:  # more than a right angle: by way of the middle
         x, y = ax + bx, ay + by

@@ -1,4 +1,4 @@
-"""Read YAML text into a tree of nodes, refusing whatever could bring the machine down or be read in two ways.
+"""Read YAML text into a tree of nodes, refusing whatever could bring the machine down or be ambiguous.
 
 The parser of PyYAML gives events one at a time, and the tree is composed from them here: its own composer recurses in C (a file of some 20,000 brackets
 kills the interpreter), takes the last of duplicate keys silently and expands aliases without a limit.

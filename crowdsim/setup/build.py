@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,10 +25,9 @@ from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, MeshPart, 
 from crowdsim.navigation.mesh.floors import build_floors
 from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
 from crowdsim.navigation.mesh.surface_mesh import build_surface
-from crowdsim.navigation.planning.mesh_planner import CostParameters, MeshPlanner
-from crowdsim.navigation.planning.protocol import Planner
-from crowdsim.navigation.search.heuristic_weight import AimParameters
-from crowdsim.navigation.search.sharing import ShareParameters
+from crowdsim.navigation.planners import planner_kind
+from crowdsim.navigation.planning.mesh_planner import CostParameters
+from crowdsim.navigation.planning.registry import PlannerGround
 from crowdsim.navigation.stationary.parameters import StanderParameters
 from crowdsim.navigation.stationary.planner import StanderPlanner
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
@@ -41,6 +40,7 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import listed
 from crowdsim.setup.agents import Agents, agent_label, resolve_agents
 from crowdsim.setup.mesh_parts import mesh_parts
+from crowdsim.setup.things import give_things
 from crowdsim.world.random import Stream, draw_uniform
 from crowdsim.world.world import Itinerary, Population, World
 
@@ -89,6 +89,7 @@ def build_world(scenario: Scenario) -> Built:
     itineraries, itinerary = _itineraries(agents)
     tiles = mesh_build.tiles if isinstance(mesh_build, TiledBuild) else None
     world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries, tiles, shapes)
+    give_things(world, scenario)
     polygon = np.empty(len(agents), dtype=np.int64)
     layer = np.array([group.layer for group in scenario.groups], dtype=np.int32)[agents.group] if len(agents) else np.zeros(0, dtype=np.int32)
     locate_many(0, len(agents), mesh_build.mesh, agents.position, layer, polygon)
@@ -260,8 +261,21 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
 
 
-def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None) -> Planner:
-    """Return a planner that finds corridors as the scenario says, or as `chosen`, one of `Scenario.navigations`, does.
+def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None, cells: Callable[[], Grid] | None = None) -> Any:
+    """Return a planner as the scenario says, or as `chosen`, one of `Scenario.navigations`, does; see `planner_of`.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    world : World
+    chosen : Chosen, optional
+    cells : callable, optional
+        Makes the cells of a grid, where the planner asks for them.
+
+    Returns
+    -------
+    Planner
+        Of any kind; its answers are `WayAnswers` if ``chosen.over_cells``, else `Answers`.
 
     Raises
     ------
@@ -269,26 +283,24 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None)
         If it cannot work on this ground.
     """
     chosen = chosen or scenario.navigation
-    planner = _planner_of_walls(scenario, world, chosen)
-    standers = chosen.parameters(StanderParameters)
-    if not standers.round_standers:
-        return planner
-    return StanderPlanner(planner, world.mesh, world.goals, standers, chosen.values.get("costs", CostParameters.costs))
-
-
-def _planner_of_walls(scenario: Scenario, world: World, chosen: Chosen) -> Planner:
-    """Return a planner that knows nothing of those who stand."""
-    _refuse_terrain(scenario, chosen)
-    if chosen.name != "visibility":
-        costs = chosen.values.get("costs", CostParameters.costs)
-        aim = chosen.parameters(AimParameters) if chosen.name == "mesh" else None
-        return MeshPlanner(world.mesh, world.goals, chosen.parameters(ShareParameters), chosen.name, costs, aim)
-    from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
-
+    kind = planner_kind(chosen.name)
+    _refuse_terrain(scenario, chosen, kind.knows_terrain)
     try:
-        return VisibilityPlanner(world.mesh, world.goals, chosen.parameters(VisibilityParameters))
+        planner = kind.make(PlannerGround(world.mesh, world.goals, cells or _no_cells), chosen)
     except NavigationError as error:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
+    if kind.over_cells or not (standing := chosen.parameters(StanderParameters)).round_standers:
+        return planner
+    return StanderPlanner(planner, world.mesh, world.goals, standing, chosen.values.get("costs", CostParameters.costs))
+
+
+def planner_of(built: Built, chosen: Chosen) -> Any:
+    """Return a planner as one of `Scenario.navigations` says, whatever its paths are made of; see `make_planner`."""
+    return make_planner(built.scenario, built.world, chosen, lambda: grid_of(built, chosen))
+
+
+def _no_cells() -> Grid:
+    raise NotImplementedError("the cells of a grid are made of the ground that a scenario was built on: see planner_of")
 
 
 def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:
@@ -299,9 +311,9 @@ def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out:
     return Problem("navigation", message, way_out, file=scenario.file)
 
 
-def _refuse_terrain(scenario: Scenario, chosen: Chosen) -> None:
+def _refuse_terrain(scenario: Scenario, chosen: Chosen, is_known: bool = False) -> None:
     """Raise where the ground has speeds that a planner knows nothing of: its ways would be called the best and are not."""
-    if chosen.name != "mesh" and scenario.geometry.named_speeds:
+    if not is_known and scenario.geometry.named_speeds:
         raise ScenarioError(
             _about_navigation(
                 scenario, chosen, f"{chosen.name} looks for short ways and knows no speeds of ground, but the geometry has terrain with speeds of its own "

@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.trace import make_tracing, trace_way
-from crowdsim.navigation.goals.targets import points_of
-from crowdsim.navigation.grid.parameters import WayParameters
-from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
+from crowdsim.setup.build import Built, agents_of, planner_of
 
 _ALL = 1 << 40
 
@@ -62,13 +59,13 @@ def lines_of(built: Built, most: int) -> list[Line]:
         mine = rows[agents_of(built, chosen)[rows]]
         goal = np.array([goals[row][0] for row in mine.tolist()], dtype=np.int32)
         if len(mine):
-            lines += (_over_cells if chosen.is_grid else _over_mesh)(built, chosen, mine, goal)
+            lines += (_over_cells if chosen.over_cells else _over_mesh)(built, chosen, mine, goal)
     return lines
 
 
 def _over_cells(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> list[Line]:
     goals, position = built.world.goals, built.agents.position[rows]
-    planner = GridPlanner(grid_of(built, chosen), points_of(goals).point, chosen.parameters(WayParameters))
+    planner = planner_of(built, chosen)
     radius = built.agents.radius[rows]
     which, choices = planner.chooser(built.world.mesh, goals).choices(goal, built.polygon[rows], planner.needs(radius), radius)
     rows, position, which = rows[which >= 0], position[which >= 0], which[which >= 0]
@@ -82,7 +79,7 @@ def _over_cells(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDA
 
 def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> list[Line]:
     mesh, goals, agents = built.world.mesh, built.world.goals, built.agents
-    planner = make_planner(built.scenario, built.world, chosen)
+    planner = planner_of(built, chosen)
     planner.submit(0, rows + 1, agents.position[rows], built.polygon[rows], goal, agents.radius[rows])
     answers, _ = planner.advance(_ALL, Team())
     most = (int(np.diff(answers.start).max(initial=0)) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096

@@ -7,10 +7,7 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
-from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.grid import Grid
-from crowdsim.navigation.grid.parameters import WayParameters
-from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import FOUND as FOUND_ON_GRID
 from crowdsim.navigation.planning.mesh_planner import usual_planner
 from crowdsim.navigation.planning.protocol import Planner
@@ -88,8 +85,8 @@ class WayFinder:
     def __init__(self, built: Built) -> None:
         self.built = built
         self._whose = {number: agents_of(built, chosen) for number, chosen in enumerate(built.scenario.navigations)}
-        self._planners = [None if chosen.is_grid else make_planner(built.scenario, built.world, chosen) for chosen in built.scenario.navigations]
-        self.grids: list[Grid | None] = [grid_of(built, chosen) if chosen.is_grid else None for chosen in built.scenario.navigations]
+        self._planners = [None if chosen.over_cells else make_planner(built.scenario, built.world, chosen) for chosen in built.scenario.navigations]
+        self.grids: list[Grid | None] = [grid_of(built, chosen) if chosen.over_cells else None for chosen in built.scenario.navigations]
 
     def grid_under(self, row: int) -> tuple[Chosen, Grid] | None:
         """Return the navigation and the cells of an agent by place in the order of identity; None where it finds corridors."""
@@ -134,7 +131,7 @@ class WayFinder:
     ) -> _Ways:
         """Search and measure ways over cells."""
         goals = self.built.world.goals
-        planner = GridPlanner(grid, points_of(goals).point, chosen.parameters(WayParameters))
+        planner = make_planner(self.built.scenario, self.built.world, chosen, lambda: grid)
         chooser = planner.chooser(self.built.world.mesh, goals)
         which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
         status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)

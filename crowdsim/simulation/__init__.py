@@ -2,7 +2,7 @@
 
 In: a scenario in any form. Out: `simulation.Simulation`, which can be stepped, run, asked, steered, saved and taken up, and its `verdict`.
 
-Reading order: `simulation` (step, run, state), `wayfinding` (the systems that find paths), `slicer` and `budget` (how much long work a tick does), `recorder`
+Reading order: `simulation` (step, run, state), `slicer` and `budget` (how much long work a tick does), `recorder`
 and `probes` (what is kept, and how long it took), `warm` (kernels before the first tick), `checkpoints` and `going_on` (taking a run up), `interventions`,
 `inputs`, `listeners`, `resize` and `agents_view` (what a program does to a run and sees of it).
 """

@@ -19,8 +19,8 @@ from crowdsim.recording.reader import Recording
 from crowdsim.scenario.model import Scenario
 from crowdsim.simulation.slicer import DEFAULT_SLICE, ClockMeter, GrantMeter, Meter, Slicer, WorkMeter
 from crowdsim.systems.base.slices import Spent
-from crowdsim.systems.on_grid import default_budget as default_grid_budget
-from crowdsim.systems.plan import default_budget
+from crowdsim.systems.paths.corridor_paths import default_budget
+from crowdsim.systems.paths.waypoint_paths import default_budget as default_grid_budget
 
 RECENT_TICKS = 20  # Ticks whose costs tell what the other systems will need. Fewer forget a rare peak, more let one peak starve the searches for long.
 NOTHING = Spent(0, 0, 0, 0)
@@ -242,5 +242,5 @@ def _default_work(scenario: Scenario) -> int:
     work = 0
     for chosen in scenario.navigations:
         agents = sum(group.count for group in scenario.groups if scenario.navigation_of(group) == chosen)
-        work += default_grid_budget(agents) if chosen.is_grid else default_budget(agents)
+        work += default_grid_budget(agents) if chosen.over_cells else default_budget(agents)
     return work

@@ -14,15 +14,17 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.obstacles import Obstacle, obstacle_data
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.setup.build import Built
+from crowdsim.setup.things import Door, MovingObstacle
 from crowdsim.simulation.inputs import obstacle_of, rows_of, velocities_of
 from crowdsim.simulation.resize import set_radii
 from crowdsim.simulation.verdict import Ledger, Verdict
-from crowdsim.simulation.wayfinding import Planning
-from crowdsim.systems.drive import Drive
+from crowdsim.systems.base.system import System
 from crowdsim.systems.gates import Gates
-from crowdsim.systems.on_grid import PlanWays
+from crowdsim.systems.ground.things import obstacle_named, send_obstacle
+from crowdsim.systems.paths.lost_paths import lose_paths
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, Stepping
+from crowdsim.systems.plan import Plan
+from crowdsim.world.columns import AgentState, ReplanCause, Stepping
 from crowdsim.world.world import World
 
 
@@ -33,9 +35,7 @@ class Interventions:
     built: Built
     world: World
     ledger: Ledger
-    _plan: Planning
-    _gates: Gates
-    _drive: Drive
+    systems: list[System]
     _verdict: Verdict | None
 
     @property
@@ -70,7 +70,7 @@ class Interventions:
             known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
             raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
         if goal is not None:  # a target where the way leads already is no new request ([Pathfinding undated], section 7)
-            keeps = self._plan.keep_ways(rows, names.index(goal))
+            keeps = self.world.planning.keep_paths(rows, names.index(goal))
             agents.goal[rows[keeps]] = names.index(goal)
             self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
             rows = rows[~keeps]
@@ -78,15 +78,14 @@ class Interventions:
         if goal is not None:
             had_way = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
             wish_to_replan(agents, rows[had_way], ReplanCause.GOAL_MOVED)
-        self._plan.lose_ways(rows)
+        self.world.planning.lose_paths(rows)
         agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
         agents.goal[rows] = names.index(goal) if goal is not None else -1
-        agents.path_status[rows] = PathStatus.NONE
         agents.guessed[rows] = -1
         if goal is None:
             agents.is_yielding[rows] = Stepping.NOWHERE
-            agents.corridor_length[rows], agents.goal_piece[rows] = 0, -1
-        self._plan.forget(agents.entity[rows])
+            lose_paths(agents, rows)
+        self.world.planning.forget(agents.entity[rows])
         self.ledger.note_steering(agents.entity[rows], are_sent=True)
 
     def set_preferred_velocity(self, entity: ArrayLike, velocity: ArrayLike | None) -> None:
@@ -157,7 +156,8 @@ class Interventions:
         if name not in names:
             known = f"{suggestion(name, names)} Known are {listed(names)}." if names else "The scenario has none; list them under geometry.areas."
             raise CrowdsimError(f"there is no area {name!r}. {known}".replace(".  ", ". "))
-        self._gates.ask(names.index(name), bool(available))
+        doors = [door for _, door in self.world.query(Door)]
+        doors[names.index(name)].asked = bool(available)
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def put_obstacle(self, name: str, shape: Mapping[str, Any], position: ArrayLike, **more: Any) -> None:
@@ -179,10 +179,10 @@ class Interventions:
             If an obstacle of this name is there, or something is wrong with it on this ground.
         """
         self._refuse_if_finished("put obstacles in")
-        number = self._drive.number_of(name)
-        if number >= 0 and self._drive.is_there(number):
+        known = obstacle_named(self.world, name)
+        if known is not None and known.is_there:
             raise CrowdsimError(f'the obstacle "{name}" is there already. Send it elsewhere with move_obstacle, or choose another name.')
-        if number < 0 and any(area.name == name for area in self.scenario.geometry.areas):
+        if known is None and any(area.name == name for area in self.scenario.geometry.areas):
             raise CrowdsimError(f'"{name}" is the name of an area. Choose another one for the obstacle.')
         place = np.asarray(position, dtype=np.float64).tolist()
         self._send({"name": name, "shape": dict(shape), "path": [place], "appears": self.time, **more})
@@ -210,7 +210,7 @@ class Interventions:
         points = [list(here.place(tick)), *np.asarray(path, dtype=np.float64).reshape(-1, 2).tolist()]
         values = {**obstacle_data(here, self.scenario.geometry.floor_names), "path": points, "speed": speed, "appears": self.time, "loop": loop}
         sent = obstacle_of(self.scenario, {key: value for key, value in values.items() if key not in ("times", "vanishes", "turns", "turn_time")})
-        self._drive.send(replace(sent, turning=replace(turning, timetable=sent.timetable, before=here.direction(tick))))
+        send_obstacle(self.world, replace(sent, turning=replace(turning, timetable=sent.timetable, before=here.direction(tick))))
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def remove_obstacle(self, name: str) -> None:
@@ -226,20 +226,19 @@ class Interventions:
             If there is no such obstacle now.
         """
         self._refuse_if_finished("take obstacles away")
-        self._drive.send(replace(self._obstacle(name), vanishes=self.time, last_tick=self.world.tick))
+        send_obstacle(self.world, replace(self._obstacle(name), vanishes=self.time, last_tick=self.world.tick))
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def _obstacle(self, name: str) -> Obstacle:
-        drive = self._drive
-        number = drive.number_of(name)
-        if number < 0 or not drive.is_there(number):
-            there = [each.name for place, each in enumerate(drive.obstacles) if drive.is_there(place)]
+        found = obstacle_named(self.world, name)
+        if found is None or not found.is_there:
+            there = [each.obstacle.name for _, each in self.world.query(MovingObstacle) if each.is_there]
             known = f"{suggestion(name, there)} There are {listed(there)}.".strip() if there else "None is there now; put_obstacle puts one in."
             raise CrowdsimError(f'there is no obstacle "{name}" now. {known}')
-        return drive.obstacles[number]
+        return found.obstacle
 
     def _send(self, values: Mapping[str, Any]) -> None:
-        self._drive.send(obstacle_of(self.scenario, values))
+        send_obstacle(self.world, obstacle_of(self.scenario, values))
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def remove_tile(self, column: int, row: int) -> None:
@@ -289,10 +288,14 @@ class Interventions:
             raise CrowdsimError(f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without ground do not count.")
         return tile
 
-    def _take_mesh(self) -> None:
-        """Search on the mesh as it is now."""
-        assert not isinstance(self._plan, PlanWays)  # a world in tiles has no grids
-        self._plan.take_mesh()
+    @property
+    def _gates(self) -> Gates:
+        return next(system for system in self.systems if isinstance(system, Gates))
+
+    @property
+    def _plan(self) -> Plan:
+        return next(system for system in self.systems if isinstance(system, Plan))
+
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         return rows_of(entity, self.world.agents.entity[: self.world.people_count], self.built.population.label)

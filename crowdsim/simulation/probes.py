@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from crowdsim.simulation.recorder import Recorder
+from crowdsim.systems.base.system import System
+from crowdsim.systems.base.tick import Tick
+from crowdsim.world.entities import Processor
+
+
+class Probe(Processor):
+    """What esper calls in the place of a system: the system, with the clock read before and after it, and its trace where one is recorded.
+
+    Parameters
+    ----------
+    system : System
+    place : int
+        Its number in the tick.
+    readings : list of int, ns
+        Receives how long it took, at its place.
+    recorder : Recorder or None
+        Of a traced run.
+    """
+
+    def __init__(self, system: System, place: int, readings: list[int], recorder: Recorder | None) -> None:
+        self.system, self._place, self._readings, self._recorder = system, place, readings, recorder
+
+    def process(self, tick: Tick) -> None:
+        """Let the system do its part of the tick."""
+        start = time.perf_counter_ns()
+        self.system.process(tick)
+        self._readings[self._place] = time.perf_counter_ns() - start
+        if self._recorder is not None and not self.system.is_idle:
+            self._recorder.trace_system(tick.number, self._place, self.system.writes, self.system.world.agents)
 
 
 class Probes:

@@ -24,9 +24,10 @@ from crowdsim.scenario.shapes import wkt_of
 from crowdsim.setup.agents import recorded_rows
 from crowdsim.setup.build import Built
 from crowdsim.simulation.budget import milliseconds_of
-from crowdsim.systems.base.system import Tick
-from crowdsim.systems.record import DIGEST_COLUMNS
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.record import digest_names
 from crowdsim.world.columns import AgentColumns
+from crowdsim.world.registry import recorded_origin
 
 
 class Recorder:
@@ -36,8 +37,10 @@ class Recorder:
     ----------
     built : Built
     out : Path
-    systems, counts : sequence of str
-        Names of the systems in their order, and of what they count.
+    systems : sequence of classes of systems
+        In their order.
+    own : sequence of classes of systems
+        Those that are not crowdsim's own.
     threads : int
     force : bool
         Replace a finished file of that name.
@@ -55,7 +58,7 @@ class Recorder:
     """
 
     def __init__(
-        self, built: Built, out: Path, systems: Sequence[str], counts: Sequence[str], *, threads: int, force: bool, goes_on: bool = False,
+        self, built: Built, out: Path, systems: Sequence[type[System]], own: Sequence[type[System]] = (), *, threads: int, force: bool, goes_on: bool = False,
         first_tick: int = 0, run_id: str = ""
     ) -> None:  # fmt: skip
         self.until: int | None = None
@@ -63,7 +66,8 @@ class Recorder:
         self.every = scenario.record.ticks_per_frame
         self.trace = scenario.record.trace
         farthest_m = float(np.abs(shapely.bounds(scenario.geometry.walkable)).max())
-        self._columns = tuple(fitted(column, farthest_m) for column in _columns(scenario))
+        of_own = (RecordedColumn(each.name, each.dtype, each.unit, each.about, each.width) for kind in own for each in kind.columns)
+        self._columns = (*(fitted(column, farthest_m) for column in _columns(scenario)), *of_own)
         self._frames = 0
         self._region = scenario.record.region
         self._world = built.world
@@ -80,7 +84,7 @@ class Recorder:
             groups=tuple(group.name for group in scenario.groups),
             goals=tuple(goal.name for goal in scenario.goals),
             parameters=_parameters(scenario),
-            plugins={chosen.name: asdict(origin) for chosen in scenario.models if (origin := origin_of(chosen.name)) is not None},
+            plugins={**_plugins_of(scenario), **{kind.__name__: recorded_origin(kind.__name__) for kind in own}},
             threads=threads,
             exact=self.trace,
             reproducible=not milliseconds_of(scenario),
@@ -92,15 +96,15 @@ class Recorder:
             out,
             header,
             self._columns,
-            systems,
-            counts=[RecordedCount(name, "", "", "float64") for name in counts],
-            digest_columns=DIGEST_COLUMNS,
+            [kind.__name__ for kind in systems],
+            counts=[RecordedCount(name, "", "", "float64") for name in ("agents", *(name for kind in systems for name in kind.counts))],
+            digest_columns=digest_names(own),
             force=force,
             goes_on=goes_on,
             agents=int(chosen.sum()),
             trace=self.trace,
             explain=bool(scenario.record.explain),
-            traced=_traced_columns() if self.trace else (),
+            traced=_traced_columns(systems, digest_names(own)) if self.trace else (),
         )
 
     def begin(self, tick: int, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
@@ -176,11 +180,16 @@ def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
     return (*chosen, *TRACED_COLUMNS) if scenario.record.trace and len(chosen) == len(STANDARD_COLUMNS) else chosen
 
 
-def _traced_columns() -> tuple[str, ...]:
+def _traced_columns(systems: Sequence[type[System]], digested: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that systems write and no digest of a tick covers, in the order of the tick."""
-    from crowdsim.systems import TICK_ORDER  # the systems know of recorders, so this module cannot wait for them
+    return tuple(dict.fromkeys(name for kind in systems for name in kind.writes if name not in digested))
 
-    return tuple(dict.fromkeys(name for kind in TICK_ORDER for name in kind.writes if name not in DIGEST_COLUMNS))
+
+def _plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:
+    """Return where the models and planners of a scenario come from that are not crowdsim's own."""
+    found: list[tuple[str, dict[str, str]]] = [(chosen.name, {}) for chosen in scenario.models]
+    found += [(chosen.name, {"kind": "planner"}) for chosen in scenario.navigations]
+    return {name: {**asdict(origin), **kind} for name, kind in found if (origin := origin_of(name)) is not None}
 
 
 def _parameters(scenario: Scenario) -> dict[str, Any]:

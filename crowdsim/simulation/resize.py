@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
 from crowdsim.setup.build import WALL_REACH_MARGIN_M, Built, model_reach
-from crowdsim.simulation.wayfinding import Planning
-from crowdsim.systems.by_group import PlanByGroup
-from crowdsim.systems.on_grid import PlanWays
+from crowdsim.systems.paths.lost_paths import lose_paths
 from crowdsim.systems.paths.progress import forget_path
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
 
 
-def set_radii(built: Built, plan: Planning, rows: NDArray[np.intp], radius: ArrayLike) -> None:
+def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike) -> None:
     """Give agents other radii; who has a portal ahead that is too narrow now, or waits for a way, or had none, asks anew.
 
     Parameters
     ----------
     built : Built
-    plan : Plan, PlanWays or PlanByGroup
+    plan : Plan
     rows : (k,) int
         Of the agents in the world.
     radius : float or (k,) float, m
@@ -50,28 +45,24 @@ def set_radii(built: Built, plan: Planning, rows: NDArray[np.intp], radius: Arra
     agents.wall_distance[rows] = 0.0  # what was promised was promised to another body
     agents.neighbour_reach[rows] = np.inf
     agents.corner_post[rows] = NOTHING_HELD
-    on_corridors = world.on_corridors()
     hopeless = (agents.activity[rows] == AgentState.STANDING) & (agents.goal[rows] >= 0) & (agents.path_status[rows] != PathStatus.NONE)
     asks = hopeless | (agents.path_status[rows] == PathStatus.PENDING)
     found = np.flatnonzero((agents.path_status[rows] != PathStatus.NONE) & ~asks)
-    for place in found.tolist():
-        # Cells are looked through for one radius; a corridor serves all that its portals let pass.
-        asks[place] = not on_corridors[rows[place]] or (wanted[place] > before[place] and _is_too_narrow(world, int(rows[place]), 2.0 * float(wanted[place])))
+    for paths in plan.paths:
+        for place in found[paths.mine()[rows[found]]].tolist():
+            asks[place] = paths.too_narrow(int(rows[place]), float(wanted[place]), float(before[place]))
     agents.activity[rows[hopeless]] = AgentState.WALKING
     again = rows[asks]
-    agents.path_status[again] = PathStatus.NONE
+    lose_paths(agents, again)
     forget_path(agents, again)
-    agents.corridor_length[again] = 0
-    agents.goal_piece[again] = -1
     agents.guessed[again] = -1
     plan.forget(agents.entity[again])
-    for part in _parts(plan):
-        if isinstance(part, PlanWays):
-            part.ways.forget_targets(agents.entity[again])
+    for paths in plan.paths:
+        paths.forget_targets(again)
     world.events.note(world.tick, EventKind.RADIUS_SET, agents.entity[rows], agents.position[rows], np.rint(1000.0 * wanted).astype(np.int64))
 
 
-def _checked(built: Built, plan: Planning, rows: NDArray[np.intp], radius: ArrayLike) -> NDArray[np.float64]:
+def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike) -> NDArray[np.float64]:
     """Return the radii that are asked for, if they can be."""
     agents = built.world.agents
     try:
@@ -97,35 +88,12 @@ def _checked(built: Built, plan: Planning, rows: NDArray[np.intp], radius: Array
         raise CrowdsimError(
             f"a radius of {widest:g} m is wider than the mesh was made for ({limit:g} m). Set navigation.widest_body of the scenario to {widest:g} or more."
         )
-    for part in _parts(plan):
-        whose: Any = part.groups
-        mine = np.ones(len(rows), dtype=np.bool_) if whose is None else whose[agents.group[rows]]
-        has_own = isinstance(part, PlanWays) and part.planner.parameters.agent_radius == 0.0
-        if isinstance(part, PlanWays) and has_own and mine.any() and float(wanted[mine].max()) > part.planner.grid.widest_body:
+    for paths in plan.paths:
+        mine = paths.mine()[rows]
+        if mine.any() and float(wanted[mine].max()) > paths.widest_body:
             place = int(np.flatnonzero(mine)[np.argmax(wanted[mine])])
             raise CrowdsimError(
                 f"{built.population.label[int(agents.entity[rows[place]]) - 1]} finds its way on a grid, which knows distances for radii up to "
-                f"{part.planner.grid.widest_body:g} m, not {wanted[place]:g} m. Take navigation: mesh for its group, which serves any radius."
+                f"{paths.widest_body:g} m, not {wanted[place]:g} m. Take navigation: mesh for its group, which serves any radius."
             )
     return wanted
-
-
-def _parts(plan: Planning) -> tuple[Plan | PlanWays, ...]:
-    return plan.parts if isinstance(plan, PlanByGroup) else (plan,)
-
-
-def _is_too_narrow(world: World, row: int, width: float) -> bool:
-    """Return whether the corridor of an agent has a portal, a turn inside a polygon, or a region at its end, that a body is too wide for."""
-    mesh, goals, agents = world.mesh, world.goals, world.agents
-    start, length, piece = int(agents.corridor_start[row]), int(agents.corridor_length[row]), int(agents.goal_piece[row])
-    cells = world.corridors.cells[start : start + length]  # the goal's end first
-    if length and float(mesh.edge_width[cells].min()) < width:
-        return True
-    leave, enter = cells[:-1], mesh.edge_twin[cells[1:]]
-    polygon = mesh.edge_polygon[leave]
-    first = mesh.polygon_start[polygon]
-    turn = mesh.pair_start[polygon] + (enter - first).astype(np.int64) * (mesh.polygon_start[polygon + 1] - first) + (leave - first)
-    if len(turn) and float(mesh.pair_width[turn].min()) < width:
-        return True
-    is_region = piece >= 0 and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
-    return bool(is_region and 2.0 * goals.room[piece] < width)

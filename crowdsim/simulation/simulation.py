@@ -6,73 +6,46 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.symmetry import SymmetryBreaker
-from crowdsim.avoidance.symmetry_switch import SymmetrySwitch
-from crowdsim.bodies.nudge import HeldParameters, NudgeParameters
-from crowdsim.bodies.places import PlaceParameters
-from crowdsim.bodies.priority import PriorityParameters
-from crowdsim.bodies.replan import ReplanParameters
-from crowdsim.bodies.separate import SeparationParameters
-from crowdsim.bodies.spread import SpreadParameters
-from crowdsim.bodies.turn import TurnParameters
 from crowdsim.errors import CrowdsimError
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.parameters import WayParameters
-from crowdsim.navigation.local_grid.detours import LocalGridParameters
 from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
 from crowdsim.saved import Arrays, Saved
-from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.inputs import as_scenario
 from crowdsim.scenario.model import Scenario
-from crowdsim.setup.agents import chosen_rows
-from crowdsim.setup.build import avoidance_models, build_world, model_of_group, speed_law
-from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
+from crowdsim.setup.build import build_world
 from crowdsim.simulation.agents_view import AgentsView
 from crowdsim.simulation.budget import budget_of
 from crowdsim.simulation.checkpoints import Rotation, Start, checkpoint_of, take_up
 from crowdsim.simulation.interventions import Interventions
 from crowdsim.simulation.listeners import Listeners
-from crowdsim.simulation.probes import Probes
+from crowdsim.simulation.probes import Probe, Probes
 from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.simulation.warm import warm_ground, warm_kernels
-from crowdsim.simulation.wayfinding import goes_round_standers, guessing_groups, plan_and_follow, shares_round_standers
 from crowdsim.systems import TICK_ORDER, System, Tick
-from crowdsim.systems.arrive import Arrive
-from crowdsim.systems.avoid import Avoid
-from crowdsim.systems.drive import Drive
-from crowdsim.systems.follow import Follow
+from crowdsim.systems.base.own import OwnSystem, in_order, systems_of, with_systems
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.gates import Gates
-from crowdsim.systems.gauge import Gauge
-from crowdsim.systems.give_way import GiveWay
-from crowdsim.systems.go_round import GoRound
-from crowdsim.systems.goals.places import Places
-from crowdsim.systems.ground.triggers import Triggers
-from crowdsim.systems.notice import Notice
-from crowdsim.systems.nudge import Nudge
+from crowdsim.systems.ground.things import discs_going_on, will_any_open
+from crowdsim.systems.paths.of_groups import paths_of_groups
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
-from crowdsim.systems.replan import Replan
-from crowdsim.systems.separate import Separate
-from crowdsim.systems.slow_down import SlowDown
-from crowdsim.systems.spread import Spread
-from crowdsim.systems.symmetry import BreakSymmetry
-from crowdsim.systems.turn import Turn
 from crowdsim.systems.watch import Watch
 from crowdsim.world.checks import check_agents
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
 
-HEEDS_NOBODY = "none"  # The avoidance model whose agents walk through each other.
+S = TypeVar("S", bound=System)
 PROGRESS_SECONDS = 0.2  # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
 
 
@@ -101,6 +74,8 @@ class Simulation(Interventions):
         recording. The run then does what that one did, and no clock decides.
     start : Start, optional
         Where the run begins, if not with everybody at the places of the scenario.
+    systems : sequence of classes of systems
+        Of your own, beside those that the scenario names; see docs/guides/own-systems.md.
 
     Raises
     ------
@@ -114,21 +89,25 @@ class Simulation(Interventions):
 
     def __init__(
         self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True,
-        goes_on: bool = False, granted: Mapping[int, int] | None = None, start: Start | None = None,
+        goes_on: bool = False, granted: Mapping[int, int] | None = None, start: Start | None = None, systems: Sequence[type[System]] = (),
     ) -> None:  # fmt: skip
         self.team = Team(threads)
-        self.scenario = scenario = as_scenario(scenario)
+        self.scenario = scenario = with_systems(as_scenario(scenario), systems)
+        self._own_kinds = systems_of(scenario)
+        order = in_order(TICK_ORDER, self._own_kinds)
         if warm:
             warm_kernels(scenario, Simulation, explaining=out is not None and bool(scenario.record.explain))
         self.built = build_world(scenario)
         self.world = self.built.world
         if warm:
             warm_ground(self.world.mesh)
-        names = [kind.__name__ for kind in TICK_ORDER]
-        counts = ["agents", *(name for kind in TICK_ORDER for name in kind.counts)]
+        for column in (column for kind in self._own_kinds for column in kind.columns):
+            self.world.agents.add(column)
+        names = [kind.__name__ for kind in order]
         self.recorder: Recorder | None = None
         self.systems: list[System] = []
         self.probes = Probes(names)
+        self._readings = [0] * len(names)  # ns, of the tick that is being done
         self.budget = budget_of(scenario, planning=names.index(Plan.__name__), ground=names.index(Gates.__name__), granted=granted)
         self.ledger = Ledger(self.built)
         self._listeners = Listeners()
@@ -141,11 +120,11 @@ class Simulation(Interventions):
         try:
             if out is not None:
                 self.recorder = Recorder(
-                    self.built, Path(out), names, counts, threads=self.team.threads, force=force, goes_on=goes_on, first_tick=self._first_tick,
+                    self.built, Path(out), order, self._own_kinds, threads=self.team.threads, force=force, goes_on=goes_on, first_tick=self._first_tick,
                     run_id=start.run_id if start is not None else "",
                 )  # fmt: skip
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())
-            self._begin(start)
+            self._begin(order, start)
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
             if self.recorder is not None:
                 self.recorder.writer.discard()
@@ -153,12 +132,15 @@ class Simulation(Interventions):
             self.world.close()
             raise
 
-    def _begin(self, start: Start | None) -> None:
+    def _begin(self, order: Sequence[type[System]], start: Start | None) -> None:
         """Make the systems and let everybody in, or put all where a checkpoint stands."""
-        for kind in TICK_ORDER:
-            self.systems.append(self._make(kind))
-        for place, system in enumerate(self.systems):
-            self.world.add_system(system, len(self.systems) - place)
+        setup = Setup(self.built, self.budget, self.team, self.recorder, paths_of_groups(self.built, self.budget))
+        own = {kind: OwnSystem(kind, setup, chosen.parameters(kind.Parameters)) for kind, chosen in zip(self._own_kinds, self.scenario.systems, strict=True)}
+        setup = replace(setup, own=tuple(own.values()))
+        self.systems += [own[kind] if kind in own else kind.from_setup(setup) for kind in order]
+        self._watch = self.system(Watch)
+        traced = self.recorder if self.recorder is not None and self.recorder.trace else None
+        self.world.run_in_turn([Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)])
         self.world.spawn(self.built.population, self.built.polygon)
         events = self.world.events.take()
         if start is not None:
@@ -178,89 +160,6 @@ class Simulation(Interventions):
         self.probes.take(readings)
         self._wall_s = float(readings.sum()) / 1e9
 
-    def _make(self, kind: type[System]) -> System:
-        """Make a system; those that need more than the world get it here."""
-        world, scenario = self.world, self.scenario
-        if kind is Drive:
-            self._drive = Drive(world, scenario.obstacles, scenario.geometry.grounds)
-            return self._drive
-        if kind is Gates:
-            return self._make_gates()
-        if kind is Plan:
-            self._plan, self._follow = plan_and_follow(self.built, self.budget)
-            self._gates.tell(self._plan.stand_on, self.team)  # not by way of the simulation: one that is dropped is to go at once
-            return self._plan
-        if kind is Follow:
-            return self._follow
-        if kind is Gauge:
-            return Gauge(world, scenario.tick, guessing_groups(scenario))
-        if kind is Avoid:
-            return Avoid(world, avoidance_models(scenario), model_of_group(scenario), self.built.population.label, self._explained())
-        if kind is Spread:
-            heeds = np.array([scenario.model_of(group).name != HEEDS_NOBODY for group in scenario.groups], dtype=np.bool_)
-            return Spread(world, scenario.bodies.parameters(SpreadParameters), heeds, scenario.bodies.parameters(PlaceParameters).moving_in)
-        if kind is SlowDown:
-            return SlowDown(world, speed_law(scenario))
-        if kind is BreakSymmetry:
-            return BreakSymmetry(world, scenario.symmetry.parameters(SymmetrySwitch), scenario.symmetry.parameters(SymmetryBreaker.Parameters))
-        if kind is Separate:
-            return Separate(world, scenario.bodies.parameters(SeparationParameters))
-        if kind in (Notice, Replan, Nudge, GiveWay, GoRound):
-            return self._make_of_bodies(kind)
-        if kind is Turn:
-            return Turn(world, scenario.bodies.parameters(TurnParameters))
-        if kind is Watch:
-            people = len(self.built.population)
-            self._watch = Watch(world, scenario.tick, scenario.goals, scenario.events, people, self._drive.going_on, scenario.stop)
-            return self._watch
-        if kind is Record:
-            return Record(world, self.recorder)
-        if kind is Arrive:
-            return Arrive(world, self._plan.forget, Places(world, scenario.bodies.parameters(PlaceParameters), scenario.seed))
-        return kind(world)
-
-    def _make_gates(self) -> Gates:
-        """Make what opens and closes areas; grounds that the clock asks for are built before the first tick."""
-        scenario, areas = self.scenario, self.scenario.geometry.areas
-        grounds: Grounds | FloorGrounds | TiledGrounds
-        if scenario.geometry.floors:
-            grounds = FloorGrounds(self.built)
-        else:
-            grounds = TiledGrounds(self.built) if self.world.tiles is not None else Grounds(self.built, [each.polygon for each in closed_at_the_begin(areas)])
-            for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
-                grounds.foresee(closed)
-
-        def chosen(who: int | str) -> NDArray[np.bool_]:
-            return chosen_rows(scenario, self.built.agents, (who,))
-
-        meetings = [None if event.met is None else (chosen(event.met[0]), chosen(event.met[1])) for event in scenario.events]
-        triggers = Triggers(self.world, scenario.events, meetings)
-        self._gates = Gates(self.world, areas, scenario.events, grounds, self.budget, self._drive.closed, triggers)
-        self._drive.also_closed = self._gates.closed_areas
-        return self._gates
-
-    def _make_of_bodies(self, kind: type[System]) -> System:
-        """Make what has to do with people in each other's way."""
-        world, scenario = self.world, self.scenario
-        held, nudges = scenario.bodies.parameters(HeldParameters), scenario.bodies.parameters(NudgeParameters)
-        replans = scenario.bodies.parameters(ReplanParameters)
-        if kind is GoRound:
-            return GoRound(world, scenario.bodies.parameters(LocalGridParameters), replans.replanning, shares_round_standers(scenario))
-        if kind is GiveWay:
-            return GiveWay(world, scenario.bodies.parameters(PriorityParameters), held.held_share)
-        if kind is Notice:
-            return Notice(world, held, nudges.nudging or replans.replanning)
-        if kind is Nudge:
-            return Nudge(world, nudges, held.held_time, scenario.tick)
-        heeds = np.array([goes_round_standers(scenario.navigation_of(group)) for group in scenario.groups], dtype=np.bool_)
-        shares = [float(chosen.values["obstacle_radius_share"]) for chosen in scenario.navigations if goes_round_standers(chosen)]
-        return Replan(world, replans, held.held_time, max(shares, default=WayParameters().obstacle_radius_share), heeds, scenario.tick)
-
-    def _explained(self) -> NDArray[np.bool_] | None:
-        """Return whose choices are explained, by entity - 1; None where nobody asked or nothing is recorded."""
-        wanted = self.scenario.record.explain
-        return chosen_rows(self.scenario, self.built.agents, wanted) if wanted and self.recorder is not None else None
-
     @property
     def tick(self) -> int:
         """Ticks done so far."""
@@ -268,8 +167,22 @@ class Simulation(Interventions):
 
     @property
     def digest(self) -> str:
-        """Digest of every column of every tick so far, 16 hexadecimal digits."""
-        return digest_text(next(system.fold for system in self.systems if isinstance(system, Record)))
+        """Digest of the columns in `crowdsim.systems.record.DIGEST_COLUMNS` of every tick so far, 16 hexadecimal digits."""
+        return digest_text(self.system(Record).fold)
+
+    def system(self, kind: type[S]) -> S:
+        """Return the system of a class, for example one of your own.
+
+        Raises
+        ------
+        CrowdsimError
+            If the tick has none.
+        """
+        for system in self.systems:
+            own = system.system if isinstance(system, OwnSystem) else system
+            if isinstance(own, kind):
+                return own
+        raise CrowdsimError(f"the tick has no system {kind.__name__}; it has {', '.join(system.name for system in self.systems)}.")
 
     @property
     def agents(self) -> AgentsView:
@@ -306,15 +219,9 @@ class Simulation(Interventions):
     def _step(self) -> NDArray[Any]:
         began = time.perf_counter()
         tick = Tick(self.world.tick + 1, self.scenario.tick, self.team)
-        readings = np.empty(len(self.systems), dtype=np.int64)
         tick.counts["agents"] = self.world.people_count
-        tracing = self.recorder is not None and self.recorder.trace
-        for place, system in enumerate(self.systems):
-            start = time.perf_counter_ns()
-            system.process(tick)
-            readings[place] = time.perf_counter_ns() - start
-            if tracing and self.recorder is not None and not system.is_idle:
-                self.recorder.trace_system(tick.number, place, system.writes, self.world.agents)
+        self.world.process(tick)
+        readings = np.array(self._readings, dtype=np.int64)
         self.world.tick = tick.number
         events = self.world.events.take()
         self.counts = tick.counts
@@ -403,7 +310,7 @@ class Simulation(Interventions):
         stop, agents = self.scenario.stop, self.world.agents
         if stop.when_all_arrived and not np.any((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)):
             moves_in = np.any(agents.is_yielding == Stepping.IN)
-            if not moves_in and not (np.any(agents.goal >= 0) and (self._gates.expects or self._drive.expects)):
+            if not moves_in and not (np.any(agents.goal >= 0) and (self._gates.expects or will_any_open(self.world))):
                 return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"
@@ -416,7 +323,7 @@ class Simulation(Interventions):
         return self.ledger.verdict(
             ended or self.why_over() or "not over", self.world.tick, self.world.agents,
             wall_s=self._wall_s, ms_per_tick=ms, worst_tick_ms=probes.worst_tick_ns / 1e6, digest=self.digest, first_tick=self._first_tick,
-            going_on=self._drive.going_on(),
+            going_on=discs_going_on(self.world),
         )  # fmt: skip
 
     def finish(self, ended: str = "") -> Verdict:
@@ -490,7 +397,7 @@ class Simulation(Interventions):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives as named arrays: enough to go on bit for bit in another process."""
         parts: list[tuple[str, Mapping[str, NDArray[Any]]]] = [("world", self.world.state()), ("ledger", self.ledger.state())]
-        parts += [(f"systems/{type(system).__name__}", system.state()) for system in self.systems]
+        parts += [(f"systems/{system.name}", system.state()) for system in self.systems]
         parts.append(("tasks", self.budget.tasks.state()))
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
@@ -504,12 +411,10 @@ class Simulation(Interventions):
         """
         saved = Saved.of(state)
         self.world.restore(saved.below("world/"))
-        if self.world.tiles is not None:
-            self._take_mesh()
         self.ledger.restore(saved.below("ledger/"))
         for system in self.systems:
-            system.restore(saved.below(f"systems/{type(system).__name__}/"))
-            if system is self._gates:  # the ground is there
+            system.restore(saved.below(f"systems/{system.name}/"))
+            if isinstance(system, Gates):  # the ground is there
                 check_agents(self.world, saved.below("world/agents/"), self.built.mesh_build.parameters.widest_body)
         self.budget.tasks.restore(saved.below("tasks/"))
         saved.finish()

@@ -118,7 +118,7 @@ class Verdict:
         By system, slowest first.
     worst_tick_ms : float
     digest : str
-        16 hexadecimal digits over every column of every tick.
+        16 hexadecimal digits over the digested columns of every tick (`crowdsim.systems.record`).
     flows : list of Flow
         Of exits through which at least 20 came.
     speed_law : str

@@ -24,7 +24,7 @@ from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
-from crowdsim.scenario.parameters import GRIDS, SECTIONS
+from crowdsim.scenario.parameters import SECTIONS, paths_lead_over_cells
 
 _TICKS = 24
 _SCENE = """
@@ -96,6 +96,7 @@ navigation: {kind: visibility, unseen_from: [[6, 3.5]], exposure: 10}
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
 _NO_LAW = "speed_density=none"
+_USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here: what follows its corridors.
 _FREE_VERTICES = "vertices in free ground"  # Only some meshes have corners there, which nobody knows before the mesh is built.
 _played: set[str] = set()
 
@@ -170,11 +171,11 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
     """
     # A plug-in is not run here: what it does wrong shall be told with the tick and the agent of the run.
     models = [chosen.name for chosen in scenario.models if origin_of(chosen.name) is None] or ["none"]
-    kinds = [chosen.name for chosen in scenario.navigations]
+    kinds = [chosen.name for chosen in scenario.navigations if origin_of(chosen.name) is None] or [_USUAL]
     law, geometry, bodies = f"speed_density={scenario.speed_density.name}", scenario.geometry, scenario.bodies.values
     scenes = [crowd(models[0], kind, law, explaining=explaining) for kind in kinds]
     scenes += [crowd(model, kinds[0], law, explaining=explaining) for model in models[1:]]
-    for chosen in scenario.navigations:
+    for chosen in (each for each in scenario.navigations if origin_of(each.name) is None):
         if len(geometry.floor_names) > 1 or geometry.patches or geometry.named_speeds:
             scenes.append(floors(chosen.name))
         if geometry.areas or scenario.obstacles:
@@ -192,7 +193,8 @@ def all_scenes() -> list[Scene]:
     """Return every scene that a scenario can ask for, each choice beside the first of the others; that of all first choices comes first."""
     owners = {section.name: list(section.owners()) for section in SECTIONS}
     models = [model for model in available_models() if origin_of(model) is None]
-    kinds, laws = owners["navigation"], [f"speed_density={law}" for law in owners["speed_density"]]
+    kinds = [kind for kind in owners["navigation"] if origin_of(kind) is None]
+    laws = [f"speed_density={law}" for law in owners["speed_density"]]
     scenes = [crowd(models[0], kind, _NO_LAW) for kind in kinds]
     scenes += [crowd(model, kinds[0], _NO_LAW, explaining=explaining) for model in models for explaining in (False, True)]
     scenes += [crowd(models[0], kinds[0], law) for law in laws]
@@ -205,7 +207,7 @@ def all_scenes() -> list[Scene]:
 
 def crowd(model: str, kind: str, law: str, *, explaining: bool = False) -> Scene:
     """Return the scene of avoidance, navigation, and a law of speed and density."""
-    more = ("budget.work=500",) if kind in GRIDS else ()  # so that ways are found over cells within these ticks
+    more = ("budget.work=500",) if paths_lead_over_cells(kind) else ()  # so that ways are found over cells within these ticks
     told = (f"avoidance={model}, explained",) if explaining else ()
     needs = (f"avoidance={model}", f"navigation={kind}", *(() if law == _NO_LAW else (law,)), *told)
     return Scene(needs, _SCENE, (f"avoidance={model}", f"navigation={kind}", law, *more), explaining)

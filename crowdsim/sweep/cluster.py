@@ -1,4 +1,4 @@
-"""The workers of dask.distributed as those of a sweep: whoever started them, a run there is what it is here, in a process of its own with its limits.
+"""The workers of dask.distributed as those of a sweep: however they were started, a run there is what it is here, in a process of its own with its limits.
 
 What dask does by itself, and what it is kept from: a task whose worker is lost is given to another one, which is wanted, but how often is up to the scheduler;
 each attempt leaves a mark in the sweep's folder, and the third loss of a run is its last. A worker's memory limit looks at the worker alone and does not
@@ -31,7 +31,7 @@ from crowdsim.sweep.worker import lost
 CONNECT_SECONDS = 10.0
 SILENT_SECONDS = 30.0  # A scheduler that is asked how many workers there are answers in milliseconds.
 _ASK_SECONDS = 2.0
-_CHECK_SECONDS = 30.0  # For all workers to say whether they can do the runs; who says nothing is asked again at its first task.
+_CHECK_SECONDS = 30.0  # For all workers to say whether they can do the runs; one that does not answer is asked again at its first task.
 _END_SECONDS = 15.0  # For runs to end when the sweep does.
 _WAITING = 2  # Tasks handed out for each thread of the workers, and at least so many in all, so that a cluster that grows with its work has a reason to:
 _LEAST_PLACES = 32

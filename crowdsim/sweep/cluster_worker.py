@@ -1,6 +1,6 @@
 """What happens on a worker of a cluster: its first task starts a run server, as a sweep on one machine does, and all its threads ask that.
 
-A worker is told nothing when a task of its is cancelled, so one thread looks: it ends runs that nobody wants any more, everything when the worker closes, and
+A worker hears nothing when a task of its is cancelled, so one thread looks: it ends runs that are no longer wanted, everything when the worker closes, and
 run servers that have had nothing to do for a while, whose sweep may have been killed.
 """
 
@@ -75,7 +75,7 @@ def refusal(about: Mapping[str, Any]) -> str:
     Parameters
     ----------
     about : mapping
-        ``sweep`` (a name of this call), ``code`` and ``versions`` (those of whoever asks), ``plugins`` (path to hash), ``folder``.
+        ``sweep`` (a name of this call), ``code`` and ``versions`` (those of the asking process), ``plugins`` (path to hash), ``folder``.
     """
     if about["code"] != code_version():
         here = package_versions()

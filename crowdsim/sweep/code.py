@@ -1,4 +1,4 @@
-"""What decides about runs: the sources of crowdsim and the versions of the packages below it. Whoever does a run for a sweep must have the same."""
+"""What decides about runs: the sources of crowdsim and the versions of the packages below it. A worker of a sweep must have the same."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class _Reader:
         if node is None:
             return []
         items = node.value if isinstance(node.value, list) else [node]
-        if any(item.value is UNUSABLE for item in items):  # 0:10 without quotes, of which the reader of YAML has told
+        if any(item.value is UNUSABLE for item in items):  # 0:10 without quotes, which the reader of YAML has reported
             return []
         try:
             return seeds_of(",".join(str(item.value) for item in items))

@@ -10,8 +10,8 @@ from crowdsim.sweep.folder import FINISHED
 from crowdsim.sweep.plan import Plan, Run
 
 US_PER_AGENT_TICK = 40.0  # Of small crowds with any model and a recording, one thread of a 2.5 GHz core (31 to 61 in docs/learn/models.md); large ones less.
-MS_PER_TICK = 0.5  # What a tick of a small scene takes whoever is there.
-BYTES_PER_ROW = 30.0  # Of an agent in a frame, all columns, compressed (22 to 41 in docs/reference/recordings.md).
+MS_PER_TICK = 0.5  # What a tick of a small scene takes however few agents there are.
+BYTES_PER_ROW = 30.0  # Of an agent in a frame, all columns, compressed (docs/reference/recordings.md has 22 to 41).
 BYTES_PER_TICK = 150.0  # Digests and timings.
 
 
@@ -26,7 +26,7 @@ class Estimate:
     size_mb : float
         Of their recordings.
     measured_on : int
-        Finished runs that the time was taken from; 0: it is what they take if everybody stays until the end.
+        Finished runs that the time was taken from; 0: it is what they take if all agents stay until the end.
     """
 
     seconds: float

@@ -42,7 +42,7 @@ class Folder:
         return self.path / "recordings" / f"{identity}.h5"
 
     def result(self, identity: str) -> Path:
-        """Return where it stands what a run came to."""
+        """Return the file with the results of a run."""
         return self.path / "results" / f"{identity}.json"
 
     def log(self, identity: str) -> Path:
@@ -126,7 +126,7 @@ class Folder:
         return result
 
     def read_result(self, identity: str) -> dict[str, Any] | None:
-        """Return what a run came to, or None if there is no whole file that says so."""
+        """Return the results of a run, or None if there is no whole file that says so."""
         try:
             result = json.loads(self.result(identity).read_bytes())
         except (OSError, ValueError):

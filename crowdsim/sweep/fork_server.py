@@ -1,6 +1,6 @@
 """The warm process: it has imported everything and made the kernels ready, and forks for each run, which then begins in milliseconds.
 
-A request is a datagram with two descriptors: a file with the task as JSON, and a socket on which the answer is given when the run has ended; who closes it
+A request is a datagram with two descriptors: a file with the task as JSON, and a socket on which the answer is given when the run has ended; to close it
 before ends the run. The server is one thread and opens no file, so that a fork is safe; nothing of a run happens in it. It ends, and all of its runs with it,
 when nobody holds the other end of its socket any more; the system ends the runs if the server is killed.
 
@@ -157,7 +157,7 @@ class Server:
 
 
 def _answer(reply: socket.socket, value: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):  # who asked has gone
+    with contextlib.suppress(OSError):  # the asking process has gone
         reply.sendall(json.dumps(value).encode())
     reply.close()
 
@@ -205,7 +205,7 @@ def _be_run(task: dict[str, Any]) -> NoReturn:
         code = 0
     except BaseException as error:
         soft_again = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        resource.setrlimit(resource.RLIMIT_DATA, (soft_again, soft_again))  # to tell of it takes memory too
+        resource.setrlimit(resource.RLIMIT_DATA, (soft_again, soft_again))  # to report it takes memory too
         with contextlib.suppress(Exception):
             write_json(scratch / "error.json", _told(error))
             if not isinstance(error, CrowdsimError):

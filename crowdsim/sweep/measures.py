@@ -10,7 +10,7 @@ _NO_MEASURES = ("left", "begun_s", "speed_law")  # Agents one by one, which the 
 
 
 def measures_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run came to as flat names and plain values, without clock readings.
+    """Return the results of a run as flat names and plain values, without clock readings.
 
     Parameters
     ----------

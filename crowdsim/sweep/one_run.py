@@ -1,4 +1,4 @@
-"""What the process of one run does: it runs, keeps its recording, and says what it came to. Whatever else it writes goes with it."""
+"""What the process of one run does: it runs, keeps its recording, and says what it resulted in. Whatever else it writes goes with it."""
 
 from __future__ import annotations
 

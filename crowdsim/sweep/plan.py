@@ -16,7 +16,7 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.sweep.code import code_version
 from crowdsim.sweep.design import Point
 
-_MOST_SHOWN = 20  # Mistakes that are told; combinations that make the same one are told once.
+_MOST_SHOWN = 20  # Mistakes that are reported; combinations that make the same one are reported once.
 
 
 @dataclass(frozen=True)
@@ -228,5 +228,5 @@ def kernels_of(scenario: Scenario) -> str:
 
 def _plugins_of(scenario: Scenario) -> str:
     """Return the hashes of the plug-ins that a scenario uses."""
-    origins = {chosen.name: origin_of(chosen.name) for chosen in scenario.models}
+    origins = {chosen.name: origin_of(chosen.name) for chosen in (*scenario.models, *scenario.navigations, *scenario.systems)}
     return " ".join(f"{name}={origin.sha256}" for name, origin in sorted(origins.items()) if origin is not None)

@@ -1,4 +1,4 @@
-"""Who does the runs of a sweep: what takes tasks and gives futures, as executors do. On this machine, threads that ask one run server."""
+"""What does the runs of a sweep: what takes tasks and gives futures, as executors do. On this machine, threads that ask one run server."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class LocalPool:
         return future.result()
 
     def look(self) -> None:
-        """Do nothing: a server that is lost is started again by who needs it."""
+        """Do nothing: a server that is lost is started again by the next task."""
 
     def end(self) -> None:
         """End the server, and whatever runs in it."""

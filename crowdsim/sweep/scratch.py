@@ -37,7 +37,7 @@ class Scratch:
             made = Path(tempfile.mkdtemp(prefix=f".new-{_PREFIX}", dir=parent))
             self._lock = os.open(made / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-            self.path = made.rename(parent / made.name.removeprefix(".new-"))  # Not before: whoever makes one now would take it for a killed one's.
+            self.path = made.rename(parent / made.name.removeprefix(".new-"))  # Not before: a process that makes one now would take it for a killed one's.
         except OSError as error:
             raise RecordingError(f"{parent}: cannot hold runs that go on ({error.strerror}). Choose another place with --scratch DIR.") from None
 

@@ -25,7 +25,7 @@ def table_suffix() -> str:
 
 
 def tables_of(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return what the runs of a plan came to so far, and their clock readings.
+    """Return the results of the runs of a plan so far, and their clock readings.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def tables_of(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[pd.Da
         result = results[run.id] or {"status": NOT_DONE, "error": "", "measures": {}, "timings": {}}
         is_kept = result["status"] == FINISHED and folder.recording(run.id).is_file()
         about = {"run": run.number, "id": run.id}
-        told = {
+        outcome = {
             "seed": run.seed,
             "status": result["status"],
             "error": result["error"],
             "command": plan.command(run, record=record),
             "recording": str(folder.recording(run.id).relative_to(folder.path)) if is_kept else "",
         }
-        rows.append({**about, **{key: run.values.get(key) for key in plan.keys if key != "seed"}, **told, **result["measures"]})
+        rows.append({**about, **{key: run.values.get(key) for key in plan.keys if key != "seed"}, **outcome, **result["measures"]})
         clocks.append({**about, "status": result["status"], **dict(sorted(result["timings"].items()))})
     return _typed(pd.DataFrame(rows)), pd.DataFrame(clocks)
 

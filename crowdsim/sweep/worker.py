@@ -102,7 +102,7 @@ class RunServer:
         return result
 
     def stop(self, name: str) -> None:
-        """End the run that was begun by a name; whoever waits for it is told by `Stopped`."""
+        """End the run that was begun by a name; what waits for it gets `Stopped`."""
         with self._lock:
             asking = self._asking.pop(name, None)
             if asking is not None:
@@ -195,8 +195,8 @@ def _failed(task: Mapping[str, Any], scratch: Path, answer: Mapping[str, Any] | 
     else:
         status, error = "error", f"ended with code {answer['code']} and without a word"
         with contextlib.suppress(OSError, ValueError):
-            told = json.loads((scratch / "error.json").read_bytes())
-            status, error = told["status"], told["error"].replace(str(scratch), "the run's scratch")
+            failure = json.loads((scratch / "error.json").read_bytes())
+            status, error = failure["status"], failure["error"].replace(str(scratch), "the run's scratch")
     if status == "memory":
         error = f"asked for more than {task['memory'] / 2**20:,.0f} MiB of memory" if task["memory"] else "asked for more memory than there is"
     return {"id": task["id"], "status": status, "error": error, "measures": {}, "timings": {}}

@@ -28,6 +28,7 @@ from crowdsim.systems.symmetry import BreakSymmetry
 from crowdsim.systems.turn import Turn
 from crowdsim.systems.walk import Walk
 from crowdsim.systems.watch import Watch
+from crowdsim.world.registry import register
 
 TICK_ORDER: tuple[type[System], ...] = (
     Drive,  # obstacles come, go, and have velocities
@@ -57,4 +58,4 @@ TICK_ORDER: tuple[type[System], ...] = (
     Retire,  # the arrived leave
 )
 
-__all__ = ["TICK_ORDER", "System", "Tick"]
+__all__ = ["TICK_ORDER", "System", "Tick", "register"]

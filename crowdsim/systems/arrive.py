@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import NDArray
 
+from crowdsim.bodies.places import PlaceParameters
 from crowdsim.navigation.goals.goals import arrived_many
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.goals.places import Places
+from crowdsim.systems.paths.lost_paths import LOST, lose_paths
+from crowdsim.systems.paths.progress import forget_path
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
+from crowdsim.world.world import Itinerary, World
 
 
 class Arrive(System):
@@ -21,8 +22,6 @@ class Arrive(System):
     Parameters
     ----------
     world : World
-    forget : callable
-        Called with the entities of those who arrived before the answer to their request for a way did: nobody waits for it any more.
     places : Places
         For those who stay.
     """
@@ -31,15 +30,17 @@ class Arrive(System):
         "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer", "itinerary", "is_yielding", "is_driven",
         "is_immovable", "is_stuck", "blocker",
     )  # fmt: skip
-    writes = (
-        "activity", "goal", "stage", "path_status", "desired_speed", "corridor_length", "goal_piece", "remaining", "is_yielding", "yield_target",
-        "yield_tick",
-    )  # fmt: skip
+    writes = ("activity", "goal", "stage", "desired_speed", *LOST, "remaining", "is_yielding", "yield_target", "yield_tick")
     counts = ("arrivals",)
 
-    def __init__(self, world: World, forget: Callable[[NDArray[np.int64]], None], places: Places) -> None:
+    def __init__(self, world: World, places: Places) -> None:
         super().__init__(world)
-        self._forget, self._places = forget, places
+        self._places = places
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Arrive:
+        """Make the system as the section `bodies` asks for it."""
+        return cls(setup.world, Places(setup.world, setup.of_bodies(PlaceParameters), setup.scenario.seed))
 
     def process(self, tick: Tick) -> None:
         """Test everyone who walks; structure changes (leaving the world) wait for Retire."""
@@ -54,18 +55,16 @@ class Arrive(System):
         if not len(there):
             return
         waited = there[agents.path_status[there] == PathStatus.PENDING]
-        if len(waited):
-            self._forget(agents.entity[waited])
+        if len(waited):  # nobody waits for the answer any more
+            world.planning.forget(agents.entity[waited])
+        lose_paths(agents, there)
+        forget_path(agents, there)
         reached = world.goals.piece_source[piece[there]]
         final = np.zeros(len(there), dtype=bool)
         for i, row in enumerate(there.tolist()):
-            itinerary = world.itinerary_of(int(agents.entity[row]))
+            itinerary = world.entities.component(int(agents.entity[row]), Itinerary)
             stage = int(agents.stage[row]) + 1
             agents.stage[row] = stage
-            agents.corridor_length[row] = 0
-            agents.goal_piece[row] = -1
-            agents.path_status[row] = PathStatus.NONE
-            agents.remaining[row] = np.nan
             if stage < len(itinerary.goals):
                 agents.goal[row] = itinerary.goals[stage]
                 if not np.isnan(itinerary.speeds[stage]):

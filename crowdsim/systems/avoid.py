@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import REASON_DTYPE, explain_choices
 from crowdsim.avoidance.guard import ModelError, check_velocities
-from crowdsim.avoidance.model import KEEPS_ITS_WAY, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
+from crowdsim.avoidance.model import KEEPS_ITS_VELOCITY, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
 from crowdsim.saved import Arrays, Saved
+from crowdsim.setup.agents import chosen_rows
+from crowdsim.setup.build import avoidance_models, model_of_group
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState, Diagnosis
 from crowdsim.world.world import World
@@ -52,13 +55,21 @@ class Avoid(System):
         self._model_of_group = np.array(model_of_group, dtype=np.int64)
         self._labels = labels
 
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Avoid:
+        """Make the system with the models of the groups; choices are explained where somebody asks and the run is recorded."""
+        scenario, built = setup.scenario, setup.built
+        wanted = scenario.record.explain
+        explained = chosen_rows(scenario, built.agents, wanted) if wanted and setup.recorder is not None else None
+        return cls(setup.world, avoidance_models(scenario), model_of_group(scenario), built.population.label, explained)
+
     def process(self, tick: Tick) -> None:
         """Show the models the crowd, keep what each chose for its own."""
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
         active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding != 0)).view(np.uint8)
         is_obstacle = agents.activity == AgentState.OBSTACLE
-        active[is_obstacle] = KEEPS_ITS_WAY
+        active[is_obstacle] = KEEPS_ITS_VELOCITY
         # On slopes in the direction that each likes to go; Integrate keeps the limit in the direction that it goes.
         fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * self.shares_in_plan(tick, agents.preferred_velocity)
         view = CrowdView(

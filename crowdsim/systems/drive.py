@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,19 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.navigation.mesh.mesh import locate_many
-from crowdsim.saved import MOST, Arrays, Saved
+from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.setup.obstacle_state import arrays_of, obstacle_from
+from crowdsim.setup.things import ABSENT, Disc, MovingObstacle
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.ground.ground_change import Closed, polygons_of, put_out
+from crowdsim.systems.ground.ground_change import polygons_of, put_out
 from crowdsim.systems.ground.make_room import nearest_free
+from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
-
-ABSENT = 0  # in place of an entity
 
 
 class Drive(System):
@@ -32,14 +33,8 @@ class Drive(System):
     Parameters
     ----------
     world : World
-    obstacles : sequence of Obstacle
     grounds : sequence of shapely Polygon or MultiPolygon, m
         On which people can be put who are where something appears, floor by floor.
-
-    Attributes
-    ----------
-    also_closed : callable
-        Returns what is closed beside obstacles; nothing by default.
 
     Notes
     -----
@@ -53,101 +48,70 @@ class Drive(System):
     )  # fmt: skip
     counts = ("obstacles", "standing_obstacles")
 
-    def __init__(self, world: World, obstacles: Sequence[Obstacle], grounds: Sequence[Any]) -> None:
+    def __init__(self, world: World, grounds: Sequence[Any]) -> None:
         super().__init__(world)
-        self._given = tuple(obstacles)
-        self.obstacles, self._grounds = list(obstacles), tuple(grounds)
-        self._sent: set[int] = set()  # numbers of those that a program has put in or sent elsewhere
-        self.also_closed: Callable[[], Sequence[Closed]] = tuple
-        self.entity = np.full(len(obstacles), ABSENT, dtype=np.int64)  # of the first disc of each; those of the others follow
-        self.is_closed = np.zeros(len(obstacles), dtype=np.bool_)
-        self._tick = 0  # the last one, for which they are
+        self._grounds = tuple(grounds)
+        self._given = tuple(each.obstacle for _, each in world.query(MovingObstacle))
 
-    @property
-    def expects(self) -> bool:
-        """Whether something that stands will go on or vanish."""
-        return any(self.obstacles[number].will_open(self.world.tick) for number in np.flatnonzero(self.is_closed).tolist())
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Drive:
+        """Make the system for the obstacles that are in the world."""
+        return cls(setup.world, setup.scenario.geometry.grounds)
 
-    def number_of(self, name: str) -> int:
-        """Return the number of an obstacle; -1 if there is none of this name."""
-        return next((number for number, each in enumerate(self.obstacles) if each.name == name), -1)
-
-    def is_there(self, number: int) -> bool:
-        """Return whether an obstacle is in the world now."""
-        return bool(self.entity[number] != ABSENT)
-
-    def send(self, obstacle: Obstacle) -> None:
-        """Take an obstacle in place of the one of its name, or as another one, from the next tick on."""
-        number = self.number_of(obstacle.name)
-        if number < 0:
-            number = len(self.obstacles)
-            self.entity, self.is_closed = np.append(self.entity, ABSENT), np.append(self.is_closed, False)
-            self.obstacles.append(obstacle)
-        self.obstacles[number] = obstacle
-        self._sent.add(number)
-        target = obstacle.timetable.points[-1].reshape(1, 2)
-        self.world.events.note(self.world.tick + 1, EventKind.OBSTACLE_SENT, np.zeros(1, dtype=np.int64), target, np.array([number]))
-
-    def closed(self) -> tuple[Closed, ...]:
-        """Return the obstacles that stand, where they do."""
-        found = np.flatnonzero(self.is_closed).tolist()
-        return tuple(Closed(each.name, each.outline(self._tick), each.layer) for each in (self.obstacles[number] for number in found))
+    def _obstacles(self) -> list[tuple[int, MovingObstacle]]:
+        """Return the obstacles with their entities; events have their places in this list."""
+        return self.world.query(MovingObstacle)
 
     @property
     def is_idle(self) -> bool:
         """Whether there are no obstacles."""
-        return not self.obstacles
+        return not self._obstacles()
 
     def process(self, tick: Tick) -> None:
         """Let obstacles come and go, and say how fast they are."""
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
-        if not self.obstacles:
+        if not (known := self._obstacles()):
             return
-        self._tick = tick.number
-        there = np.array([obstacle.is_there(tick.number) for obstacle in self.obstacles])
-        was_there = self.entity != ABSENT
-        self._remove(tick.number, np.flatnonzero(was_there & ~there))
-        self._add(tick.number, np.flatnonzero(there & ~was_there))
+        there = np.array([each.obstacle.is_there(tick.number) for _, each in known])
+        was_there = np.array([each.is_there for _, each in known])
+        self._remove(tick.number, known, np.flatnonzero(was_there & ~there))
+        self._add(tick.number, known, np.flatnonzero(there & ~was_there))
         for number in np.flatnonzero(there).tolist():
-            self._steer(tick, number)
-        closed = np.array([obstacle.is_closed(tick.number) for obstacle in self.obstacles])
-        self._note(tick.number, EventKind.OBSTACLE_MOVES, np.flatnonzero(self.is_closed & ~closed & there))
-        self._note(tick.number, EventKind.OBSTACLE_STANDS, np.flatnonzero(closed & ~self.is_closed))
-        self.is_closed = closed
+            self._steer(tick, known[number][1])
+        was_closed = np.array([each.is_closed for _, each in known])
+        closed = np.array([each.obstacle.is_closed(tick.number) for _, each in known])
+        self._note(tick.number, EventKind.OBSTACLE_MOVES, known, np.flatnonzero(was_closed & ~closed & there))
+        self._note(tick.number, EventKind.OBSTACLE_STANDS, known, np.flatnonzero(closed & ~was_closed))
+        for (_, each), is_closed in zip(known, closed.tolist(), strict=True):
+            each.is_closed = is_closed
         tick.counts["obstacles"], tick.counts["standing_obstacles"] = self.count_of(there), self.count_of(closed)
 
-    def going_on(self) -> list[int]:
-        """Return the entities of the discs of all obstacles that are there and will yet go on, turn on, or vanish."""
-        tick, found = self.world.tick, list[int]()
-        for obstacle, first in zip(self.obstacles, self.entity.tolist(), strict=True):
-            if first != ABSENT and obstacle.will_go_on(tick):
-                found += range(first, first + len(obstacle.radius))
-        return found
-
-    def rows_of(self, number: int) -> slice:
+    def rows_of(self, each: MovingObstacle) -> slice:
         """Return the rows of an obstacle that is there."""
-        first = int(np.searchsorted(self.world.agents.entity, self.entity[number]))
-        return slice(first, first + len(self.obstacles[number].radius))
+        first = int(np.searchsorted(self.world.agents.entity, each.first_disc))
+        return slice(first, first + len(each.obstacle.radius))
 
-    def _remove(self, tick: int, numbers: NDArray[np.int64]) -> None:
+    def _remove(self, tick: int, known: list[tuple[int, MovingObstacle]], numbers: NDArray[np.int64]) -> None:
         """Take away what is not there any more."""
         if not len(numbers):
             return
         leaving = np.zeros(len(self.world.agents), dtype=np.bool_)
         for number in numbers.tolist():
-            leaving[self.rows_of(number)] = True
+            leaving[self.rows_of(known[number][1])] = True
+            known[number][1].first_disc = ABSENT
         self.world.take_away_obstacles(leaving)
-        self.entity[numbers] = ABSENT
-        self._note(tick, EventKind.OBSTACLE_GONE, numbers)
+        self._note(tick, EventKind.OBSTACLE_GONE, known, numbers)
 
-    def _add(self, tick: int, numbers: NDArray[np.int64]) -> None:
+    def _add(self, tick: int, known: list[tuple[int, MovingObstacle]], numbers: NDArray[np.int64]) -> None:
         """Put in what appears, after those were put out of the way who stand there."""
         for number in numbers.tolist():
-            obstacle = self.obstacles[number]
+            entity, each = known[number]
+            obstacle = each.obstacle
             self._make_room(tick, obstacle)
             place = obstacle.discs(tick - 1)
-            self.entity[number] = self.world.put_in_obstacle(place, obstacle.radius, self._polygon_under(place, obstacle.place(tick - 1), obstacle.layer))
-        self._note(tick, EventKind.OBSTACLE_APPEARED, numbers)
+            polygon = self._polygon_under(place, obstacle.place(tick - 1), obstacle.layer)
+            each.first_disc = self.world.put_in_obstacle(Disc(entity), place, obstacle.radius, polygon)
+        self._note(tick, EventKind.OBSTACLE_APPEARED, known, numbers)
 
     def _polygon_under(self, place: NDArray[np.float64], middle: tuple[float, float], layer: int) -> NDArray[np.int64]:
         """Return the polygons under the discs of an obstacle; discs that reach beyond the ground have that of its middle."""
@@ -164,44 +128,49 @@ class Drive(System):
         people = people[agents.layer[people] == max(0, obstacle.layer)]
         rows = people[shapely.distance(shapely.points(agents.position[people]), outline) < agents.radius[people]]
         if len(rows):
-            others = [each for each in (*self.also_closed(), *self.closed()) if each.layer == obstacle.layer]
+            closed = (*closed_areas_of(world), *standing_obstacles(world, tick))
+            others = [each for each in closed if each.layer == obstacle.layer]
             ground, _ = parted_ground(self._grounds[max(0, obstacle.layer)], polygons_of(others))
             put_out(world, tick, rows, nearest_free(ground, outline, agents.position[rows], agents.radius[rows]))
 
-    def _steer(self, tick: Tick, number: int) -> None:
+    def _steer(self, tick: Tick, each: MovingObstacle) -> None:
         """Set the velocity with which an obstacle is where it has to be at the end of the tick."""
-        agents, rows, obstacle = self.world.agents, self.rows_of(number), self.obstacles[number]
-        agents.velocity[rows] = (obstacle.discs(tick.number) - agents.position[rows]) / tick.length
+        agents, rows = self.world.agents, self.rows_of(each)
+        agents.velocity[rows] = (each.obstacle.discs(tick.number) - agents.position[rows]) / tick.length
 
-    def _note(self, tick: int, kind: EventKind, numbers: NDArray[np.int64]) -> None:
-        places = np.array([self.obstacles[number].place(tick - 1) for number in numbers.tolist()]).reshape(-1, 2)
+    def _note(self, tick: int, kind: EventKind, known: list[tuple[int, MovingObstacle]], numbers: NDArray[np.int64]) -> None:
+        places = np.array([known[number][1].obstacle.place(tick - 1) for number in numbers.tolist()]).reshape(-1, 2)
         self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), places, numbers)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return which rows are whose, what is closed, and the obstacles that are others than in the scenario."""
-        sent = {f"sent/{number}/{name}": array for number in sorted(self._sent) for name, array in arrays_of(self.obstacles[number]).items()}
-        return {"entity": self.entity.copy(), "is_closed": self.is_closed.copy(), **sent}
+        known = [each for _, each in self._obstacles()]
+        sent = {f"sent/{number}/{name}": array for number, each in enumerate(known) if each.is_sent for name, array in arrays_of(each.obstacle).items()}
+        first, is_closed = np.array([each.first_disc for each in known], dtype=np.int64), np.array([each.is_closed for each in known], dtype=np.bool_)
+        return {"thing": np.array([entity for entity, _ in self._obstacles()], dtype=np.int64), "entity": first, "is_closed": is_closed, **sent}
 
     def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` gave."""
-        saved = Saved.of(state)
-        entity = saved.take("entity", "i8", low=0, high=MOST)
+        """Take back what `state()` gave, to a world that has the same things."""
+        saved, world = Saved.of(state), self.world
+        given = [entity for entity, _ in self._obstacles()]
+        first = saved.take("entity", "i8", low=0, high=MOST)
+        is_closed, things = saved.take("is_closed", "?", (len(first),)), saved.take("thing", "i8", (len(first),))
+        saved.require(things[: len(given)].tolist() == given, "thing", f"the first {len(given)} are the obstacles of the scenario")
+        saved.require(ascends(things) & np.isin(things, world.entities.things()), "thing", "there is no such thing")
         sent = saved.below("sent/")
-        self.obstacles, self._sent = list(self._given), {number for number in range(len(entity)) if f"{number}/name" in sent}
-        for place in sorted(self._sent):  # those that a program put in follow those of the scenario
-            self.obstacles[place : place + 1] = [obstacle_from(sent.below(f"{place}/"))]
-        saved.require(len(self.obstacles) == len(entity), "entity", f"has {len(entity)} obstacles, but there are {len(self.obstacles)}")
-        self.entity, self.is_closed = entity, saved.take("is_closed", "?", (len(entity),))
+        for number, entity in enumerate(things.tolist()):
+            is_sent = f"{number}/name" in sent or number >= len(given)  # those that a program put in follow those of the scenario
+            obstacle = obstacle_from(sent.below(f"{number}/")) if is_sent else self._given[number]
+            world.entities.add(entity, MovingObstacle(obstacle, int(first[number]), bool(is_closed[number]), is_sent))
         self._check_rows(saved)
-        self._tick = self.world.tick
 
     def _check_rows(self, saved: Saved) -> None:
-        """Look whether the rows of obstacles are those of the ones that are there."""
-        agents, there = self.world.agents, np.flatnonzero(self.entity != ABSENT)
-        discs = np.array([len(self.obstacles[number].radius) for number in there.tolist()], dtype=np.int64)
-        first = self.entity[there]
-        wanted = np.sort(np.repeat(first, discs) + np.arange(int(discs.sum())) - np.repeat(np.cumsum(discs) - discs, discs))
-        is_same = np.array_equal(wanted, agents.entity[agents.activity == AgentState.OBSTACLE])
+        """Look whether the rows of obstacles are those of the ones that are there, and note which is whose."""
+        agents, known = self.world.agents, self._obstacles()
+        discs = [(first, entity) for entity, each in known if each.is_there for first in range(each.first_disc, each.first_disc + len(each.obstacle.radius))]
+        is_same = sorted(first for first, _ in discs) == agents.entity[agents.activity == AgentState.OBSTACLE].tolist()
         saved.require(is_same, "entity", "names other discs than there are")
-        saved.require(~self.is_closed | (self.entity != ABSENT), "is_closed", "the obstacle is not there")
-        saved.require(all(each.layer < len(self._grounds) for each in self.obstacles), "sent", "names a floor that there is not")
+        saved.require([each.is_there or not each.is_closed for _, each in known], "is_closed", "the obstacle is not there")
+        saved.require(all(each.obstacle.layer < len(self._grounds) for _, each in known), "sent", "names a floor that there is not")
+        for disc, entity in discs:
+            self.world.entities.add(disc, Disc(entity))

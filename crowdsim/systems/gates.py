@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,23 +10,21 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps, at_once
-from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
-from crowdsim.scenario.areas import closed_areas
-from crowdsim.scenario.geometry import ToggledArea
-from crowdsim.scenario.model import Event
-from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds
-from crowdsim.systems.base.slices import Budget
+from crowdsim.scenario.areas import closed_areas, closed_at_the_begin
+from crowdsim.setup.agents import chosen_rows
+from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
+from crowdsim.setup.things import Door
+from crowdsim.systems.base.ground_changes import Closed, GroundChange
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.ground.ground_change import Closed, GroundChange, change_ground, polygons_of, stand
+from crowdsim.systems.ground.ground_change import change_ground, polygons_of, stand
 from crowdsim.systems.ground.rebuild import Order, Rebuild, packed, unpacked
+from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
 from crowdsim.systems.ground.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps
 from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
-
-Told = Callable[[int, GroundChange, Team], None]
 
 SAME_PLACE_M = 1e-6  # Something that stands is where it was if it has moved by less: rounding of its path. Nothing goes on so slowly.
 
@@ -34,68 +32,73 @@ SAME_PLACE_M = 1e-6  # Something that stands is where it was if it has moved by 
 class Gates(System):
     """Change the ground when an event says so: a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
 
+    What stands in the way is read from the obstacles of the world, see `Drive`; what finds paths is told of each change when it is put in, `World.planning`.
+
     Parameters
     ----------
-    world : World
-    areas : sequence of ToggledArea
-    events : sequence of Event
+    setup : Setup
     grounds : Grounds, FloorGrounds or TiledGrounds
-    budget : Budget
-        What builds ground is a task of its slicer, see `Rebuild`; a ground that was foreseen is put in at once.
-    standing : callable, optional
-        Returns the obstacles that are closed ground in this tick, see `Drive`; by default there are none.
-    triggers : Triggers, optional
-        Needed where events wait for agents that come up to others.
+        What builds ground is a task of the slicer, see `Rebuild`; a ground that was foreseen is put in at once.
+    triggers : Triggers
+        For events that wait for agents.
     """
 
-    reads = ("entity", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece")
+    reads = (
+        "entity", "group", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece",
+    )  # fmt: skip
     writes = (
         "position", "tentative_position", "velocity", "preferred_velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance",
         "corner_post", "guessed", "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish", "priced_portal",
     )  # fmt: skip
     counts = ("closed_areas", "ground_work", "ground_wait_ticks")
 
-    def __init__(
-        self, world: World, areas: Sequence[ToggledArea], events: Sequence[Event], grounds: Grounds | FloorGrounds | TiledGrounds, budget: Budget,
-        standing: Callable[[], tuple[Closed, ...]] | None = None, triggers: Triggers | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(world)
-        self._standing = standing
+    def __init__(self, setup: Setup, grounds: Grounds | FloorGrounds | TiledGrounds, triggers: Triggers) -> None:
+        super().__init__(setup.world)
+        budget, events = setup.budget, setup.scenario.events
+        self._team = setup.team
         self._obstacles: tuple[Closed, ...] = ()  # that are closed ground
-        self.areas, self.events, self.grounds = tuple(areas), tuple(events), grounds
-        self._told: tuple[Told, Team] | None = None
-        self.available = np.array([area.available for area in areas], dtype=np.bool_)
-        self._wanted = self.available.copy()  # as it is to be, once there is ground for it
+        self.events, self.grounds = events, grounds
         self._tick = 0
         self._put_in_at = -1  # the last tick in which the world was put on other ground
         self._rebuild = Rebuild(grounds, budget, self._cut_out_by, self._put_in, self._join_tiles if isinstance(grounds, TiledGrounds) else None)
         self._joined: NewGround | None = None  # of the order that is put in next
-        self._tiles = TileOrders(world, budget, self._put_in_tiles)
+        self._tiles = TileOrders(setup.world, budget, self._put_in_tiles)
         self._is_over = np.zeros(len(events), dtype=np.bool_)
-        self._triggers = triggers or Triggers(world, events)
-        self._asked = np.full(len(areas), -1, dtype=np.int64)  # by a program: 1 open, 0 close, -1 nothing
+        self._triggers = triggers
 
-    def tell(self, told: Told, team: Team) -> None:
-        """Let somebody who keeps searches or grids of the ground know of its changes, after the world stands on another one.
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Gates:
+        """Make the system; grounds that the clock asks for are built before the first tick."""
+        built, scenario, areas = setup.built, setup.scenario, setup.scenario.geometry.areas
+        grounds: Grounds | FloorGrounds | TiledGrounds
+        if scenario.geometry.floors:
+            grounds = FloorGrounds(built)
+        else:
+            grounds = TiledGrounds(built) if setup.world.tiles is not None else Grounds(built, [each.polygon for each in closed_at_the_begin(areas)])
+            for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
+                grounds.foresee(closed)
 
-        Parameters
-        ----------
-        told : callable
-            Called with the tick, the change and the team.
-        team : Team
-        """
-        self._told = told, team
+        def chosen(who: int | str) -> NDArray[np.bool_]:
+            return chosen_rows(scenario, built.agents, (who,))
+
+        meetings = [None if event.met is None else (chosen(event.met[0]), chosen(event.met[1])) for event in scenario.events]
+        return cls(setup, grounds, Triggers(setup.world, scenario.events, meetings))
+
+    @property
+    def _doors(self) -> list[Door]:
+        return [door for _, door in self.world.query(Door)]
+
+    @property
+    def available(self) -> NDArray[np.bool_]:
+        """Which areas are open, (areas,)."""
+        return np.array([door.is_open for door in self._doors], dtype=np.bool_)
 
     @property
     def expects(self) -> bool:
         """Whether something is still to happen by the clock or by a program, or ground is being built."""
-        if self._rebuild.is_building or self._tiles.waits or bool(np.any(self._asked >= 0)):
+        if self._rebuild.is_building or self._tiles.waits or any(door.asked is not None for door in self._doors):
             return True
         return any(event.tick >= 0 and not over for event, over in zip(self.events, self._is_over.tolist(), strict=True))
-
-    def ask(self, area: int, available: bool) -> None:
-        """Open or close an area in the next tick."""
-        self._asked[area] = int(available)
 
     def order_tile(self, tile: int, *, goes: bool) -> None:
         """Take a tile out, or put it back, in the next tick, or as soon as it is built and paid for.
@@ -114,7 +117,7 @@ class Gates(System):
 
     def process(self, tick: Tick) -> None:
         """Let happen what is due."""
-        wanted = self._wanted.copy()
+        doors = self._doors
         self._tick = tick.number
         self._triggers.look(self._is_over)
         for number, event in enumerate(self.events):
@@ -123,13 +126,13 @@ class Gates(System):
             is_due = tick.number >= event.tick if event.tick >= 0 else self._triggers.is_due(number)
             if is_due:
                 self._is_over[number] = True
-                wanted[event.area] = event.opens
-        self._wanted = np.where(self._asked >= 0, self._asked == 1, wanted)
-        self._asked[:] = -1
-        self._change(tick.number, self._standing() if self._standing is not None else ())
+                doors[event.area].wanted = event.opens
+        for door in doors:
+            door.wanted, door.asked = door.wanted if door.asked is None else door.asked, None
+        self._change(tick.number, standing_obstacles(self.world, tick.number))
         self._triggers.remember(self._is_over)
         order = self._rebuild.order
-        tick.counts["closed_areas"] = self.count_of(~self.available)
+        tick.counts["closed_areas"] = float(sum(not door.is_open for door in doors))
         tick.counts["ground_work"] = self._rebuild.work + self._tiles.work
         tick.counts["ground_wait_ticks"] = max(0 if order is None else tick.number - order.tick, self._tiles.wait_ticks(tick.number))
 
@@ -138,16 +141,16 @@ class Gates(System):
 
         Tiles that a program ordered come first: they are for this tick, and what is closed is looked at in this tick.
         """
-        rebuild, tiles = self._rebuild, self._tiles
+        rebuild, tiles, doors = self._rebuild, self._tiles, self._doors
         rebuild.work = tiles.work = 0
         while True:
             if not rebuild.is_building and not tiles.is_building:
                 if tiles.waits:
                     tiles.begin(tick)
-                elif (self._wanted == self.available).all() and _is_same(obstacles, self._obstacles):
+                elif all(door.wanted == door.is_open for door in doors) and _is_same(obstacles, self._obstacles):
                     return
                 else:
-                    rebuild.begin(Order(self._wanted.copy(), obstacles, tick), tick)
+                    rebuild.begin(Order(np.array([door.wanted for door in doors], dtype=np.bool_), obstacles, tick), tick)
             making = tiles if tiles.is_building else rebuild
             making.go_on(tick)
             if making.is_building:
@@ -170,14 +173,16 @@ class Gates(System):
 
     def _put_in(self, order: Order) -> None:
         """Put the world on the ground that was ordered."""
-        tick, wanted, obstacles = self._tick, order.available, order.obstacles
+        tick, wanted, obstacles, available = self._tick, order.available, order.obstacles, self.available
         self._put_in_at = tick
-        opened, closed = np.flatnonzero(wanted & ~self.available), np.flatnonzero(self.available & ~wanted)
+        opened, closed = np.flatnonzero(wanted & ~available), np.flatnonzero(available & ~wanted)
         has_moved = bool(_names(self._obstacles) - _names(obstacles)) or not _is_same(obstacles, self._obstacles)
         before = self.closed()
-        self.available, self._obstacles = wanted, obstacles
+        self._obstacles, doors = obstacles, self._doors
+        for door, is_open in zip(doors, wanted.tolist(), strict=True):
+            door.is_open = is_open
         for kind, numbers in ((EventKind.AREA_OPENED, opened), (EventKind.AREA_CLOSED, closed)):
-            points = shapely.get_coordinates([self.areas[number].area.representative_point() for number in numbers.tolist()])
+            points = shapely.get_coordinates([doors[number].area.area.representative_point() for number in numbers.tolist()])
             self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), points, numbers)
         what = self.closed()
         if isinstance(self.grounds, TiledGrounds):
@@ -198,48 +203,48 @@ class Gates(System):
         change_tiles(self.world, self._tick, new)
         self._tell_of(self._tick, GroundChange(self.closed(), False, is_new=False))
 
-    def closed_areas(self) -> tuple[Closed, ...]:
-        """Return the areas that are closed now."""
-        return self._areas_closed(self.available)
-
     def _areas_closed(self, available: NDArray[np.bool_]) -> tuple[Closed, ...]:
-        return tuple(Closed(each.name, each.polygon, is_ground=True) for each in closed_areas(self.areas, available.tolist()))
+        shut = closed_areas([door.area for door in self._doors], available.tolist())
+        return tuple(Closed(each.name, each.polygon, is_ground=True) for each in shut)
 
     def _tell_of(self, tick: int, change: GroundChange) -> None:
-        if self._told is not None:
-            told, team = self._told
-            told(tick, change, team)
+        self.world.planning.stand_on(tick, change, self._team)
 
     def closed(self) -> tuple[Closed, ...]:
         """Return what is closed now: areas, and obstacles that stand."""
-        return (*self.closed_areas(), *self._obstacles)
+        return (*closed_areas_of(self.world), *self._obstacles)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what is open, what is over, what is being built, and who has done what events wait for."""
         triggers = {f"triggers/{name}": array for name, array in self._triggers.state().items()}
+        doors = self._doors
+        asked = np.array([-1 if door.asked is None else int(door.asked) for door in doors], dtype=np.int64)
         return {
-            "available": self.available.copy(), "is_over": self._is_over.copy(), "asked": self._asked.copy(), "wanted": self._wanted.copy(),
+            "available": self.available, "is_over": self._is_over.copy(), "asked": asked, "wanted": np.array([door.wanted for door in doors], dtype=np.bool_),
             **packed(self._obstacles), **self._rebuild.state(), **self._tiles.state(), **triggers,
         }  # fmt: skip
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, and put the world on the ground that belongs to it."""
-        saved, areas = Saved.of(state), len(self.areas)
-        self.available, self._wanted = saved.take("available", "?", (areas,)), saved.take("wanted", "?", (areas,))
-        self._is_over, self._asked = saved.take("is_over", "?", (len(self.events),)), saved.take("asked", "i8", (areas,), low=-1, high=1)
+        saved, doors = Saved.of(state), self._doors
+        areas = len(doors)
+        available, wanted = saved.take("available", "?", (areas,)).tolist(), saved.take("wanted", "?", (areas,)).tolist()
+        self._is_over = saved.take("is_over", "?", (len(self.events),))
+        asked = saved.take("asked", "i8", (areas,), low=-1, high=1).tolist()
+        for number, door in enumerate(doors):
+            door.is_open, door.wanted, door.asked = available[number], wanted[number], None if asked[number] < 0 else asked[number] == 1
         self._triggers.restore(saved.below("triggers/"))
         self._obstacles = unpacked(saved)
         self._rebuild.give_up()
         self._tiles.give_up()
         self._rebuild.restore(saved, self.world.tick + 1, areas)
-        names = {area.name for area in self.areas}.intersection(each.name for each in self._obstacles)
+        names = {door.area.name for door in doors}.intersection(each.name for each in self._obstacles)
         saved.require(not names, "bytes", "gives an obstacle the name of an area")
         self._tiles.restore(saved, self.world.tick + 1)
-        if len(self.areas) or self._standing is not None:
-            what = self.closed()
-            if not isinstance(self.grounds, TiledGrounds):  # tiles have been restored with the world
-                stand(self.world, self.grounds.with_closed(self._cut_out(what)))
-            self._tell_of(self.world.tick, GroundChange(what, False, is_new=False))
+        what = self.closed()
+        if not isinstance(self.grounds, TiledGrounds):  # tiles have been restored with the world
+            stand(self.world, self.grounds.with_closed(self._cut_out(what)))
+        self._tell_of(self.world.tick, GroundChange(what, False, is_new=False))
 
 
 def _names(closed: Sequence[Closed]) -> set[str]:

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.corridor.progress import Measured, note_progress
+from crowdsim.setup.groups import guessing_groups
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.paths.progress import NOTED
 from crowdsim.world.columns import AgentState, PathStatus
@@ -35,6 +37,11 @@ class Gauge(System):
     def __init__(self, world: World, tick_length: float, guesses: NDArray[np.bool_]) -> None:
         super().__init__(world)
         self.every, self.guesses, self._tick = max(1, int(GAUGE_SECONDS / tick_length + 1e-9)), guesses, 0
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Gauge:
+        """Make the system, which has to know whose agents guess."""
+        return cls(setup.world, setup.scenario.tick, guessing_groups(setup.scenario))
 
     @property
     def is_idle(self) -> bool:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.bodies.nudge import HeldParameters
 from crowdsim.bodies.priority import PriorityParameters, count_waiting, make_room, who_gives_way
 from crowdsim.saved import MOST, Arrays, Saved
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import ticks_of
 from crowdsim.world.columns import AgentState
@@ -35,6 +37,11 @@ class GiveWay(System):
         super().__init__(world)
         self.parameters, self.held_share = parameters, held_share
         self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # who made room in the last tick: an event is noted when that begins
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> GiveWay:
+        """Make the system as the section `bodies` asks for it."""
+        return cls(setup.world, setup.of_bodies(PriorityParameters), setup.of_bodies(HeldParameters).held_share)
 
     @property
     def is_idle(self) -> bool:

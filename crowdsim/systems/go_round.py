@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, find_local_ways
 from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_WAY, NOT_ASKED
+from crowdsim.setup.groups import shares_round_standers
+from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.systems.notice import ticks_of
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
@@ -42,7 +46,7 @@ class GoRound(System):
     """
 
     reads = (
-        "entity", "group", "activity", "path_status", "is_driven", "is_yielding", "position", "radius", "next_corner", "preferred_velocity", "surface", "layer",
+        "group", "activity", "path_status", "is_driven", "is_yielding", "position", "radius", "next_corner", "preferred_velocity", "surface", "layer",
         "corridor_start", "corridor_length", "priced_portal", "priced_until", "is_stuck",
     )
     writes = ("preferred_velocity", "local_way", "replan_wish", "priced_portal", "priced_until")
@@ -55,6 +59,12 @@ class GoRound(System):
         own = (int(parameters.local_grid_cells), float(parameters.local_grid_cell))
         self._side, self._cell = own if parameters.local_grid else (_ROUND_CELLS, _ROUND_CELL_M)
         self._standing = CellIndex(_CELL_M)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> GoRound:
+        """Make the system for all agents, or for those whose paths lead round agents that stand."""
+        replans = setup.of_bodies(ReplanParameters).replanning
+        return cls(setup.world, setup.of_bodies(LocalGridParameters), replans, shares_round_standers(setup.scenario))
 
     @property
     def is_idle(self) -> bool:

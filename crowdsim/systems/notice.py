@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.nudge import HeldParameters, count_held
+from crowdsim.bodies.nudge import HeldParameters, NudgeParameters, count_held
+from crowdsim.bodies.replan import ReplanParameters
+from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.world import World
-
-
-def standing(agents: AgentColumns) -> NDArray[np.bool_]:
-    """Return (n,) bool: who stands, for want of a goal, of a way, or of its time; those who step aside do not."""
-    stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
-    return stays & (agents.is_yielding == 0) & (agents.is_driven == 0)
 
 
 def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:
@@ -45,6 +42,12 @@ class Notice(System):
     def __init__(self, world: World, parameters: HeldParameters, is_wanted: bool) -> None:
         super().__init__(world)
         self.parameters, self.is_wanted = parameters, is_wanted
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Notice:
+        """Make the system; it is wanted where agents step aside or ask for new paths."""
+        wanted = setup.of_bodies(NudgeParameters).nudging or setup.of_bodies(ReplanParameters).replanning
+        return cls(setup.world, setup.of_bodies(HeldParameters), wanted)
 
     @property
     def is_idle(self) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.nudge import NudgeParameters, choose_aside, find_touching, rows_of_entities
+from crowdsim.bodies.nudge import HeldParameters, NudgeParameters, choose_aside, find_touching, rows_of_entities
+from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import on_their_way, standing, ticks_of
+from crowdsim.systems.notice import on_their_way, ticks_of
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -41,6 +43,11 @@ class Nudge(System):
         self.held_ticks = max(1, ticks_of(held_time, tick_length))
         self.patience = ticks_of(parameters.nudge_patience, tick_length)
         self._does = parameters.nudging
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Nudge:
+        """Make the system as the section `bodies` asks for it."""
+        return cls(setup.world, setup.of_bodies(NudgeParameters), setup.of_bodies(HeldParameters).held_time, setup.scenario.tick)
 
     @property
     def is_idle(self) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.recording.digest import column_digests, run_digest
+from crowdsim.recording.digest import column_digests, digest, run_digest
 from crowdsim.saved import Arrays, Saved
+from crowdsim.systems.base.own import STATE, OwnSystem
+from crowdsim.systems.base.setup import KeepsFrames, Setup
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.world.columns import AgentColumns
 from crowdsim.world.world import World
 
 # Columns that the digests cover: what later ticks depend on and what readers look at. What is left out follows from these or never changes.
@@ -20,42 +22,55 @@ DIGEST_COLUMNS = (
 )  # fmt: skip
 
 
-class KeepsFrames(Protocol):
-    """What `Record` gives frames to."""
+def digest_names(own: Sequence[type[System]]) -> tuple[str, ...]:
+    """Return what is digested in every tick: columns, those of systems of a user's own among them, and what these systems keep."""
+    return (*DIGEST_COLUMNS, *(column.name for kind in own for column in kind.columns), *(STATE.format(kind.__name__) for kind in own))
 
-    def frame(self, tick: int, agents: AgentColumns) -> None:
-        """Keep a frame if this tick has one."""
+
+def state_digests(own: Sequence[OwnSystem]) -> NDArray[np.uint64]:
+    """Return the digest of what each system keeps, (k,): of its arrays in the order of their names."""
+    found = [run_digest(np.array([[digest(array) for _, array in sorted(each.state().items())]], dtype=np.uint64)) for each in own]
+    return np.array(found, dtype=np.uint64)
 
 
 class Record(System):
-    """Digest every column and hand the frame to the recorder.
+    """Digest columns, and what systems of a user's own keep, and hand the frame to the recorder.
 
     Parameters
     ----------
     world : World
     recorder : KeepsFrames or None
         None: digests only.
+    own : sequence of OwnSystem
+        Systems of a user's own: their columns and states are digested too.
 
     Attributes
     ----------
     fold : int
         Digest of the run so far.
     last : (k,) uint64
-        Digests of the columns after the last tick, in the order of `DIGEST_COLUMNS`.
+        Digests after the last tick, in the order of `digest_names`.
     """
 
     reads = DIGEST_COLUMNS
 
-    def __init__(self, world: World, recorder: KeepsFrames | None) -> None:
+    def __init__(self, world: World, recorder: KeepsFrames | None, own: Sequence[OwnSystem] = ()) -> None:
         super().__init__(world)
-        self.recorder = recorder
+        self.recorder, self.own = recorder, tuple(own)
+        self._columns = (*DIGEST_COLUMNS, *(column.name for each in own for column in each.kind.columns))
         self.fold = 0
-        self.last: NDArray[np.uint64] = np.zeros(len(DIGEST_COLUMNS), dtype=np.uint64)
+        self.last: NDArray[np.uint64] = np.zeros(len(self._columns) + len(self.own), dtype=np.uint64)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Record:
+        """Make the system; without a recorder it digests only."""
+        return cls(setup.world, setup.recorder, setup.own)
 
     def process(self, tick: Tick) -> None:
         """Digest and keep."""
         agents = self.world.agents
-        tick.digests = self.last = column_digests({name: getattr(agents, name) for name in DIGEST_COLUMNS})
+        digests = column_digests({name: getattr(agents, name) for name in self._columns})
+        tick.digests = self.last = np.concatenate([digests, state_digests(self.own)]) if self.own else digests
         self.fold = run_digest(tick.digests.reshape(1, -1), self.fold)
         if self.recorder is not None:
             self.recorder.frame(tick.number, agents)
@@ -67,4 +82,4 @@ class Record(System):
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved = Saved.of(state)
-        self.fold, self.last = int(saved.take("fold", "u8", (1,))[0]), saved.take("last", "u8", (len(DIGEST_COLUMNS),))
+        self.fold, self.last = int(saved.take("fold", "u8", (1,))[0]), saved.take("last", "u8", (len(self.last),))

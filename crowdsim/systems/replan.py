@@ -6,11 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.model import WALL
-from crowdsim.bodies.nudge import find_blocked_lines
+from crowdsim.bodies.nudge import HeldParameters, find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells
+from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.setup.groups import goes_round_standers
+from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import standing, ticks_of
+from crowdsim.systems.notice import ticks_of
+from crowdsim.systems.paths.lost_paths import ask_anew
 from crowdsim.systems.paths.progress import forget_path
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
@@ -63,6 +68,15 @@ class Replan(System):
         self.held_ticks = max(1, ticks_of(held_time, tick_length))
         self.cooldown = max(1, ticks_of(parameters.replan_cooldown, tick_length))
         self._standing = CellIndex(_CELL_M)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Replan:
+        """Make the system; it looks at those agents ahead that the paths of a group lead round."""
+        scenario = setup.scenario
+        heeds = np.array([goes_round_standers(scenario.navigation_of(group)) for group in scenario.groups], dtype=np.bool_)
+        shares = [float(chosen.values["obstacle_radius_share"]) for chosen in scenario.navigations if goes_round_standers(chosen)]
+        share = max(shares, default=WayParameters().obstacle_radius_share)
+        return cls(setup.world, setup.of_bodies(ReplanParameters), setup.of_bodies(HeldParameters).held_time, share, heeds, scenario.tick)
 
     def process(self, tick: Tick) -> None:
         """Look for causes, grant wishes."""
@@ -161,7 +175,7 @@ class Replan(System):
         agents.replan_wish[~walks & ~sent] = ReplanCause.NONE
         granted = (agents.replan_wish != ReplanCause.NONE) & walks & ~sent & (tick.number - agents.path_tick >= self.cooldown)
         agents.asks_again[granted] = 1
-        agents.path_status[granted] = PathStatus.NONE
+        ask_anew(agents, granted)
         counted = np.flatnonzero(granted | sent)
         if not len(counted):
             return

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.contacts import DRIVEN
 from crowdsim.bodies.separate import SeparationParameters, Separator
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.world import World
@@ -30,6 +31,11 @@ class Separate(System):
     def __init__(self, world: World, parameters: SeparationParameters) -> None:
         super().__init__(world)
         self._separator = Separator(parameters)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Separate:
+        """Make the system as the section `bodies` asks for it."""
+        return cls(setup.world, setup.of_bodies(SeparationParameters))
 
     def process(self, tick: Tick) -> None:
         """A few Jacobi passes over all contacts, taken where walls leave the bodies; more where something is deep."""

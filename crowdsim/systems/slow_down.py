@@ -6,6 +6,8 @@ import numpy as np
 
 from crowdsim.avoidance.density_speed import SpeedLaw
 from crowdsim.geometry.cells import CellIndex
+from crowdsim.setup.build import speed_law
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.index import CELL_M
 from crowdsim.world.columns import AgentState
@@ -29,6 +31,11 @@ class SlowDown(System):
         super().__init__(world)
         self.law = law
         self._people = CellIndex(CELL_M)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> SlowDown:
+        """Make the system with the law of the scenario."""
+        return cls(setup.world, speed_law(setup.scenario))
 
     @property
     def is_idle(self) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.bodies.places import PlaceParameters
 from crowdsim.bodies.spread import COMES_NEAR, SpreadParameters, find_crowds, lead_aside
 from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
 from crowdsim.navigation.goals.fronts import Fronts, find_fronts
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState, has_way
 from crowdsim.world.world import World
+
+HEEDS_NOBODY = "none"  # The avoidance model whose agents walk through each other.
 
 
 class Spread(System):
@@ -39,6 +43,13 @@ class Spread(System):
         self.parameters, self.heeds, self.moves_in = parameters, heeds, moves_in
         self._on: tuple[object, object] = (None, None)  # the mesh and the goals that the fronts are of
         self._fronts: Fronts
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Spread:
+        """Make the system for those groups whose agents avoid others."""
+        scenario = setup.scenario
+        heeds = np.array([scenario.model_of(group).name != HEEDS_NOBODY for group in scenario.groups], dtype=np.bool_)
+        return cls(setup.world, setup.of_bodies(SpreadParameters), heeds, setup.of_bodies(PlaceParameters).moving_in)
 
     @property
     def is_idle(self) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.symmetry import UNTOUCHED, SymmetryBreaker
 from crowdsim.avoidance.symmetry_switch import SymmetrySwitch
 from crowdsim.saved import MOST, Arrays, Saved
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
@@ -41,6 +42,12 @@ class BreakSymmetry(System):
         self._breaker = SymmetryBreaker(parameters)
         # Who was turned, or held its ground, in the last tick: an event is noted when that begins.
         self._last = self._held = _NOBODY
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> BreakSymmetry:
+        """Make the system as the section `symmetry` asks for it."""
+        symmetry = setup.scenario.symmetry
+        return cls(setup.world, symmetry.parameters(SymmetrySwitch), symmetry.parameters(SymmetryBreaker.Parameters))
 
     def process(self, tick: Tick) -> None:
         """Let the breaker look at everybody who walks."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from crowdsim.bodies.turn import HALF_TURN_RAD, TurnParameters, turn_headings
 from crowdsim.geometry.directions import direction_at
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import on_their_way
 from crowdsim.world.columns import Gait
@@ -29,6 +30,11 @@ class Turn(System):
     def __init__(self, world: World, parameters: TurnParameters) -> None:
         super().__init__(world)
         self.parameters = parameters
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Turn:
+        """Make the system as the section `bodies` asks for it."""
+        return cls(setup.world, setup.of_bodies(TurnParameters))
 
     def process(self, tick: Tick) -> None:
         """Who wants to go somewhere walks, also where others hold it; who walks turns."""

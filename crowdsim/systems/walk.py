@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.corridor.walk import walk_many
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.paths.lost_paths import ask_anew
 from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -70,7 +71,7 @@ class Walk(System):
         agents.corridor_length[:] = np.maximum(ahead, 0)
         if len(lost):
             lost = lost[world.on_corridors()[lost]]
-            agents.path_status[lost] = PathStatus.NONE
+            ask_anew(agents, lost)
             world.events.note(tick.number, EventKind.STRAYED, agents.entity[lost], agents.position[lost], agents.strays[lost])
             agents.strays[lost] = 0
         tick.counts["at_walls"], tick.counts["strayed"] = float(len(at_wall)), float(len(lost))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from crowdsim.measures.deadlock_stuck import (
     wants_on,
 )
 from crowdsim.scenario.model import Event, Goal, Stop
+from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.ground.things import discs_going_on
 from crowdsim.world.causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_TOLD, Cause
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
@@ -45,8 +47,6 @@ class Watch(System):
         Of the scenario: while a door is still to open by the clock, who has no way is not stuck.
     people : int
         How many agents the scenario has.
-    going_on : callable
-        Returns the entities of obstacles that will yet go on, see `Drive.going_on`.
     stop : Stop
         When the run ends: who has come to 30 s since the last look is told then.
 
@@ -64,13 +64,17 @@ class Watch(System):
     writes = ("progress_trail", "behind", "nearest_remaining", "setbacks", "last_gain", "regaining", "is_stuck", "stuck_tick", "stuck_cause", "front_tick")
     counts = ("stuck", "deadlocked")
 
-    def __init__(
-        self, world: World, tick_length: float, goals: Sequence[Goal], events: Sequence[Event], people: int, going_on: Callable[[], Sequence[int]], stop: Stop
-    ) -> None:
+    def __init__(self, world: World, tick_length: float, goals: Sequence[Goal], events: Sequence[Event], people: int, stop: Stop) -> None:
         super().__init__(world)
         self.tick_length = tick_length
         self.every, self.looks = look_every(tick_length)
-        self.goals, self.events, self.people, self.going_on, self.stop = goals, events, people, going_on, stop
+        self.goals, self.events, self.people, self.stop = goals, events, people, stop
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> Watch:
+        """Make the system for all agents that there will ever be."""
+        world, scenario = setup.world, setup.scenario
+        return cls(world, scenario.tick, [goal for _, goal in world.query(Goal)], scenario.events, len(setup.built.population), scenario.stop)
 
     def process(self, tick: Tick) -> None:
         """Compare; tell who got stuck, who got free, and who is deadlocked."""
@@ -103,13 +107,13 @@ class Watch(System):
     def _note_obstacles(self, tick: int) -> None:
         """Where nobody gets on, note who waits for obstacles that will: they do not end the run, nor at once when those have gone."""
         agents, left = self.world.agents, self._left()
-        if self.stop.stuck_for is not None and np.any(left) and np.all(agents.is_stuck[left] == 1) and self.going_on():
+        if self.stop.stuck_for is not None and np.any(left) and np.all(agents.is_stuck[left] == 1) and discs_going_on(self.world):
             agents.front_tick[self._why(tick).cause == Cause.QUEUE] = tick
 
     def _why(self, tick: int) -> Diagnosed:
         """Return why those are stuck who are."""
         world = self.world
-        return diagnose(present_moment(world, tick, self.tick_length, self.goals, self.people, world.agents.is_stuck == 1, self.going_on()))
+        return diagnose(present_moment(world, tick, self.tick_length, self.goals, self.people, world.agents.is_stuck == 1, discs_going_on(world)))
 
     def _compare(self, tick: Tick) -> None:
         """Find out who is stuck now."""

@@ -238,6 +238,11 @@ class AgentColumns:
     def __len__(self) -> int:
         return self.count
 
+    def add(self, column: Column) -> None:
+        """Have one more column, whose rows hold its fill."""
+        self.columns[column.name] = column
+        self._arrays[column.name] = self._fresh(column, self._capacity)
+
     def append(self, rows: int, values: Mapping[str, Any]) -> slice:
         """Add `rows` rows at the end, with `values` by column name and fills elsewhere; return their range.
 

@@ -1,22 +1,17 @@
-"""The world: agents, goals, mesh and walls, behind one facade; the only importer of esper.
-
-esper keeps its world in module variables. Every call here first makes this world's context the current one, so that two simulations in one process do
-not disturb each other.
-"""
+"""The world: agents, goals, mesh and walls, and everything else that exists, behind one facade."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-import esper
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import Heights
 from crowdsim.geometry.walls import Walls
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corridors import CorridorStore
 from crowdsim.navigation.goals.goals import GoalPieces, GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -26,9 +21,10 @@ from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.saved import MOST_TICKS, Arrays, Saved
 from crowdsim.world.columns import AgentColumns, AgentState
+from crowdsim.world.entities import FIRST_THING, Entities, Processor
 from crowdsim.world.events import EventKind, EventLog
 
-_numbers = itertools.count(1)
+C = TypeVar("C")
 FIRST_SALT = handles.FIRST_SALT
 ONE_TILE = 0
 NO_GROUP = NO_ITINERARY = -1  # of obstacles
@@ -40,7 +36,7 @@ MOST_REACH_M = 1e4  # How much farther than at first walls are ever listed, for 
 
 @dataclass(frozen=True)
 class Itinerary:
-    """Cold component: the goals of an agent, one after the other.
+    """Component of agents: the goals of an agent, one after the other.
 
     Attributes
     ----------
@@ -95,6 +91,22 @@ class Population:
         return len(self.key)
 
 
+class Planning(Protocol):
+    """What keeps the requests and paths of agents, as others than Plan and Follow see it."""
+
+    def stand_on(self, tick: int, change: Any, team: Team) -> None:
+        """Search on another ground from now on; see `crowdsim.systems.ground.ground_change.GroundChange`."""
+
+    def forget(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that changed their mind."""
+
+    def keep_paths(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
+        """Let those keep their paths whose new goal is where they lead; return which do, (k,)."""
+
+    def lose_paths(self, rows: NDArray[np.int64]) -> None:
+        """Take the paths of agents that are sent elsewhere."""
+
+
 class World:
     """Everything that exists.
 
@@ -112,9 +124,15 @@ class World:
 
     Attributes
     ----------
+    entities : Entities
+        Everything that exists, with its components; see `create`, `query` and `components`.
     corridor_groups : (groups,) bool, or None
         Whose agents follow corridors on the mesh, which have to be kept with them as they walk, None is all; on a grid they follow waypoints.
+    planning : Planning
+        Set where the systems are made.
     """
+
+    planning: Planning
 
     def __init__(
         self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary], tiles: TiledMesh | None = None,
@@ -128,29 +146,64 @@ class World:
         self.corridor_groups: NDArray[np.bool_] | None = None
         self.events = EventLog()
         self.tick = 0
-        self.systems: list[Any] = []
-        self._highest_entity = 0
+        self.entities = Entities()
+        self._given_things = 0
         self._first_reach = walls.reach
         self._born: dict[str, NDArray[Any]] = {}  # the entities of all agents, and what they are born with
-        self._context = f"crowdsim-{next(_numbers)}"
-        self._enter()
-
-    def _enter(self) -> None:
-        if esper.current_world != self._context:
-            esper.switch_world(self._context)
 
     def close(self) -> None:
         """Forget all entities and processors."""
-        if self._context in esper.list_worlds():
-            if esper.current_world == self._context:
-                esper.switch_world("default")
-            esper.delete_world(self._context)
+        self.entities.close()
 
-    def add_system(self, system: Any, priority: int) -> None:
-        """Register a system as an esper processor; higher priorities come first."""
-        self._enter()
-        esper.add_processor(system, priority)
-        self.systems.append(system)
+    def run_in_turn(self, processors: Sequence[Processor]) -> None:
+        """Register what esper calls in every tick, in this order."""
+        for place, processor in enumerate(processors):
+            self.entities.add_processor(processor, len(processors) - place)
+
+    def process(self, tick: Any) -> None:
+        """Have esper call all processors with a tick."""
+        self.entities.process(tick)
+
+    def create(self, *components: object) -> int:
+        """Make an entity that has no row in the columns; return its number."""
+        return self.entities.create(*components)
+
+    def give(self, *components: object) -> None:
+        """Make an entity of the scenario, which is there as long as the world is."""
+        self._given_things += 1
+        self.create(*components)
+
+    def delete(self, entity: int) -> None:
+        """Take an entity that `create` made out of the world, with its components.
+
+        Raises
+        ------
+        KeyError
+            If there is no such entity.
+        ValueError
+            If it belongs to the scenario, or is an agent: agents leave when they have arrived.
+        """
+        if entity <= FIRST_THING + self._given_things:
+            raise ValueError(f"the entity {entity} is an agent, or belongs to the scenario, and cannot be deleted")
+        self.entities.delete([entity])
+
+    def query(self, kind: type[C]) -> list[tuple[int, C]]:
+        """Return all components of a class with their entities, in ascending order of these; for what is rare, see `Entities.query`."""
+        return self.entities.query(kind)
+
+    def components(self, entity: int) -> dict[str, Any]:
+        """Return all that belongs to an entity: the columns of its row, if it has one, and its components by the names of their classes.
+
+        Raises
+        ------
+        KeyError
+            If there is no such entity.
+        """
+        own = {type(each).__name__: each for each in self.entities.components(entity)}
+        row = int(np.searchsorted(self.agents.entity, entity))
+        if entity > FIRST_THING or row == len(self.agents) or self.agents.entity[row] != entity:
+            return own
+        return {name: getattr(self.agents, name)[row].copy() for name in self.agents.columns} | own
 
     def polygons(self) -> NDArray[np.int64]:
         """Return the polygon under each agent, shape (n,); of one whose ground was taken away, that which stands for no ground."""
@@ -219,11 +272,6 @@ class World:
             self.tiles.wall_reach = reach  # for the lists that are made when tiles change
         self.walls = self.walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=reach)
 
-    def itinerary_of(self, entity: int) -> Itinerary:
-        """Return an agent's list of goals."""
-        self._enter()
-        return esper.component_for_entity(entity, Itinerary)
-
     def spawn(self, population: Population, polygon: NDArray[np.int64]) -> slice:
         """Add agents; return their rows.
 
@@ -233,9 +281,7 @@ class World:
         polygon : (n,) int64
             Polygon of the mesh under each; found once, here, and never looked up again.
         """
-        self._enter()
-        entity = np.array([esper.create_entity(self.itineraries[i]) for i in population.itinerary.tolist()], dtype=np.int64)
-        self._highest_entity += len(entity)
+        entity = self.entities.add_rows([(self.itineraries[i],) for i in population.itinerary.tolist()])
         goal = np.array([self.itineraries[i].goals[0] if self.itineraries[i].goals else -1 for i in population.itinerary.tolist()], dtype=np.int64)
         ready = np.where(population.start_tick > self.tick, int(AgentState.WAITING), int(AgentState.WALKING))
         columns = {
@@ -271,19 +317,19 @@ class World:
         """Number of agents: the first rows; those behind are obstacles."""
         return len(self.agents) - int(np.count_nonzero(self.agents.activity == AgentState.OBSTACLE))
 
-    def put_in_obstacle(self, position: NDArray[np.float64], radius: NDArray[np.float64], polygon: NDArray[np.int64]) -> int:
+    def put_in_obstacle(self, component: object, position: NDArray[np.float64], radius: NDArray[np.float64], polygon: NDArray[np.int64]) -> int:
         """Add the discs of an obstacle behind all rows; return the entity of the first.
 
         Parameters
         ----------
+        component : object
+            What each of them has.
         position : (d, 2) float64, m
         radius : (d,) float64, m
         polygon : (d,) int64
             Polygon of the mesh under each.
         """
-        self._enter()
-        entity = np.array([esper.create_entity() for _ in range(len(radius))], dtype=np.int64)
-        self._highest_entity += len(entity)
+        entity = self.entities.add_rows([(component,)] * len(radius))
         columns = {
             "entity": entity, "group": NO_GROUP, "itinerary": NO_ITINERARY, "activity": int(AgentState.OBSTACLE), "position": position,
             "tentative_position": position, "next_corner": position, "counted_position": position, "surface": self.handles_of(polygon),
@@ -295,21 +341,17 @@ class World:
 
     def take_away_obstacles(self, leaving: NDArray[np.bool_]) -> None:
         """Remove rows of obstacles, (n,) bool; nobody is noted as retired."""
-        self._enter()
-        for entity in self.agents.entity[leaving].tolist():
-            esper.delete_entity(entity, immediate=True)
+        self.entities.delete(self.agents.entity[leaving].tolist())
         self.agents.remove(~leaving)
 
     def retire(self, leaving: NDArray[np.bool_]) -> None:
         """Remove agents, their corridors and their components in one go; those that had not arrived are noted as retired."""
-        self._enter()
         agents = self.agents
         early = leaving & (agents.activity != AgentState.ARRIVED)
         self.events.note(self.tick, EventKind.RETIRED, agents.entity[early], agents.position[early], agents.activity[early])
         for start, capacity in zip(agents.corridor_start[leaving].tolist(), agents.corridor_capacity[leaving].tolist(), strict=True):
             self.corridors.release(start, capacity)
-        for entity in agents.entity[leaving].tolist():
-            esper.delete_entity(entity, immediate=True)
+        self.entities.delete(agents.entity[leaving].tolist())
         agents.remove(~leaving)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -317,7 +359,8 @@ class World:
         return {
             "tick": np.array([self.tick], dtype=np.int64),
             "wall_reach": np.array([self.walls.reach]),
-            "highest_entity": np.array([self._highest_entity], dtype=np.int64),
+            "highest_entity": np.array([self.entities.highest_row], dtype=np.int64),
+            **{f"things/{name}": array for name, array in self.entities.state_of_things().items()},
             **{f"agents/{name}": array for name, array in self.agents.state().items()},
             **{f"corridors/{name}": array for name, array in self.corridors.state().items()},
             **({f"tiles/{name}": array for name, array in self.tiles.state().items()} if self.tiles is not None else {}),
@@ -333,7 +376,6 @@ class World:
         SavedError
             If something in it cannot be.
         """
-        self._enter()
         saved = Saved.of(state)
         people = len(self._born["entity"]) if self._born else 0
         tick = saved.whole("tick", 0, MOST_TICKS)
@@ -341,7 +383,7 @@ class World:
         reach = float(saved.take("wall_reach", "f8", (1,), low=0.0, high=self._first_reach + MOST_REACH_M)[0])
         self._restore_agents(saved.below("agents/"), highest)
         self.corridors.restore(saved.below("corridors/"), self.agents.corridor_start, self.agents.corridor_capacity)
-        self.tick, self._highest_entity = tick, highest
+        self.tick = tick
         if self.tiles is None:
             if reach != self.walls.reach:
                 self._list_walls(reach)
@@ -350,16 +392,9 @@ class World:
             self.tiles.restore(saved.below("tiles/"))
             self.take_tiles()
         self.events = EventLog()
-        # esper numbers entities by counting: count through those that have left, so that the living and the next ones get the same numbers.
-        esper.clear_database()
-        itinerary = dict(zip(self.agents.entity.tolist(), self.agents.itinerary.tolist(), strict=True))
-        for entity in range(1, self._highest_entity + 1):
-            if itinerary.get(entity, NO_ITINERARY) != NO_ITINERARY:
-                esper.create_entity(self.itineraries[itinerary[entity]])
-            elif entity in itinerary:
-                esper.create_entity()
-            else:
-                esper.delete_entity(esper.create_entity(), immediate=True)
+        itinerary = zip(self.agents.entity.tolist(), self.agents.itinerary.tolist(), strict=True)
+        self.entities.restore_rows(highest, {entity: (self.itineraries[i],) if i != NO_ITINERARY else () for entity, i in itinerary})
+        self.entities.restore_things(saved.below("things/"), self._given_things)
 
     def _restore_agents(self, saved: Saved, highest: int) -> None:
         """Take the columns back: agents as they were born, and behind them the discs of obstacles."""

@@ -64,7 +64,7 @@ class Outcome:
 
     @property
     def last(self):
-        """Time of the last arrival; infinite where somebody did not arrive."""
+        """Time of the last arrival; infinite where an agent did not arrive."""
         return self.arrival.max(initial=0.0)
 
 

@@ -200,7 +200,7 @@ def test_a_slit_narrower_than_the_body_can_be_walked_along():
 
 
 def surrounded(gap):
-    """Somebody who wants to go on in the middle of a tight ring that walks at it."""
+    """An agent that wants to go on in the middle of a tight ring that walks at it."""
     angle = 2.0 * np.pi * np.arange(9) / 9
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return view_of([[0.0, 0.0], *(ring * (0.4 + gap))], [[0.0, 0.0], *(-ring * 1.2)], [[1.2, 0.1], *(-ring * 1.2)])

@@ -80,7 +80,7 @@ def test_an_even_crowd_has_its_density_and_the_walls_of_a_corridor_do_not_thin_i
     assert unwalled[inside].mean() < 0.85 / spacing**2
 
 
-def test_a_press_right_before_somebody_slows_him_down_where_the_ground_ahead_is_empty():
+def test_a_press_right_before_an_agent_slows_it_down_where_the_ground_ahead_is_empty():
     """As behind a narrow door: nobody stands 2 m ahead, four stand shoulder to shoulder within half a metre."""
     position = np.array([[0.0, 0.0], [0.45, 0.1], [0.5, -0.3], [0.3, 0.4], [0.35, -0.45]])
     wanted = np.tile([1.0, 0.0], (5, 1))
@@ -100,7 +100,7 @@ def test_the_crowd_in_the_next_room_does_not_count():
     assert slowed(position, np.tile([1.0, 0.0], (4, 1)), walls=walls_from_rings([ROOM]))[1][0] > 0.5
 
 
-def test_one_who_is_alone_stands_or_is_driven_keeps_its_velocity_bit_for_bit():
+def test_one_that_is_alone_stands_or_is_driven_keeps_its_velocity_bit_for_bit():
     position, wanted = crowd(3)
     walking = np.zeros(len(position), np.uint8)
     assert np.array_equal(slowed(position, wanted, walking=walking)[0], wanted)

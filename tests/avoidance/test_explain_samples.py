@@ -9,7 +9,7 @@ from crowdsim.avoidance.explain import Reason
 from tests.avoidance.crowds import random_view
 from tests.avoidance.replay import from_samples, velocity_of
 from tests.avoidance.sampling_states import states
-from tests.avoidance.test_explain_cones import explained
+from tests.avoidance.test_explain_velocity_obstacles import explained
 from tests.avoidance.test_sampled import OWN, crowded_plan
 from tests.reference import sampled as twin
 

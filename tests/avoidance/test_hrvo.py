@@ -29,7 +29,7 @@ def test_hrvo_agrees_with_reference(seed, apex):
     assert np.median(apart) < 1e-6
 
 
-def test_who_passes_on_the_right_leaves_the_other_half_of_the_left_leg_only():
+def test_an_agent_that_passes_on_the_right_leaves_the_other_half_of_the_left_leg_only():
     # A stander's obstacle is not shared; a mover's is, on the side where one goes: the swerve before a mover is half of that before a stander.
     still = view_of([[0.0, 0.0], [4.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, -0.01], [0.0, 0.0]], active=[1, 0])
     whole = choose("hrvo", still, **EXACT).velocity[0]
@@ -60,7 +60,7 @@ def test_where_nothing_is_permitted_the_farthest_neighbours_give_way_first():
         assert free == (fewer <= min(broken))
 
 
-def test_whom_the_nearest_alone_leaves_nothing_moves_away_from_it():
+def test_an_agent_that_the_nearest_alone_leaves_nothing_moves_away_from_it():
     view = view_of([[0.0, 0.0], [0.2, 0.0]], np.zeros((2, 2)), [[1.0, 0.0], [-1.0, 0.0]])
     out = choose("hrvo", view, **EXACT)
     assert out.diagnosis.tolist() == [RELAXED, RELAXED]

@@ -110,7 +110,7 @@ def test_where_no_way_leads_there_it_ends_as_near_as_can_be():
     assert said == NO_WAY and 0.5 < bends[-1, 0] < 0.7 and abs(bends[-1, 1]) < 0.1
 
 
-def test_who_is_shut_in_stays_and_who_touches_somebody_goes_away_from_him():
+def test_an_agent_that_is_shut_in_stays_and_one_that_touches_another_goes_away_from_it():
     assert way_of([[0.0, 0.0, 9.0]])[0] == NO_WAY and len(way_of([[0.0, 0.0, 9.0]])[1]) == 0
     said, bends = way_of([[0.3, 0.0, 0.4]])
     assert said == LEADS_ROUND and bends[0, 0] < 0.3 and abs(bends[0, 1]) > 0.2

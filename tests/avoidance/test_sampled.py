@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, empty_choice
+from crowdsim.avoidance.neighbour_model import NEIGHBOUR_FLOATS, NEIGHBOUR_RADIUS, NEIGHBOUR_SHARE, NEIGHBOUR_VX, NEIGHBOUR_VY, NEIGHBOUR_X, NEIGHBOUR_Y
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
 from crowdsim.avoidance.registry import model_named
-from crowdsim.avoidance.sampling import candidate_velocities as seeds
-from crowdsim.avoidance.sampling import time_to_collision as impacts
+from crowdsim.avoidance.sampling import candidate_velocities, time_to_collision
 from crowdsim.avoidance.sampling.toi import directions
-from crowdsim.avoidance.surroundings import OTHER_FLOATS, OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.geometry.wall_frame import wall_frame
 from crowdsim.geometry.walls import walls_from_rings
 from crowdsim.kernels.threads import Team
@@ -93,30 +92,30 @@ def test_parameters_agree_with_reference(change):
 def obstacles_of(view, row):
     """What the agent in a row sees, the kernels' table of it, and the counts of discs of neighbours, all discs, slabs."""
     state = dict(states(view, twin.Numbers(), rows=[row]))[row]
-    table, others, wishes = (np.zeros(count, np.float32) for count in (impacts.OBSTACLE_FLOATS, OTHER_FLOATS, impacts.WISH_FLOATS))
-    areas = (OTHER_X, OTHER_Y, OTHER_VX, OTHER_VY, OTHER_RADIUS, OTHER_SHARE)
+    table, neighbours, preferred_velocities = (np.zeros(count, np.float32) for count in (time_to_collision.OBSTACLE_FLOATS, NEIGHBOUR_FLOATS, time_to_collision.PREFERRED_FLOATS))
+    areas = (NEIGHBOUR_X, NEIGHBOUR_Y, NEIGHBOUR_VX, NEIGHBOUR_VY, NEIGHBOUR_RADIUS, NEIGHBOUR_SHARE)
     for place, disc in enumerate(state.neighbours):
         other = int(np.flatnonzero(view.entity == disc.entity)[0])
         for area, value in zip(areas, [*disc.centre, *view.velocity[other], view.radius[other], 0.5]):
-            others[int(area) + place] = value
-        wishes[int(impacts.WISH_X) + place], wishes[int(impacts.WISH_Y) + place] = view.preferred_velocity[other]
+            neighbours[int(area) + place] = value
+        preferred_velocities[int(time_to_collision.PREFERRED_X) + place], preferred_velocities[int(time_to_collision.PREFERRED_Y) + place] = view.preferred_velocity[other]
     u, f = np.uint64, np.float32
-    impacts.lay_out_neighbours(others, wishes, u(len(state.neighbours)), *(f(x) for x in (*view.velocity[row], *state.wish, view.radius[row], state.speed, 2.5, 0.4, 2.25**2 - 1.0, 1.0)), table)
+    time_to_collision.lay_out_neighbours(neighbours, preferred_velocities, u(len(state.neighbours)), *(f(x) for x in (*view.velocity[row], *state.wish, view.radius[row], state.speed, 2.5, 0.4, 2.25**2 - 1.0, 1.0)), table)
     frame, found = wall_frame(view.walls), np.zeros(MOST_WALLS, np.int64)
     x, y, radius = *view.position[row], view.radius[row]
     count = near_walls(frame.shape, frame.zone_wall, frame.zone_start[0], frame.zone_start[1], x, y, state.speed * 0.5 + radius, np.zeros(MOST_WALLS), found)
-    discs = impacts.lay_out_walls(frame.shape, frame.link, found, count, x, y, radius, 0.5, 1.0, table, u(len(state.neighbours)))
+    discs = time_to_collision.lay_out_walls(frame.shape, frame.link, found, count, x, y, radius, 0.5, 1.0, table, u(len(state.neighbours)))
     return state, table, u(len(state.neighbours)), u(discs), u(count)
 
 
-def test_first_impact_agrees_with_reference():
+def test_first_collision_agrees_with_reference():
     view, rng = crowded_plan(5), np.random.default_rng(5)
     hit = 0
     for row in range(0, 60, 3):
         state, table, _, discs, slabs = obstacles_of(view, row)
         assert (discs, slabs) == (len(state.neighbours) + len(state.ends), len(state.slabs))
         for velocity in rng.normal(size=(10, 2)):
-            urgency, which = impacts.first_impact(table, discs, slabs, np.float32(velocity[0]), np.float32(velocity[1]))
+            urgency, which = time_to_collision.first_collision(table, discs, slabs, np.float32(velocity[0]), np.float32(velocity[1]))
             expected, thing = state.urgency(tuple(velocity))
             assert max(urgency, 1.0) == pytest.approx(expected, rel=2e-3)
             if thing is not None:
@@ -130,13 +129,13 @@ def test_take_cheapest_agrees_with_reference(seed):
     rng = np.random.default_rng(seed)
     count, wanted = int(rng.integers(0, 300)), int(rng.integers(1, 17))
     costs = np.float32(np.round(rng.exponential(size=count), 1 if seed % 2 else 6))  # with and without ties
-    table, slots = np.zeros(seeds.SEED_FLOATS, np.float32), np.zeros(seeds.SEED_SLOTS, np.uint32)
-    at = int(seeds.SEED_COST)
+    table, slots = np.zeros(candidate_velocities.CANDIDATE_FLOATS, np.float32), np.zeros(candidate_velocities.CANDIDATE_SLOTS, np.uint32)
+    at = int(candidate_velocities.CANDIDATE_COST)
     table[at : at + count] = costs
     left, limit = list(costs), np.float32(4.0)
     while True:
         expected = twin.take_cheapest(left, wanted, limit)
-        taken = int(seeds.take_cheapest(table, np.uint64(count), np.uint64(wanted), limit, slots))
+        taken = int(candidate_velocities.take_cheapest(table, np.uint64(count), np.uint64(wanted), limit, slots))
         assert slots[:taken].tolist() == expected
         if not taken:
             break
@@ -157,7 +156,7 @@ def test_a_lone_agent_keeps_its_preferred_velocity_bit_for_bit(name):
         assert (out.diagnosis[0], out.blocker[0], out.neighbour_count[0]) == (FEASIBLE, NOBODY, 0)
 
 
-def test_who_is_far_from_everybody_stops_after_the_first_batch():
+def test_an_agent_that_is_far_from_all_others_stops_after_the_first_batch():
     out = choose(view_of([[0.0, 0.0], [4.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]))
     assert (out.samples <= 16).all() and (out.samples > 0).all()
     assert (out.velocity == [[0.0, 1.0], [0.0, 1.0]]).all()
@@ -165,7 +164,7 @@ def test_who_is_far_from_everybody_stops_after_the_first_batch():
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(("side", "sign"), [("right", 1.0), ("left", -1.0)])
-def test_two_who_go_straight_at_each_other_pass_on_the_preferred_side(name, side, sign):
+def test_two_that_go_straight_at_each_other_pass_on_the_preferred_side(name, side, sign):
     out = choose(view_of([[0.0, 0.0], [3.0, 0.0]], [[1.3, 0.0], [-1.3, 0.0]], [[1.3, 0.0], [-1.3, 0.0]], speed=1.7), name, side=side)
     assert sign * out.velocity[0, 1] < -0.05  # to the right of +x is -y
     assert (out.velocity[1] == -out.velocity[0]).all()
@@ -173,13 +172,13 @@ def test_two_who_go_straight_at_each_other_pass_on_the_preferred_side(name, side
     assert out.blocker.tolist() == [2, 1]
 
 
-def test_who_crosses_in_front_is_passed_behind():
+def test_an_agent_that_crosses_in_front_is_passed_behind():
     # From the left to the right, a little ahead: the other one is on the way to the right, so the left of it is free.
     out = choose(view_of([[0.0, 0.0], [2.0, 1.0]], [[1.2, 0.0], [0.0, -1.2]], [[1.2, 0.0], [0.0, -1.2]], speed=1.5))
     assert out.velocity[0, 1] >= 0.0
 
 
-def test_one_who_stands_is_avoided_whole():
+def test_one_that_stands_is_avoided_whole():
     standing = choose(view_of([[0.0, 0.0], [2.0, 0.05]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]], active=[1, 0]))
     state = dict(states(view_of([[0.0, 0.0], [2.0, 0.05]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]], active=[1, 0]), twin.Numbers()))[0]
     assert state.neighbours[0].impact(tuple(standing.velocity[0])) == math.inf  # with its whole velocity it passes
@@ -204,7 +203,7 @@ def test_sampled_hrvo_slows_down_behind_a_slower_one_where_there_is_no_room():
 
 
 def test_in_a_jam_those_of_ones_own_way_are_no_walls():
-    """At rest, one of its own way beside it and one behind it, all about to touch, and one who comes the other way a little to the right: it passes on the left."""
+    """At rest, one of its own way beside it and one behind it, all about to touch, and one that comes the other way a little to the right: it passes on the left."""
     position, wish = [[0.0, 0.0], [0.0, 0.42], [-0.42, 0.0], [0.42, -0.15]], [[1.3, 0.0], [1.3, 0.0], [1.3, 0.0], [-1.3, 0.0]]
     view = view_of(position, np.zeros((4, 2)), wish)
     held, free = (choose(view, **own).velocity[0] for own in ({"jam_distance": 1.0}, {}))
@@ -226,7 +225,7 @@ def test_a_wall_ahead_is_not_walked_into_and_one_alongside_does_not_hinder():
         assert (along.diagnosis[0], along.blocker[0]) == (FEASIBLE, NOBODY)
 
 
-def test_who_is_wedged_in_still_gets_an_answer_with_its_diagnosis():
+def test_an_agent_that_is_wedged_in_still_gets_an_answer_with_its_diagnosis():
     around = [[0.0, 0.0], [0.4, 0.0], [-0.4, 0.0], [0.0, 0.4], [0.0, -0.4]]
     inwards = [[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0]]
     out = choose(view_of(around, inwards, inwards))

@@ -1,4 +1,4 @@
-"""The benchmark of avoidance runs, measures everybody on the same crowd, and says who is missing."""
+"""The benchmark of avoidance runs, measures all agents on the same crowd, and says what is missing."""
 
 import builtins
 import json
@@ -113,7 +113,7 @@ def test_two_crowds_at_once_walk_as_one_does_and_say_what_a_second_core_is_worth
 
 
 @pytest.mark.parametrize("ground", ["open", "pillars"])
-def test_nobody_overlaps_anybody_or_a_pillar_at_the_start(ground):
+def test_nobody_overlaps_another_or_a_pillar_at_the_start(ground):
     people = crowd(600, ground)
     apart = np.hypot(*(people.position[:, None] - people.position).transpose(2, 0, 1)) - people.radius[:, None] - people.radius
     assert (apart[~np.eye(600, dtype=bool)] > 0.0).all()
@@ -139,5 +139,5 @@ def test_the_steps_that_are_compared_lead_to_the_same_velocities_as_rvo2():
 def test_walls_make_a_difference_to_those_near_them():
     walker = Walker(crowd(400, "pillars"), "orca")
     walker.step()
-    assert (walker.out.blocker == -1).any()  # somebody is bound by a wall
+    assert (walker.out.blocker == -1).any()  # an agent is bound by a wall
     assert len(np.unique(walker.zone)) > 4

@@ -1,4 +1,4 @@
-"""``crowdsim bench``: rows and ratios are what the times say, who is missing is named, and what is kept can be read again. Nothing here looks at a clock's reading."""
+"""``crowdsim bench``: rows and ratios are what the times say, what is missing is named, and what is kept can be read again. Nothing here looks at a clock's reading."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_peers_are_set_beside_our_model_in_the_same_round(monkeypatch: pytest.Mo
     assert "ratio" not in rows[0] and "ratio" not in rows[2]
 
 
-def test_a_small_bench_has_a_row_for_each_of_ours_and_each_peer_or_says_who_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_bench_has_a_row_for_each_of_ours_and_each_peer_or_says_which_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     small = [scenes.Scene(each.name, each.about, 30, 30, 1, 1, each.run) for each in scenes.SCENES if each.name in ("pillars", "ways")]
     monkeypatch.setattr(scenes, "SCENES", tuple(small))
     heard: list[str] = []
@@ -61,7 +61,7 @@ def test_a_small_bench_has_a_row_for_each_of_ours_and_each_peer_or_says_who_is_m
     assert {"processor", "cores", "memory_gb", "load", "versions", "date"} <= set(found["machine"]) and "pillars: taking turns" in heard
 
 
-def test_ways_between_the_same_points_are_as_long_as_those_of_another_router() -> None:
+def test_paths_between_the_same_points_are_as_long_as_those_of_another_router() -> None:
     pytest.importorskip("jupedsim", reason="jupedsim is the other router")
     ground = ways.pillar_hall()
     places = ways.points_in(ground, 60)

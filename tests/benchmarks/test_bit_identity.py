@@ -8,7 +8,7 @@ from benchmarks import bit_identity
 
 
 @pytest.mark.parametrize("measure", [bit_identity.two_phases, bit_identity.random_numbers])
-def test_prices_beside_other_ways_are_times_and_their_ratios(measure):
+def test_prices_beside_other_methods_are_times_and_their_ratios(measure):
     for row in measure(2000, 3):
         assert row["exact_ns"] > 0.0 and row["loose_ns"] > 0.0
         assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]

@@ -1,4 +1,4 @@
-"""The planners side by side: both answer everybody, and what is optimal is no longer."""
+"""The planners side by side: both answer all agents, and what is optimal is no longer."""
 
 from pathlib import Path
 

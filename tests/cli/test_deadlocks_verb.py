@@ -20,7 +20,7 @@ SCENE = ROOT / "tests" / "scenes" / "stuck" / "head-on-narrow-corridor.yaml"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a recording of two pairs who meet in a corridor."""
+    """A folder with a recording of two pairs that meet in a corridor."""
     folder = tmp_path_factory.mktemp("deadlocks")
     (folder / "runs").mkdir()
     done = crowdsim(["run", SCENE, "-o", "runs/corridor.h5"], cwd=folder)
@@ -76,7 +76,7 @@ SAME_TABLES = """
 from crowdsim import measures, open_run
 path = "runs/corridor.h5"
 with open_run(path) as recording:
-    for function in (measures.deadlocks, measures.stuck_people, measures.stuck_spells, measures.who_waits_for_whom, measures.why_stuck):
+    for function in (measures.deadlocks, measures.stuck_people, measures.stuck_spells, measures.waiting_graph, measures.why_stuck):
         table = function(path)
         assert len(table) and table.equals(function(recording)), function.__name__
 print("same")

@@ -26,7 +26,7 @@ def run(tmp_path_factory):
 def test_a_run_is_shown_with_its_exits_lines_and_areas(run):
     done = crowdsim(["measure", run, "--line", "middle=5,0,5,4", "--line", "end", "--area", "2,0,4,4"])
     assert done.returncode == 0 and done.stderr == ""
-    for part in ("way over shortest way", "SteerBench score a person", "reached  kind  people", "middle", "flow 1/(m s)", "densest 1/m2", "2,0,4,4"):
+    for part in ("path over shortest path", "SteerBench score a person", "reached  kind  people", "middle", "flow 1/(m s)", "densest 1/m2", "2,0,4,4"):
         assert part in done.stdout, part
 
 
@@ -68,7 +68,7 @@ def test_measured_people_are_measured_too(tmp_path):
         (["--line", "a b=0,0,1,1", "--line", "a/b=0,0,2,2", "--csv", "{folder}/x"], 2, "make one file name"),
         (["--csv", "{run}"], 2, "is a file. --csv takes a folder"),
         (["--fps", "10"], 2, "--fps and --unit are of measured people"),
-        (["--radius", "0"], 2, "--radius is 0 m, but a body is wider than 0 m."),
+        (["--radius", "0"], 2, "--radius is 0 m, but a person is wider than 0 m."),
         (["--deeper-than", "inf"], 2, "--deeper-than is inf"),
     ],
 )

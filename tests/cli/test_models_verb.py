@@ -25,7 +25,7 @@ def test_without_a_scenario_the_models_are_listed():
 
 @pytest.mark.full
 def test_a_scene_under_several_models_a_plug_in_among_them():
-    three_passes = ["--set", "bodies.further_passes=0"]  # further ones would part even those who do not avoid each other
+    three_passes = ["--set", "bodies.further_passes=0"]  # further ones would part even those that do not avoid each other
     done = crowdsim(["models", SCENARIOS / "antipodal-circle.yaml", "--models", "orca,none,polite", "--plugin", EXAMPLE, *SHORT, *three_passes, "--json"])
     assert done.returncode == 0, done.stderr
     rows = {row["model"]: row for row in json.loads(done.stdout)["runs"]}

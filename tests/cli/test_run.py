@@ -16,7 +16,7 @@ from tests.crowds import SCENARIOS
 def test_a_run_ends_with_a_verdict_and_a_recording(small, tmp_path):
     done = crowdsim(["run", small, "-o", tmp_path / "a.h5"])
     assert done.returncode == 0 and done.stderr == ""
-    assert done.stdout.startswith("small: everybody arrived\n")
+    assert done.stdout.startswith("small: all arrived\n")
     for word in ("arrived", "8 of 8", "end 8", "overlaps", "digest", "a.h5"):
         assert word in done.stdout
     with library.open_run(tmp_path / "a.h5") as run:
@@ -37,7 +37,7 @@ def test_seed_and_set_change_the_run(small, tmp_path):
     assert first["digest"] != other["digest"] and more["agents"] == 3
 
 
-def test_somebody_who_has_not_arrived_gives_exit_code_3_and_is_named(small, tmp_path):
+def test_an_agent_that_has_not_arrived_gives_exit_code_3_and_is_named(small, tmp_path):
     done = crowdsim(["run", small, "--no-record", "--set", "stop.after=1"])
     assert done.returncode == 3
     assert "small: 8 did not arrive" in done.stdout and "crowd[0]" in done.stdout and "on its way" in done.stdout

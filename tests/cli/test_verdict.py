@@ -37,9 +37,9 @@ flow         3.8 persons/(m s) through east, 1.20 m wide; measured people: 1.2 t
 standing     12 without a further goal
 overlaps     deepest 0.13 mm
 symmetry     broken once
-pushed away  2 times so far off the way that a new path was asked for
+pushed away  2 times so far off the path that a new one was asked for
 asked aside  once
-new ways     3 times people ahead, once held up
+new paths    3 times people ahead, once held up
 steered      5 times by a program
 paths        12,345 expansions, longest wait 2.5 s
 time         2.00 s, 30.0 x real time; worst tick 3.2 ms
@@ -68,7 +68,7 @@ def test_lines_with_nothing_to_say_are_left_out():
         "longest_wait_s": 0.0, "deepest_overlap_m": 0.0, "wall_s": 0.0, "ms_per_tick": {},
     }  # fmt: skip
     assert [name for name, _ in verdict_rows(quiet, 0.05)] == ["ended", "arrived", "standing", "overlaps", "paths", "time"]
-    assert verdict_text(quiet, 0.05, None).startswith("hall: nobody had a goal\n") and left_text(quiet) == ""
+    assert verdict_text(quiet, 0.05, None).startswith("hall: no agent had a goal\n") and left_text(quiet) == ""
 
 
 def test_many_goals_are_counted_and_no_line_is_wider_than_the_screen(monkeypatch):
@@ -81,16 +81,16 @@ def test_many_goals_are_counted_and_no_line_is_wider_than_the_screen(monkeypatch
     assert f"recording    {Path('runs') / ('a long name ' * 8)}" in lines  # to be copied in one piece
 
 
-def test_in_eighty_columns_one_sees_why_and_behind_whom(monkeypatch):
+def test_in_eighty_columns_one_sees_the_reason_and_what_is_waited_for(monkeypatch):
     """Places go first, then the middles of long names; the index of an agent stays."""
     monkeypatch.setenv("COLUMNS", "80")
-    who = {"agent": "eastbound-commuters-of-the-morning[12]", "x": 103.25, "y": 44.25, "reason": "stuck: infeasible avoidance", "stuck_for_s": 107.5}
+    left = {"agent": "eastbound-commuters-of-the-morning[12]", "x": 103.25, "y": 44.25, "reason": "stuck: infeasible avoidance", "stuck_for_s": 107.5}
     one = {"agent": "#7", "x": 1.0, "y": 2.0, "reason": "no way to its goal; it goes as near as it can", "stuck_for_s": 0, "waits_for": ""}
-    table = left_text(RESULT | {"left": [{**who, "waits_for": "westbound-commuters-of-the-morning[3]"}, one]}).strip().splitlines()
+    table = left_text(RESULT | {"left": [{**left, "waits_for": "westbound-commuters-of-the-morning[3]"}, one]}).strip().splitlines()
     assert max(map(len, table[:3])) <= 80 and table[0].split("  ")[0] == "agent" and "waits for" in table[0] and "place" not in table[0]
     assert table[1].startswith("east..[12]  stuck: infeasible avoidance") and table[1].endswith("107.5 s    westb..[3]")
     monkeypatch.setenv("COLUMNS", "160")
-    wide = left_text(RESULT | {"left": [{**who, "waits_for": "westbound-commuters-of-the-morning[3]"}]}).strip().splitlines()
+    wide = left_text(RESULT | {"left": [{**left, "waits_for": "westbound-commuters-of-the-morning[3]"}]}).strip().splitlines()
     assert "(103.25, 44.25)" in wide[1] and wide[1].endswith("westbound-commuters-of-the-morning[3]")
 
 

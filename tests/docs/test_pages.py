@@ -88,3 +88,11 @@ def test_the_files_that_a_thing_takes_are_counted_right():
     steps = {part.split("\n")[0].lower().replace(" ", "-"): re.findall(r"^(\d+)\. ", part, re.MULTILINE) for part in page.split("\n## ")[1:]}
     assert set(said) == set(steps)
     assert {name: max(map(int, re.findall(r"\d+", said[name]))) for name in said} == {name: max(map(int, numbers or ["1"])) for name, numbers in steps.items()}
+
+
+def test_the_files_that_the_page_on_extending_names_are_there():
+    """A name such as `<name>` stands for any: one file at least is called so. Names without a folder are of files somewhere in the package."""
+    page = text_of("docs/develop/extending.md")
+    named = sorted(set(re.findall(r"`([\w<>/.-]+\.(?:py|json|md))`", page)))
+    assert len(named) > 30
+    assert [name for name in named if not any((ROOT if "/" in name else ROOT / "crowdsim").rglob(re.sub(r"<\w+>", "*", name)))] == []

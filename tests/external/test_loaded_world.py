@@ -28,7 +28,7 @@ def world(agents, goals, budget, **options):
 def test_a_slice_is_no_more_work_than_it_may_be_and_one_answer_for_each_slot_that_it_serves(goals):
     """With few goals the answers come out of trees that have grown, which takes no expansions at all."""
     with world(300, goals, {"work": 10**9}) as run:
-        agents, planner = run.world.agents, run._plan.planner
+        agents, planner = run.world.agents, run._plan.paths[0].planner
         for repeat, most in enumerate((100, 1000)):
             goal = ((np.arange(len(agents)) + repeat) % goals).astype(np.int32)
             planner.submit(1, agents.entity, agents.position, run.world.polygons(), goal, agents.radius)

@@ -19,7 +19,7 @@ from crowdsim.kernels.cache_folder import CacheWarning, cache_directory, keep, r
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT
 
-SOMEBODY = 54321
+ANOTHER_USER = 54321
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
 
 
@@ -72,27 +72,27 @@ def can_be_written_by_all(folder: Path) -> None:
 
 # What is wrong with a folder, and what the warning says.
 FAULTS = {
-    "everybody can write": (can_be_written_by_all, "everybody can write (mode 777)"),
-    "everybody can write, and only take away what is theirs": (lambda folder: folder.chmod(0o1777), "everybody can write (mode 1777)"),
+    "every user can write": (can_be_written_by_all, "every user can write (mode 777)"),
+    "every user can write, and only take away what is theirs": (lambda folder: folder.chmod(0o1777), "every user can write (mode 1777)"),
     "its group can write": (lambda folder: folder.chmod(0o775), "its group can write (mode 775)"),
-    "everybody can write above it": (lambda folder: folder.parent.chmod(0o777), "everybody can write (mode 777)"),
+    "every user can write above it": (lambda folder: folder.parent.chmod(0o777), "every user can write (mode 777)"),
     "the group can write above it": (lambda folder: folder.parent.chmod(0o770), "its group can write (mode 770)"),
-    "it is somebody else's": (lambda folder: os.chown(folder, SOMEBODY, -1), f"belongs to user {SOMEBODY}"),
-    "the one above it is somebody else's": (lambda folder: os.chown(folder.parent, SOMEBODY, -1), f"belongs to user {SOMEBODY}"),
-    "a link to where everybody can write": (
-        lambda folder: (is_a_link_to(folder, folder.parent / "there"), can_be_written_by_all(folder.parent / "there")), "there everybody can write (mode 777)",
+    "it is another user's": (lambda folder: os.chown(folder, ANOTHER_USER, -1), f"belongs to user {ANOTHER_USER}"),
+    "the one above it is another user's": (lambda folder: os.chown(folder.parent, ANOTHER_USER, -1), f"belongs to user {ANOTHER_USER}"),
+    "a link to where every user can write": (
+        lambda folder: (is_a_link_to(folder, folder.parent / "there"), can_be_written_by_all(folder.parent / "there")), "there every user can write (mode 777)",
     ),
-    "a link over a folder where everybody can write": (
-        lambda folder: (is_a_link_to(folder, folder.parent / "open" / "there"), can_be_written_by_all(folder.parent / "open")), "open everybody can write (mode 777)",
+    "a link over a folder where every user can write": (
+        lambda folder: (is_a_link_to(folder, folder.parent / "open" / "there"), can_be_written_by_all(folder.parent / "open")), "open every user can write (mode 777)",
     ),
-    "somebody else's link": (
-        lambda folder: (is_a_link_to(folder, folder.parent / "there"), os.chown(folder, SOMEBODY, -1, follow_symlinks=False)), f"belongs to user {SOMEBODY}",
+    "another user's link": (
+        lambda folder: (is_a_link_to(folder, folder.parent / "there"), os.chown(folder, ANOTHER_USER, -1, follow_symlinks=False)), f"belongs to user {ANOTHER_USER}",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("fault", [pytest.param(name, marks=ROOT_ONLY) if "somebody" in name else name for name in FAULTS])
+@pytest.mark.parametrize("fault", [pytest.param(name, marks=ROOT_ONLY) if "another user" in name else name for name in FAULTS])
 def test_a_folder_in_which_others_can_write_is_refused(places: Path, monkeypatch: pytest.MonkeyPatch, place: str, fault: str) -> None:
     folder = PLACES[place](places, monkeypatch)
     assert chosen() == (folder, "")
@@ -133,10 +133,10 @@ def test_where_no_place_is_safe_a_folder_of_the_process_alone_is_taken_and_goes_
 
 @pytest.mark.parametrize("spoil", [
     lambda file: file.chmod(0o666), lambda file: file.chmod(0o620), lambda file: file.parent.chmod(0o777), lambda file: file.parent.chmod(0o770),
-    lambda file: (file.rename(file.with_name("other")), file.symlink_to("other")), pytest.param(lambda file: os.chown(file, SOMEBODY, -1), marks=ROOT_ONLY),
-    pytest.param(lambda file: os.chown(file.parent, SOMEBODY, -1), marks=ROOT_ONLY), lambda file: file.unlink(),
+    lambda file: (file.rename(file.with_name("other")), file.symlink_to("other")), pytest.param(lambda file: os.chown(file, ANOTHER_USER, -1), marks=ROOT_ONLY),
+    pytest.param(lambda file: os.chown(file.parent, ANOTHER_USER, -1), marks=ROOT_ONLY), lambda file: file.unlink(),
 ])  # fmt: skip
-def test_a_file_that_somebody_else_could_have_written_is_not_read(places: Path, spoil: object) -> None:
+def test_a_file_that_another_user_could_have_written_is_not_read(places: Path, spoil: object) -> None:
     file = cache_directory() / "some" / "thing"
     keep(file, b"ours")
     assert read_kept(file) == b"ours" and [each.name for each in file.parent.iterdir()] == ["thing"]
@@ -166,7 +166,7 @@ print(twice(21.0))
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("harm", ["the folder", "a folder in it", "the files"])
-def test_code_that_somebody_put_into_the_cache_is_not_run(places: Path, harm: str) -> None:
+def test_code_that_was_put_into_the_cache_is_not_run(places: Path, harm: str) -> None:
     folder, file = places / "kernels", places / "program.py"
     file.write_text(PROGRAM)
     environment = {**os.environ, "TMPDIR": tempfile.gettempdir(), "CROWDSIM_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)}
@@ -201,6 +201,6 @@ def test_the_command_says_it_once_in_one_line_and_doctor_names_it_among_the_prob
     told = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env={**os.environ}, capture_output=True, text=True, check=False, timeout=120)
     (line,) = told.stderr.splitlines()
     assert told.returncode == 0
-    assert line.startswith(f"Warning: The cache folder {folder} is not used, since what lies there is run as code: in {folder} everybody can write (mode 777).")
+    assert line.startswith(f"Warning: The cache folder {folder} is not used, since what lies there is run as code: in {folder} every user can write (mode 777).")
     done = crowdsim(["doctor"], fresh=True)
     assert done.returncode == 2 and done.stderr == "" and f"The cache folder {folder} is not used" in done.stdout

@@ -55,3 +55,13 @@ def test_what_a_kernel_is_made_of_is_found_under_an_old_name_and_behind_a_front_
         importlib.import_module("crowdsim.navigation.measure")
     below = {path for path in sources.closure(today) if path != today}
     assert len(below) > 10 and below <= set(sources.closure(by_door)) and below <= set(sources.closure(by_old_name))
+
+
+@pytest.mark.parametrize(("module", "old", "new"), [(module, "who_waits_for_whom", "waiting_graph") for module in ("crowdsim.measures", "crowdsim.measures.deadlock")])
+def test_a_function_is_found_under_its_old_name_and_is_the_same_one(module, old, new):
+    home = importlib.import_module(module)
+    with pytest.warns(DeprecationWarning, match=f"^{module}.{old} is called {new} now"):
+        found = getattr(home, old)
+    assert found is getattr(home, new) and old not in dir(home)
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'nothing'"):
+        home.nothing  # noqa: B018

@@ -1,4 +1,4 @@
-"""Arrays that grow: what was in them stays, and the one who makes them grow does not pay for all that is in them."""
+"""Arrays that grow: what was in them stays, and the one that makes them grow does not pay for all that is in them."""
 
 import os
 import resource
@@ -27,7 +27,7 @@ def test_values_stay_and_what_is_added_is_zeros(dtype):
         array.values[:] = expected = np.arange(1, count + 1)
 
 
-def test_who_keeps_a_view_keeps_the_values_of_then():
+def test_a_caller_that_keeps_a_view_keeps_the_values_of_then():
     array = GrowingArray(5000, np.int32)
     array.values[:] = 7
     kept = array.values[10:20]

@@ -1,4 +1,4 @@
-"""The cell index holds everybody once, and its windows miss nobody."""
+"""The cell index holds all agents once, and its windows miss nobody."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def worlds():
 
 @pytest.mark.parametrize("cell_size", [0.3, 1.0, 7.0])
 @pytest.mark.parametrize("name", worlds())
-def test_a_window_holds_everybody_within_reach_and_nobody_twice(name, cell_size):
+def test_a_window_holds_all_agents_within_reach_and_nobody_twice(name, cell_size):
     position, layer = worlds()[name]
     layer = np.array(layer, dtype=np.int32)
     cells = CellIndex(cell_size).build(position, layer)

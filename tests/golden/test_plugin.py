@@ -1,4 +1,4 @@
-"""The plug-in for pytest, as a project of somebody else uses it: a folder of its own, without any of our configuration."""
+"""The plug-in for pytest, as a project of another uses it: a folder of its own, without any of our configuration."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from crowdsim.measures.tracks import EVENT_COLUMNS, Tracks, make_tracks, people_
 from crowdsim.recording.header import Header
 
 
-def tracks(ways: Mapping[int, Sequence[tuple[float, ...]]], *, fps: float = 10.0, first: Mapping[int, int] | None = None, **known: Any) -> Tracks:
-    """Return tracks of people who are at the given (x, y) or (x, y, z) in one frame after the other; `None` in between is a frame in which one is not seen.
+def tracks(paths: Mapping[int, Sequence[tuple[float, ...]]], *, fps: float = 10.0, first: Mapping[int, int] | None = None, **known: Any) -> Tracks:
+    """Return tracks of people that are at the given (x, y) or (x, y, z) in one frame after the other; `None` in between is a frame in which one is not seen.
 
     Parameters
     ----------
-    ways : places by id
+    paths : places by id
     fps : float
     first : first frame by id, default 0
     **known : radius_m, desired_speed_m_s, group, start_s
@@ -26,18 +26,18 @@ def tracks(ways: Mapping[int, Sequence[tuple[float, ...]]], *, fps: float = 10.0
     """
     rows = [
         (person, (first or {}).get(person, 0) + number, *place, *([0.0] * (3 - len(place))))
-        for person, places in ways.items()
+        for person, places in paths.items()
         for number, place in enumerate(places)
         if place is not None
     ]
     person, frame, x, y, z = np.array(rows, dtype=np.float64).reshape(-1, 5).T
     known.setdefault("radius_m", 0.2)
-    people = people_table(np.array(sorted(ways), dtype=np.int64), **known)
+    people = people_table(np.array(sorted(paths), dtype=np.int64), **known)
     return make_tracks("by hand", fps, person.astype(np.int64), frame.astype(np.int64), x, y, z, people=people)
 
 
 def straight(start: tuple[float, float], velocity: tuple[float, float], frames: int, fps: float = 10.0) -> list[tuple[float, float]]:
-    """Return the places of somebody who walks straight on."""
+    """Return the places of an agent that walks straight on."""
     return [(start[0] + velocity[0] * k / fps, start[1] + velocity[1] * k / fps) for k in range(frames)]
 
 
@@ -48,15 +48,15 @@ def with_events(given: Tracks, *rows: tuple[float, int, str, int, float, float],
 
 
 def random_crowd(seed: int, people: int = 12, frames: int = 40, fps: float = 10.0, size: float = 3.0) -> Tracks:
-    """Return people who wander about in a square, some of whom come late or leave early."""
+    """Return people that wander about in a square, some of which come late or leave early."""
     rng = np.random.default_rng(seed)
-    ways, first = {}, {}
+    paths, first = {}, {}
     for person in range(1, people + 1):
         steps = rng.normal(0.0, 1.2 / fps, (frames, 2)).cumsum(axis=0)
         places = np.abs((rng.uniform(0, size, 2) + steps + size) % (2 * size) - size)
         first[person] = int(rng.integers(0, 5))
-        ways[person] = [tuple(place) for place in places[: int(rng.integers(frames // 2, frames))].tolist()]
-    return tracks(ways, fps=fps, first=first, radius_m=rng.uniform(0.15, 0.35, people))
+        paths[person] = [tuple(place) for place in places[: int(rng.integers(frames // 2, frames))].tolist()]
+    return tracks(paths, fps=fps, first=first, radius_m=rng.uniform(0.15, 0.35, people))
 
 
 def moved(given: Tracks, matrix: Sequence[Sequence[float]], shift: tuple[float, float] = (0.0, 0.0)) -> Tracks:

@@ -29,7 +29,7 @@ def test_an_area_is_as_large_as_the_ground_in_it():
         area_states(people, box_area(5, 5, 6, 6, "far"))
 
 
-def test_frames_without_anybody_have_rows_too():
+def test_frames_without_people_have_rows_too():
     table = area_states(tracks({1: [(0.5, 0.5), None, None, (0.5, 0.5)]}), BOX)
     assert table["people"].tolist() == [1, 0, 0, 1] and table["frame"].tolist() == [0, 1, 2, 3]
 

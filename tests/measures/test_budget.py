@@ -16,7 +16,7 @@ def test_costs_shares_and_the_worst_tick_of_each_system():
     assert table.loc["Avoid", "share"] == 0.6 and table.loc["tick_total", "worst_ms"] == 7.0 and table.attrs["units"]["p99_ms"] == "ms"
 
 
-def test_the_culprit_is_who_is_farthest_above_its_own_median_not_who_costs_most():
+def test_the_culprit_is_the_system_farthest_above_its_own_median_not_the_dearest():
     frames = measured.frame_times(TIMINGS, 4.0)
     assert frames["culprit"].tolist()[2:] == ["Plan", "Avoid"]
     assert frames["is_over"].tolist() == [False, False, True, True]

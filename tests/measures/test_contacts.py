@@ -1,4 +1,4 @@
-"""Overlaps whose depth and duration are known, and the same as by comparing everybody with everybody."""
+"""Overlaps whose depth and duration are known, and the same as by comparing each with each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows_of(table, fps=10.0):
     )
 
 
-def test_two_who_walk_through_each_other_overlap_once_as_deep_as_both_are_wide():
+def test_two_that_walk_through_each_other_overlap_once_as_deep_as_both_are_wide():
     table = overlaps(tracks({1: straight((0, 0), (1, 0), 21), 2: straight((2, 0), (-1, 0), 21)}))
     assert table[["first", "second"]].to_numpy().tolist() == [[1, 2]]
     assert table.loc[0, "deepest_m"] == pytest.approx(0.4) and table.loc[0, "begin_s"] == pytest.approx(0.9) and table.loc[0, "duration_s"] == pytest.approx(0.3)
@@ -46,19 +46,19 @@ def test_people_on_two_storeys_do_not_overlap_and_on_a_stair_they_do():
     assert len(overlaps(tracks({1: [(0, 0, 0.0)], 2: [(0.3, 0, 0.2)]}))) == 1
 
 
-def test_everybody_has_a_width_of_its_own():
+def test_each_person_has_a_width_of_its_own():
     people = tracks({1: [(0, 0)], 2: [(0.9, 0)], 3: [(0, 0.5)]}, radius_m=[0.2, 0.8, 0.2])
     assert overlaps(people)[["first", "second"]].to_numpy().tolist() == [[1, 2]]
 
 
-def test_measured_people_have_no_width_until_somebody_gives_one():
+def test_measured_people_have_no_width_until_one_is_given():
     people = replace(tracks({1: [(0, 0)], 2: [(0.3, 0)]}), people=people_table(np.array([1, 2])))
     with pytest.raises(RecordingError, match=r"Give them a radius, for example 0\.2 m"):
         overlaps(people)
     assert len(overlaps(people, radius_m=0.2)) == 1 and len(overlaps(people, radius_m=0.1)) == 0
 
 
-def test_nobody_overlaps_where_nobody_is_or_who_is_alone():
+def test_nobody_overlaps_where_nobody_is_or_that_is_alone():
     assert len(overlaps(tracks({1: [(0, 0)]}))) == 0
     assert len(overlaps(tracks({1: [None, None]}))) == 0
 
@@ -84,7 +84,7 @@ def test_a_mirror_a_shift_and_other_ids_change_no_overlap(seed):
     assert sorted(row[:4] for row in rows_of(overlaps(other))) == expected
 
 
-def test_who_becomes_wider_overlaps_from_then_on():
+def test_an_agent_that_becomes_wider_overlaps_from_then_on():
     people = tracks({1: [(0, 0)] * 5, 2: [(0.6, 0)] * 5, 3: [(9, 9)] * 5})
     wider = with_events(people, (0.2, 2, "RADIUS_SET", 500, 0.0, 0.0), (0.4, 2, "RADIUS_SET", 200, 0.0, 0.0))
     table = overlaps(wider)

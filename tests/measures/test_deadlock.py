@@ -1,4 +1,4 @@
-"""Who is stuck, who waits for whom, what gaps are: by hand, and against naive twins."""
+"""Stuck agents, the waiting graph, gaps: by hand, and against naive twins."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import shapely
 from crowdsim.errors import RecordingError
 from crowdsim.measures import deadlock
 from crowdsim.measures.deadlock_causes import Moment, diagnose, goal_distance
-from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts, pairs_within, strong_parts, who_waits
+from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, find_waits, linked_parts, pairs_within, strong_parts
 from crowdsim.measures.deadlock_places import Segments, gap_ahead, is_shut_in, lines_cut
 from crowdsim.measures.deadlock_stuck import is_held_up, look_every, wants_on
 from crowdsim.measures.tracks import make_tracks
@@ -61,14 +61,14 @@ def test_stuck_is_whose_way_to_its_goal_has_not_become_shorter_than_ever_by_twen
     assert found[5] == [10, 11]
 
 
-def test_without_a_goal_everybody_wants_to_where_it_was_seen_last():
+def test_without_a_goal_each_agent_wants_to_where_it_was_seen_last():
     """1 walks off at the end, 2 stays, 3 mills about in a queue and leaves."""
     paths = {1: [(0.5 * k, 0.0) for k in range(16)], 2: [(2.0, 2.0)] * 16, 3: [(0.3 * (k % 2), 1.0) for k in range(13)] + [(3.0, 1.0), (6.0, 1.0)]}
     found = stuck_times(deadlock.stuck_by_place(seen(paths)))
     assert found == {2: list(range(10, 16)), 3: [11, 12]}
 
 
-def test_ways_lead_over_the_ground_and_round_its_walls():
+def test_paths_lead_over_the_ground_and_round_its_walls():
     """Through a wall it would come nearer with every step; round it, it goes away from its goal until the gap."""
     ground = shapely.difference(shapely.box(0, 0, 10, 4), shapely.box(4.9, 0, 5.1, 3.5))
     into_the_corner = [(1.0 + 0.25 * k, 0.5) for k in range(15)] + [(4.7, 0.5)] * 12
@@ -94,7 +94,7 @@ def test_slow_walkers_are_asked_for_what_they_can_do():
     assert is_held_up(np.array([0.0]), np.array([np.nan]), np.array([1.3])).tolist() == [False]
 
 
-def test_who_waits_by_design_does_not_want_on():
+def test_an_agent_that_waits_by_design_does_not_want_on():
     activity = np.array([AgentState.WALKING, AgentState.WAITING, AgentState.STANDING, AgentState.STANDING, AgentState.WALKING, AgentState.WALKING], dtype=np.uint8)
     goal = np.array([0, 0, -1, 0, 0, 0], dtype=np.int32)
     status = np.array([PathStatus.FOUND, PathStatus.NONE, PathStatus.NONE, PathStatus.UNREACHABLE, PathStatus.FOUND, PathStatus.NEAREST_REACHABLE], dtype=np.uint8)
@@ -120,22 +120,22 @@ def test_the_graph_agrees_with_its_reference(seed):
     blocker[blocker == entity] = 0
     rows = np.flatnonzero(waiting)
     assert set(zip(*(part.tolist() for part in pairs_within(position, layer, rows, 0.6)), strict=True)) == naive.pairs_within(position, layer, rows, 0.6)
-    waits = who_waits(entity, position, radius, layer, direction, blocker, waiting)
+    waits = find_waits(entity, position, radius, layer, direction, blocker, waiting)
     edges = {(a, b): kind for a, b, kind in zip(waits.source.tolist(), waits.target.tolist(), waits.kind.tolist(), strict=True)}
-    assert edges == naive.who_waits(entity, position, radius, layer, direction, blocker, waiting) and len(edges) > 10
+    assert edges == naive.find_waits(entity, position, radius, layer, direction, blocker, waiting) and len(edges) > 10
     assert list(edges) == sorted(edges)
     parts = strong_parts(len(entity), waits.source, waits.target)
     found = {frozenset(np.flatnonzero(parts == part).tolist()) for part in set(parts.tolist())}
     assert found == naive.strong_parts(len(entity), edges)
     assert all(parts[b] <= parts[a] for a, b in edges)
     links = linked_parts(len(entity), waits.source, waits.target)
-    both_ways = naive.strong_parts(len(entity), [*edges, *((b, a) for a, b in edges)])
-    assert {frozenset(np.flatnonzero(links == node).tolist()) for node in set(links.tolist())} == both_ways
+    both_directions = naive.strong_parts(len(entity), [*edges, *((b, a) for a, b in edges)])
+    assert {frozenset(np.flatnonzero(links == node).tolist()) for node in set(links.tolist())} == both_directions
 
 
 def test_a_graph_of_nobody_has_no_edges():
     nothing = np.zeros(0, dtype=np.int64)
-    waits = who_waits(nothing, np.zeros((0, 2)), np.zeros(0), nothing.astype(np.int32), np.zeros((0, 2)), nothing, np.zeros(0, dtype=bool))
+    waits = find_waits(nothing, np.zeros((0, 2)), np.zeros(0), nothing.astype(np.int32), np.zeros((0, 2)), nothing, np.zeros(0, dtype=bool))
     assert len(waits.source) == 0 and len(strong_parts(0, nothing, nothing)) == 0 and len(linked_parts(0, nothing, nothing)) == 0
 
 
@@ -171,7 +171,7 @@ def test_the_gap_before_people_is_the_door_and_has_its_width():
     assert {round(float(y), 6) for y in (gap.a[1], gap.b[1])} == {2.65, 3.35}
 
 
-def test_who_comes_from_the_other_side_goes_the_other_way():
+def test_an_agent_that_comes_from_the_other_side_goes_in_the_other_direction():
     position, corner = np.array([[4.6, 3.0], [5.6, 3.0]]), np.array([[9.0, 3.0], [1.0, 3.0]])
     gap, way = gap_ahead(position, corner, np.full(2, 0.25), ring_walls(TWO_ROOMS), 2.5)
     assert gap is not None and sorted(way.tolist()) == [-1, 1]
@@ -187,7 +187,7 @@ def test_the_thickness_of_a_wall_a_far_door_and_a_wide_one_are_no_gaps():
 
 
 def moment(position, corner, *, walls=None, stuck=None, **columns):
-    """Return a moment of people of 0.25 m who walk, all stuck, with goals at their corners."""
+    """Return a moment of people of 0.25 m that walk, all stuck, with goals at their corners."""
     count = len(position)
     place, to = np.array(position, dtype=float).reshape(-1, 2), np.array(corner, dtype=float).reshape(-1, 2)
     plain = {
@@ -225,7 +225,7 @@ def test_what_each_cause_looks_like_at_its_smallest():
 
 
 def test_a_front_got_on_last_when_the_latest_of_the_ring_at_the_head_did():
-    """A ring of two, one that leans on it, one that waits behind that one, and somebody who waits for one who walks."""
+    """A ring of two, one that leans on it, one that waits behind that one, and an agent that waits for one that walks."""
     position, corner = [[0, 0], [0.5, 0], [-0.5, 0], [-1, 0], [0, 5], [0.5, 5]], [[9, 0], [-9, 0], [9, 0], [9, 0], [9, 5], [9, 5]]
     found = diagnose(moment(position, corner, stuck=[True] * 5 + [False], stuck_tick=[300, 420, 900, 200, 100, -1]))
     assert causes(found) == ["head-on"] * 4 + ["queue", ""]
@@ -238,8 +238,8 @@ def test_an_obstacle_that_will_go_on_makes_a_queue_and_one_that_stays_a_deadlock
     assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [0.5, 0]], **cart))) == ["obstacle in the way", ""]
 
 
-def test_those_behind_have_the_cause_of_their_head_and_wait_for_whom_they_touch():
-    """A file of four, the first of whom has no answer to its request; the last does not touch anybody, but avoidance gives way."""
+def test_those_behind_have_the_cause_of_their_head_and_wait_for_those_that_they_touch():
+    """A file of four, the first of which has no answer to its request; the last does not touch any other, but avoidance gives way."""
     found = diagnose(
         moment([[0, 0], [-0.5, 0], [-1.0, 0], [-2.0, 0]], [[9, 0]] * 4, path_status=[PathStatus.PENDING] + [PathStatus.FOUND] * 3, blocker=[0, 0, 0, 3]),
     )  # fmt: skip
@@ -249,7 +249,7 @@ def test_those_behind_have_the_cause_of_their_head_and_wait_for_whom_they_touch(
     assert found.waits.kind.tolist() == [CONTACT, CONTACT, YIELD]
 
 
-def test_who_keeps_away_from_somebody_without_being_bound_by_him_waits_behind_him():
+def test_an_agent_that_keeps_away_from_another_without_being_bound_by_it_waits_behind_it():
     """As a wall binds the velocity of the second. The third has more than half a metre before it, and nobody says why it stands."""
     found = diagnose(
         moment([[0, 0], [-0.8, 0], [-2.1, 0]], [[9, 0]] * 3, path_status=[PathStatus.PENDING] + [PathStatus.FOUND] * 2, blocker=[0, -1, 0]),
@@ -258,19 +258,19 @@ def test_who_keeps_away_from_somebody_without_being_bound_by_him_waits_behind_hi
     assert found.waits.kind.tolist() == [BEHIND] and found.waits_for.tolist() == [0, 1, 0]
 
 
-def test_who_waits_for_a_deadlock_and_for_somebody_who_gets_on_has_the_cause_of_the_deadlock():
+def test_an_agent_that_waits_for_a_deadlock_and_for_one_that_gets_on_has_the_cause_of_the_deadlock():
     position = [[0, 0], [0.5, 0], [-0.35, 0.35], [-0.1, 0.8]]
     found = diagnose(moment(position, [[9, 0], [-9, 0], [9, 0.35], [9, 9]], stuck=[True, True, True, False], blocker=[0, 0, 4, 0]))
     assert causes(found) == ["head-on", "head-on", "head-on", ""] and found.head[2] == 1
 
 
-def test_people_who_go_against_each_other_are_no_queue_though_somebody_before_them_gets_on():
+def test_people_that_go_against_each_other_are_no_queue_though_one_before_them_gets_on():
     position = [[0, 0], [0.5, 0], [0.2, 0.5]]  # the third walks by, in touch of the first
     found = diagnose(moment(position, [[9, 0], [-9, 0], [9, 9]], stuck=[True, True, False], blocker=[3, 0, 0]))
     assert causes(found) == ["head-on", "head-on", ""] and found.is_head.tolist() == [True, True, False]
 
 
-def test_a_queue_has_one_head_who_is_not_stuck_and_who_waits_for_it_and_for_a_deadlock_has_the_deadlock():
+def test_a_queue_has_one_head_that_is_not_stuck_and_how_many_wait_for_it_and_for_a_deadlock_has_the_deadlock():
     found = diagnose(moment([[0, 0], [-0.5, 0], [-1.0, 0]], [[9, 0]] * 3, stuck=[False, True, True]))
     assert causes(found) == ["", "queue", "queue"] and found.head.tolist() == [0, 1, 1] and found.waits_for.tolist() == [0, 1, 2]
     position = [[0, 0], [-0.5, 0], [-0.95, 0.25], [-0.7, 0.7], [-0.2, 0.7]]  # the third touches the second, and by a little more air one of two head-on
@@ -278,12 +278,12 @@ def test_a_queue_has_one_head_who_is_not_stuck_and_who_waits_for_it_and_for_a_de
     assert causes(found) == ["", "queue", "head-on", "head-on", "head-on"] and found.head[2] == 4
 
 
-def test_people_who_go_against_each_other_are_head_on_though_one_of_them_wants_to_where_the_other_is():
+def test_people_that_go_against_each_other_are_head_on_though_one_of_them_wants_to_where_the_other_is():
     assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[0.5, 0], [-9, 0]]))) == ["head-on", "head-on"]
     assert causes(diagnose(moment([[0, 0], [0.5, 0]], [[0.5, 0], [0, 0]]))) == ["goal occupied", "goal occupied"]
 
 
-def test_who_is_on_another_floor_is_nobody():
+def test_an_agent_on_another_floor_does_not_count():
     found = diagnose(moment([[0, 0], [0.5, 0]], [[9, 0], [-9, 0]], layer=[0, 1]))
     assert causes(found) == ["unknown", "unknown"] and found.waits_for.tolist() == [0, 0]
 
@@ -294,30 +294,30 @@ def test_one_alone_at_a_gap_is_no_arch():
     assert causes(diagnose(moment([[-0.1, -0.4], [0.3, -0.1]], [[9, 0], [0.5, -0.5]], walls=door, blocker=[2, 1]))) == ["head-on", "head-on"]
 
 
-def test_who_is_in_a_ring_waits_for_the_nearest_of_it_even_if_another_is_nearer():
+def test_an_agent_that_is_in_a_ring_waits_for_the_nearest_of_it_even_if_another_is_nearer():
     found = diagnose(moment([[0, 0], [0.5, 0], [0.25, 0.42]], [[9, 0], [-9, 0], [9, 9]], stuck=[True, True, False]))
     assert causes(found) == ["head-on", "head-on", ""] and found.waits_for.tolist() == [2, 1, 0]
 
 
-def test_people_who_have_passed_each_other_are_not_head_on():
+def test_people_that_have_passed_each_other_are_not_head_on():
     assert causes(diagnose(moment([[0, 0], [-0.8, 0.1]], [[9, 0], [-9, 0.1]]))) == ["unknown", "unknown"]
     assert causes(diagnose(moment([[0, 0], [0.8, 0.1]], [[9, 0], [-9, 0.1]]))) == ["head-on", "head-on"]
 
 
-def test_of_a_ring_behind_one_who_stays_only_the_one_before_him_is_a_head():
+def test_of_a_ring_behind_one_that_stays_only_the_one_before_it_is_a_head():
     stands = {"activity": [AgentState.WALKING, AgentState.WALKING, AgentState.STANDING], "goal": [0, 1, -1], "stuck": [True, True, False]}
     found = diagnose(moment([[0, 0], [0.5, 0], [0.3, 0.42]], [[9, 0], [-9, 0], [0.3, 0.42]], **stands))
     assert causes(found) == ["path through people", "path through people", ""]
     assert found.is_head.tolist() == [True, False, False] and found.head.tolist() == [3, 3, 0] and found.waits_for.tolist() == [3, 1, 0]
 
 
-def test_who_is_at_its_corner_waits_for_whom_it_would_like_to_walk_into():
+def test_an_agent_that_is_at_its_corner_waits_for_the_one_that_it_would_like_to_walk_into():
     stands = {"activity": [AgentState.WALKING, AgentState.STANDING], "goal": [-1, -1], "stuck": [True, False]}
     found = diagnose(moment([[0, 0], [0.52, 0]], [[0, 0], [0.52, 0]], preferred_velocity=[[1, 0], [0, 0]], **stands))
     assert causes(found) == ["path through people", ""] and found.waits_for.tolist() == [2, 0]
 
 
-def test_obstacles_shut_in_as_people_who_stay_do():
+def test_obstacles_shut_in_as_people_that_stay_do():
     around = [[0.5 * np.cos(angle), 0.5 * np.sin(angle)] for angle in np.arange(6) * np.pi / 3]
     for last, cause in ((AgentState.OBSTACLE, "enclosed"), (AgentState.WALKING, "path through people")):
         activity = [AgentState.WALKING, *[AgentState.STANDING] * 2, *[last] * 3, AgentState.STANDING]

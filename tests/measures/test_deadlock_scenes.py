@@ -45,7 +45,7 @@ def recorded(tmp_path_factory):
         one.recording.close()
 
 
-ROUNDED_M = 2.0**-9  # Recorded progress is a multiple of a millimetre; who is that near to the border may be counted here or there.
+ROUNDED_M = 2.0**-9  # Recorded progress is a multiple of a millimetre; an agent that near to the border may be counted here or there.
 
 
 def assert_one_definition(run):
@@ -75,7 +75,7 @@ def assert_one_definition(run):
 
 
 def long_spells(run):
-    """Return {cause: names} of those who were stuck for 30 s."""
+    """Return {cause: names} of those that were stuck for 30 s."""
     people = deadlock.stuck_people(run)
     long = people[people["is_long"]]
     return {cause: sorted(set(own["agent"])) for cause, own in long.groupby("cause")}
@@ -119,7 +119,7 @@ def test_a_diagnosis_of_the_recording_is_that_of_the_world(scene, recorded):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("scene", STUCK)
-def test_the_live_system_and_the_recording_agree_on_who_is_stuck(scene, recorded):
+def test_the_live_system_and_the_recording_agree_on_that_is_stuck(scene, recorded):
     assert_one_definition(recorded(SCENES / "stuck" / f"{scene}.yaml")[0])
 
 
@@ -145,7 +145,7 @@ def test_the_width_of_the_gap_is_told(recorded):
         assert found["gap_m"].tolist() == [pytest.approx(width, abs=1e-4)]
 
 
-def test_rings_heads_and_who_waits_behind_whom(recorded):
+def test_rings_heads_and_how_many_wait_behind_which(recorded):
     run, _ = recorded(SCENES / "stuck" / "head-on-narrow-corridor.yaml")
     table = deadlock.why_stuck(run).set_index("agent")
     ids = dict(zip(run.label.values(), run.label, strict=True))
@@ -153,7 +153,7 @@ def test_rings_heads_and_who_waits_behind_whom(recorded):
     assert table["waits_for"].to_dict() == {"east[0]": second, "west[0]": first, "east[1]": first, "west[1]": second}
     assert table["is_head"].to_dict() == {"east[0]": True, "east[1]": False, "west[0]": True, "west[1]": False}
     assert table.loc[["east[0]", "west[0]"], "ring"].tolist() == [first, first] and table["group"].nunique() == 1
-    edges = deadlock.who_waits_for_whom(run)
+    edges = deadlock.waiting_graph(run)
     assert {("east[0]", "west[0]"), ("west[0]", "east[0]"), ("east[1]", "east[0]"), ("west[1]", "west[0]")} == set(zip(edges["agent"], edges["other_agent"], strict=True))
 
 

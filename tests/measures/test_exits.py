@@ -51,7 +51,7 @@ def test_exits_that_nobody_took_are_told_and_points_that_nobody_reached_are_not(
     assert table.loc["east", "share"] == pytest.approx(2 / 3) and np.isnan(table.loc["west", "first_s"]) and np.isnan(table.loc["seat", "flow_per_s"])
 
 
-def test_a_place_empties_to_those_who_have_not_arrived_and_who_stands_never_counts():
+def test_a_place_empties_to_those_that_have_not_arrived_and_one_that_stands_never_counts():
     table = evacuation_curve(run())
     assert table["time_s"].tolist() == [0.0, 2.5, 3.0, 5.0] and table["left"].tolist() == [0, 1, 2, 3]
     assert table["share"].tolist() == [0.0, 0.25, 0.5, 0.75] and table["still_there"].tolist() == [4, 3, 2, 1]
@@ -74,7 +74,7 @@ def test_lines_and_areas_have_the_names_of_the_scenario():
     assert area_from_text("0,0,4,0,0,3", given).polygon.area == 6.0
 
 
-def test_who_goes_into_a_named_area_crosses_its_outline_forwards():
+def test_an_agent_that_goes_into_a_named_area_crosses_its_outline_forwards():
     from crowdsim.measures import line_crossings
 
     given = run()

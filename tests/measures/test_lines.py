@@ -19,7 +19,7 @@ def test_times_places_and_directions_by_hand():
     assert table["frame"].tolist() == [3, 7]
 
 
-def test_who_comes_as_far_as_the_line_has_not_crossed_it_and_who_goes_on_has_once():
+def test_an_agent_that_comes_as_far_as_the_line_has_not_crossed_it_and_one_that_goes_on_has_once():
     back, on = [(-1, 1), (0, 1), (-1, 1)], [(-1, 1), (0, 1), (0, 1), (1, 1)]
     assert len(line_crossings(tracks({1: back}), DOOR)) == 0
     table = line_crossings(tracks({1: on}), DOOR)
@@ -27,7 +27,7 @@ def test_who_comes_as_far_as_the_line_has_not_crossed_it_and_who_goes_on_has_onc
     assert len(line_crossings(tracks({1: on[1:]}), DOOR)) == 0  # began on it
 
 
-def test_everybody_is_counted_each_time_and_the_first_time_is_told():
+def test_each_person_is_counted_each_time_and_the_first_time_is_told():
     table = line_crossings(tracks({1: [(-1, 1), (1, 1), (-1, 1), (1, 1)], 2: [(1, 1), (1, 1), (1, 1), (-1, 1)]}), DOOR)
     assert table["id"].tolist() == [1, 1, 1, 2] and table["count"].tolist() == [1, 2, 3, 1]
     assert first_crossings(table)["direction"].tolist() == [1, -1] and first_crossings(table, -1)["time_s"].tolist() == pytest.approx([0.15, 0.25])
@@ -65,8 +65,8 @@ def test_a_mirror_turns_directions_round_and_other_ids_change_nothing(seed):
 
 
 def test_twice_as_many_frames_show_the_same_crossings():
-    ways = {k: (straight((-0.1 * k, 1), (1.0, 0), 41, 20.0), straight((-0.1 * k, 1), (1.0, 0), 21, 10.0)) for k in range(1, 9)}
-    often, seldom = (line_crossings(tracks({k: way[i] for k, way in ways.items()}, fps=fps), DOOR) for i, fps in ((0, 20.0), (1, 10.0)))
+    paths = {k: (straight((-0.1 * k, 1), (1.0, 0), 41, 20.0), straight((-0.1 * k, 1), (1.0, 0), 21, 10.0)) for k in range(1, 9)}
+    often, seldom = (line_crossings(tracks({k: way[i] for k, way in paths.items()}, fps=fps), DOOR) for i, fps in ((0, 20.0), (1, 10.0)))
     assert often["time_s"].to_numpy() == pytest.approx(seldom["time_s"].to_numpy()) and often["id"].tolist() == list(range(1, 9))
 
 

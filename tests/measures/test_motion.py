@@ -1,4 +1,4 @@
-"""Speeds and lengths of ways that are known beforehand."""
+"""Speeds and lengths of paths that are known beforehand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crowdsim.measures import path_lengths, speed_over_time, speeds
 from tests.measures.people import moved, random_crowd, renamed, straight, tracks, with_events
 
 
-def test_who_walks_straight_on_has_one_speed_also_at_both_ends():
+def test_an_agent_that_walks_straight_on_has_one_speed_also_at_both_ends():
     table = speeds(tracks({1: straight((0, 0), (0.9, 1.2), 20), 2: straight((5, 0), (0, 0), 20)}))
     assert table.loc[table["id"] == 1, "speed_m_s"].to_numpy() == pytest.approx(1.5)
     assert table.loc[table["id"] == 1, "velocity_x_m_s"].to_numpy() == pytest.approx(0.9)
@@ -51,7 +51,7 @@ def test_lengths_and_times_by_hand():
     assert not table["has_arrived"].any()
 
 
-def test_a_way_ends_where_somebody_arrives_between_two_frames_or_stays():
+def test_a_path_ends_where_an_agent_arrives_between_two_frames_or_stays():
     people = tracks({1: [(0, 0), (1, 0)], 2: [(0, 1), (1, 1), (1.2, 1), (1.2, 4)]}, fps=1.0)
     arrived = with_events(people, (1.5, 1, "ARRIVAL", 0, 1.5, 0.0), (1.5, 2, "ARRIVAL", 0, 1.2, 1.0))
     table = path_lengths(arrived)

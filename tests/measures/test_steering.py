@@ -17,12 +17,12 @@ def test_a_collision_counts_for_both_and_again_once_they_were_apart():
     assert table.loc[1, "in_collision_s"] == pytest.approx(0.3) and table.loc[2, "deepest_m"] == pytest.approx(0.1) and table.loc[3, "deepest_m"] == 0.0
 
 
-def test_who_stands_scores_the_time_and_fifty_for_each_collision():
+def test_an_agent_that_stands_scores_the_time_and_fifty_for_each_collision():
     table = steering_scores(tracks({1: [(0, 0)] * 6, 2: [NEAR] * 6})).set_index("id")
     assert table.loc[1, ["time_s", "energy", "acceleration", "score"]].tolist() == pytest.approx([0.5, 0.0, 0.0, 50.5])
 
 
-def test_who_walks_straight_on_scores_time_and_half_its_speed_squared_twenty_times_a_second():
+def test_an_agent_that_walks_straight_on_scores_time_and_half_its_speed_squared_twenty_times_a_second():
     for fps in (5.0, 10.0, 20.0):
         people = tracks({1: straight((0, 0), (1.3, 0), int(4 * fps) + 1, fps)}, fps=fps)
         row = steering_scores(people).iloc[0]

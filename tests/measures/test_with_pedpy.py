@@ -32,7 +32,7 @@ def test_speeds_densities_and_passages_are_those_of_pedpy(seed):
     curve, _ = passages(people, line)
     first = first_crossings(line_crossings(people, line))
     last_frame = dict(zip(people.seen.tolist(), people.frame[people.starts[1:] - 1].tolist(), strict=True))
-    first = first[first["frame"] < first["id"].map(last_frame)]  # a step that is somebody's last is none to PedPy
+    first = first[first["frame"] < first["id"].map(last_frame)]  # a step that is a person's last is none to PedPy
     assert curve["total"].iloc[-1] == len(first) > 2
     assert [int((first["frame"] <= frame).sum()) for frame in curve["frame"]] == curve["total"].tolist()
 
@@ -45,7 +45,7 @@ def test_cells_of_people_in_a_row_are_as_large_as_the_room_that_each_has():
     assert table["voronoi_speed_m_s"].to_numpy() == pytest.approx(0.1) and table["mean_speed_m_s"].to_numpy() == pytest.approx(0.1)
 
 
-def test_somebody_alone_has_one_speed_however_large_the_room_and_an_empty_area_none():
+def test_one_alone_has_one_speed_however_large_the_room_and_an_empty_area_none():
     pytest.importorskip("pedpy", reason="PedPy is not installed")
     alone = replace(tracks({1: straight((0.5, 0.5), (1, 0), 8)}), ground=shapely.box(0, 0, 20, 9))
     table = densities(alone, box_area(0, 0, 20, 9))
@@ -54,7 +54,7 @@ def test_somebody_alone_has_one_speed_however_large_the_room_and_an_empty_area_n
     assert (empty["voronoi_density_per_m2"] == 0.0).all() and empty[["mean_speed_m_s", "voronoi_speed_m_s"]].isna().all().all()
 
 
-def test_of_several_pieces_of_ground_the_one_with_the_area_is_meant_and_who_is_elsewhere_is_left_out():
+def test_of_several_pieces_of_ground_the_one_with_the_area_is_meant_and_one_that_is_elsewhere_is_left_out():
     pytest.importorskip("pedpy", reason="PedPy is not installed")
     rooms = shapely.MultiPolygon([shapely.box(0, 0, 4, 4), shapely.box(5, 0, 8, 4)])
     people = replace(tracks({1: straight((1, 1), (1, 0), 3), 2: straight((6, 1), (1, 0), 3)}), ground=rooms)
@@ -62,7 +62,7 @@ def test_of_several_pieces_of_ground_the_one_with_the_area_is_meant_and_who_is_e
     assert densities(people, box_area(5, 0, 8, 4), cut_off_m=None)["voronoi_density_per_m2"].to_numpy() == pytest.approx(1 / 12)
 
 
-def test_who_touches_a_wall_and_is_outside_by_rounding_is_counted():
+def test_an_agent_that_touches_a_wall_and_is_outside_by_rounding_is_counted():
     pytest.importorskip("pedpy", reason="PedPy is not installed")
     people = replace(tracks({1: [(1.0, -1e-9), (1.1, -1e-9)]}), ground=shapely.box(0, 0, 2, 2))
     assert densities(people, box_area(0.0, 0.0, 2, 2), cut_off_m=None)["voronoi_density_per_m2"].to_numpy() == pytest.approx(0.25)

@@ -178,7 +178,7 @@ def test_saving_and_loading_while_agents_guess_over_corners_changes_nothing():
 def test_guesses_end_where_agents_leave_or_go_elsewhere():
     with simulation(STARVED) as run:
         run.step()
-        guesses = run._plan.corner_guesses
+        guesses = run._plan.paths[0].corner_guesses
         assert guesses._entity.tolist() == [1]
         run.set_goal(1, None)
         assert guesses._entity.tolist() == []

@@ -22,11 +22,14 @@ from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
 from crowdsim.navigation.stationary.planner import StanderPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
+from tests.navigation.toy import straight_line
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 
 ALL = 1 << 40
 ROUND = " round those who stand"
-KINDS = ("mesh", "optimal", "visibility", "mesh" + ROUND)
+TOY = "straight line"  # in plain Python: what a plug-in can be
+KINDS = ("mesh", "optimal", "visibility", "mesh" + ROUND, TOY)
+StraightLine = straight_line()
 SHARED_M = 5e-3  # Bodies whose radii are less than 1/128 m apart share a tree; its ways are the shortest of the first of them.
 
 
@@ -67,6 +70,8 @@ class Crowd:
     def _planner_of_walls(self, share):
         if self.kind == "visibility":
             return VisibilityPlanner(self.mesh, self.goals)
+        if self.kind == TOY:
+            return StraightLine(self.mesh, self.goals)
         return MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=share), self.kind)
 
     def submit(self, planner, rows, tick=0):

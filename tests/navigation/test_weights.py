@@ -146,7 +146,7 @@ def test_a_scenario_says_how_searches_are_drawn_for_each_planner():
             assert run.scenario.navigation.values["heuristic"] == choice and run.scenario.navigation.values["weight"] == 1.0
             digests(run, 3)
     with simulation({**BUSY, "navigation": {"kind": "mesh", "weight": 3, "share_searches": False}}) as run:
-        assert (run._plan.planner._searches._slots.measure[:, PULL] == 3.0).all()
+        assert (run._plan.paths[0].planner._searches._slots.measure[:, PULL] == 3.0).all()
     assert WayParameters(heuristic="octile", weight=2.0).pull == 2.0 and AimParameters(heuristic="zero").pull == 0.0
 
 

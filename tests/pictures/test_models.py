@@ -1,4 +1,4 @@
-"""The picture of one scene under several models: a column for each, everybody's trail in the same colour, marks where the trace has them, figures below."""
+"""The picture of one scene under several models: a column for each, the trails of all agents in the same colour, marks where the trace has them, figures below."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_there_is_a_panel_for_each_model_with_marks_trails_and_figures(tmp_path,
     assert left.get_xlabel() == figures(panels[0].runs) and "path/optimal" in left.get_xlabel() and "0 of 6 arrived" in left.get_xlabel()
 
 
-def test_a_trail_has_a_gap_where_somebody_was_on_another_floor_or_gone():
+def test_a_trail_has_a_gap_where_an_agent_was_on_another_floor_or_gone():
     nan = np.nan
     parts = models._unbroken(np.array([[0.0, 0.0], [1.0, 0.0], [nan, nan], [3.0, 0.0], [nan, nan], [5.0, 0.0], [6.0, 0.0]]))
     assert [part[:, 0].tolist() for part in parts] == [[0.0, 1.0], [5.0, 6.0]]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from crowdsim.pictures.moving import CLOSED, OBSTACLE, OPEN
-from crowdsim.pictures.plan import draw_plan
 from crowdsim.pictures.run import draw_run
+from crowdsim.pictures.scenario import draw_scenario
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.setup.build import build_world
@@ -39,7 +39,7 @@ def share_of(path, colour):
 
 
 def plan(tmp_path, made):
-    draw_plan(build_world(made), tmp_path / "plan.png", dpi=80)
+    draw_scenario(build_world(made), tmp_path / "plan.png", dpi=80)
     return tmp_path / "plan.png"
 
 
@@ -52,7 +52,7 @@ def run_picture(tmp_path, made, until=None):
     return tmp_path / "run.png"
 
 
-def test_the_plan_shows_obstacles_and_their_ways(tmp_path):
+def test_the_plan_shows_obstacles_and_their_paths(tmp_path):
     assert share_of(plan(tmp_path, scenario()), OBSTACLE) == 0.0
     assert share_of(plan(tmp_path, scenario(obstacles=[CART])), OBSTACLE) > 2e-4
     assert share_of(plan(tmp_path, scenario(obstacles=[BAR])), OBSTACLE) > 2e-4

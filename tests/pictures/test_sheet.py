@@ -20,7 +20,7 @@ from tests.crowds import room, simulation
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two groups with some twenty people each, of whom one stays."""
+    """A run of two groups with some twenty people each, of which one stays."""
     document = room([], after=20.0) | {"geometry": {"walkable": {"box": [0, 0, 12, 12]}}, "record": {"rate": 10}}
     document["goals"] = {"east": {"exit": {"box": [11.5, 0, 12, 12]}}}
     document["groups"] = [
@@ -37,10 +37,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_curve_is_the_evacuation_curve_of_the_measures_and_groups_add_up(recorded: Path) -> None:
     with open_run(recorded) as recording:
         table = curves.arrivals_by_group(recording)
-    everybody = table[table["group"] == curves.ALL]
+    all_people = table[table["group"] == curves.ALL]
     measured = measures.evacuation_curve(recorded)
-    at = everybody["time_s"].searchsorted(measured["time_s"], side="right") - 1
-    assert everybody["arrived"].to_numpy()[at].tolist() == measured["left"].tolist()
+    at = all_people["time_s"].searchsorted(measured["time_s"], side="right") - 1
+    assert all_people["arrived"].to_numpy()[at].tolist() == measured["left"].tolist()
     ends = table.groupby("group")["arrived"].max()
     assert (ends["left"], ends["right"], ends["stays"], ends[curves.ALL]) == (20, 19, 0, 39)
     assert dict(zip(table["group"], table["of"], strict=True)) == {"left": 20, "right": 19, "stays": 1, curves.ALL: 40}
@@ -72,7 +72,7 @@ def test_speeds_over_time_are_those_of_the_measures(recorded: Path) -> None:
 
 
 class Still:
-    """A recording of people who stand at given places."""
+    """A recording of people that stand at given places."""
 
     def __init__(self, places: np.ndarray, frames: int = 60, fps: float = 10.0, layer: np.ndarray | None = None) -> None:
         self.places, self.fps, self.layer = places, fps, layer
@@ -89,9 +89,9 @@ class Still:
         return pd.DataFrame({"time_s": np.arange(self.commit.frames) / self.fps})
 
     def rows(self, start, stop, columns):
-        who = np.arange(start, stop) % len(self.places)
-        found = {"frame": np.arange(start, stop) // len(self.places), "id": who + 1, "x": self.places[who, 0], "y": self.places[who, 1]}
-        return found | ({"layer": self.layer[who]} if "layer" in columns else {})
+        agent = np.arange(start, stop) % len(self.places)
+        found = {"frame": np.arange(start, stop) // len(self.places), "id": agent + 1, "x": self.places[agent, 0], "y": self.places[agent, 1]}
+        return found | ({"layer": self.layer[agent]} if "layer" in columns else {})
 
 
 def test_a_crowd_on_a_lattice_has_its_density_everywhere_inside_and_beside_walls() -> None:
@@ -104,7 +104,7 @@ def test_a_crowd_on_a_lattice_has_its_density_everywhere_inside_and_beside_walls
     assert inside.min() >= 2.4 and inside.max() <= 6.0  # at walls a square is cut, and so is what counts
 
 
-def test_densities_of_floors_are_apart_and_those_who_pass_by_count_by_their_time() -> None:
+def test_densities_of_floors_are_apart_and_those_that_pass_by_count_by_their_time() -> None:
     spots = np.array([[5.1, 5.1], [5.2, 5.2], [2.1, 2.1]])
     grounds = [shapely.box(0, 0, 10, 10)] * 2
     found = looked_through.look_through(Still(spots, layer=np.array([0, 0, 1])), ["density"], grounds).density  # type: ignore[arg-type]

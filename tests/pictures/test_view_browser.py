@@ -154,7 +154,7 @@ def test_a_click_selects_and_escape_lets_go(page, busy):
     assert text(page, "agent").startswith("listed[1]")
 
 
-def test_what_a_tick_took_and_who_waits_stands_beside_the_clock(page, busy):
+def test_what_a_tick_took_and_how_many_wait_stands_beside_the_clock(page, busy):
     with open_run(busy[0]) as recording:
         first = recording.ticks().iloc[0]
         microseconds = round(recording.timings().drop(columns="tick").iloc[0].sum() / 1e3)  # what the page is given

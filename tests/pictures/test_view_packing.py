@@ -45,10 +45,10 @@ def test_places_are_kept_to_half_a_step_and_what_is_no_number_is_zero():
     assert in_steps(np.array([np.nan, np.inf]), 1.0).tolist() == [0, 0]
 
 
-def test_stretches_begin_where_somebody_else_or_a_gap_begins():
-    who, frame = np.array([0, 0, 0, 1, 1, 2]), np.array([3, 4, 6, 7, 8, 9])
-    assert stretches(who, frame).tolist() == [0, 2, 3, 5]
-    assert stretches(who[:0], frame[:0]).tolist() == []
+def test_stretches_begin_where_another_or_a_gap_begins():
+    agent, frame = np.array([0, 0, 0, 1, 1, 2]), np.array([3, 4, 6, 7, 8, 9])
+    assert stretches(agent, frame).tolist() == [0, 2, 3, 5]
+    assert stretches(agent[:0], frame[:0]).tolist() == []
 
 
 def test_the_last_frame_is_always_kept():

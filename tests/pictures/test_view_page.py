@@ -1,4 +1,4 @@
-"""A page holds what the recording holds: places within 5 mm, who is in which state, doors, obstacles, events and costs; no text of a run is markup."""
+"""A page holds what the recording holds: places within 5 mm, which agent is in which state, doors, obstacles, events and costs; no text of a run is markup."""
 
 import base64
 import copy
@@ -54,10 +54,10 @@ def busy(tmp_path_factory):
 def rows_of(facts, arrays):
     """The rows of a page as (entity, tick) -> (x, y, row), in metres of the run."""
     found, row = {}, 0
-    for who, first, length in zip(arrays["stretch_who"], arrays["stretch_first"], arrays["stretch_length"]):
+    for agent, first, length in zip(arrays["stretch_agent"], arrays["stretch_first"], arrays["stretch_length"]):
         for k in range(length):
             x, y = (arrays[f"row_{axis}"][row] * facts["step_m"] + start for axis, start in zip("xy", facts["origin"]))
-            found[arrays["agent_entity"][who], arrays["frame_tick"][first + k]] = (x, y, row)
+            found[arrays["agent_entity"][agent], arrays["frame_tick"][first + k]] = (x, y, row)
             row += 1
     return found
 
@@ -136,7 +136,7 @@ def test_a_run_in_which_nobody_is(tmp_path):
     path = recorded(tmp_path / "run.h5", document(record={"rate": 5, "region": {"box": [20, 20, 21, 21]}}), until=5)
     told, _, facts, arrays = page_of(path, tmp_path / "run.html")
     assert told["rows"] == told["agents"] == 0 and told["frames"] == 3
-    assert arrays["frame_tick"] == [0, 2, 4] and arrays["stretch_who"] == [] and facts["agents"] == 38
+    assert arrays["frame_tick"] == [0, 2, 4] and arrays["stretch_agent"] == [] and facts["agents"] == 38
 
 
 def test_a_run_that_was_cut_off_is_shown_as_far_as_it_came(tmp_path):

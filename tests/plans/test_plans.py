@@ -1,4 +1,4 @@
-"""Plans as people have them: what is ground, which ways lead out, what is mended, and what is told about it."""
+"""Plans as people have them: what is ground, which exits there are, what is mended, and what is told about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crowdsim.cli.verdict import verdict_text
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures import arrivals
-from crowdsim.plans.exits import find_ways_out
+from crowdsim.plans.exits import find_exits
 from crowdsim.plans.ground import find_ground
 from crowdsim.plans.read import read_plan
 from crowdsim.plans.starter import starter_of
@@ -37,8 +37,8 @@ def looked_at(path: Path, **options):
     drawn = read_plan(path, **{key: options.pop(key) for key in ("unit", "kinds") if key in options})
     given_exits = options.pop("exits", ())
     found = find_ground(drawn, **options)
-    ways = find_ways_out(drawn, found, given_exits)
-    return found.ground, ways.exits, ways.start, drawn.words
+    found_exits = find_exits(drawn, found, given_exits)
+    return found.ground, found_exits.exits, found_exits.start, drawn.words
 
 
 def scenario(folder: Path, path: Path, **options):
@@ -92,7 +92,7 @@ def test_outlines_a_millimetre_apart_become_one_and_those_a_wall_apart_stay_two(
     ground, _, _, words = looked_at(plan(tmp_path, boxes.replace("{0}", "5.001")))
     assert ground.geom_type == "Polygon" and ground.area == pytest.approx(36.0, abs=1e-6) and "1 gap of up to 20 mm between outlines was closed" in words
     ground, _, start, words = looked_at(plan(tmp_path, boxes.replace("{0}", "5.1")))
-    assert ground.geom_type == "MultiPolygon" and start.bounds[2] < 5.0  # the exit is a guess, in the larger part: nobody starts where he could not get out
+    assert ground.geom_type == "MultiPolygon" and start.bounds[2] < 5.0  # the exit is a guess, in the larger part: no agent starts where it could not get out
     assert any(word.startswith("nobody starts in 1 part of the ground (12 m2)") for word in words)
 
 

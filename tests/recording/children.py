@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.recording import plan, storage, writer
+from crowdsim.recording import datasets, storage, writer
 from crowdsim.recording.recover import recover
 from tests.recording.crowd import Crowd, new_writer
 
@@ -114,7 +114,7 @@ def fill_disk(folder, agents, ticks, blind, limits):
 
 def record_once(out, agents, ticks):
     """Record a run that commits in every tick, with small chunks, so that many become full."""
-    plan.LEAST_AGENT_CHUNK_ROWS, plan.CHUNK_FRAMES = 256, 4
+    datasets.LEAST_AGENT_CHUNK_ROWS, datasets.CHUNK_FRAMES = 256, 4
     made = new_writer(out, flush_seconds=0.0, agents=agents, header_changes={"run_id": "traced"})
     with contextlib.suppress(KeyboardInterrupt):
         Crowd(agents).record(made, ticks)

@@ -22,7 +22,7 @@ def header(**changes):
 
 
 def roster_of(*entities):
-    """Return a roster of agents of whom nothing matters."""
+    """Return a roster of agents of which nothing matters."""
     table = np.zeros(len(entities), dtype=ROSTER_DTYPE)
     table["entity"], table["radius"] = entities, 0.25
     return table

@@ -34,7 +34,7 @@ def pair(tmp_path):
         yield one, other
 
 
-def test_the_first_frame_in_which_somebody_is_too_far_off_is_named(pair):
+def test_the_first_frame_in_which_an_agent_is_too_far_off_is_named(pair):
     found = compare_places(*pair, 0.0055)
     entity, position, _ = Crowd(100).at(36)
     assert (found.apart.tick, found.apart.entity, found.ticks) == (36, 71, 36)
@@ -48,7 +48,7 @@ def test_within_the_tolerance_they_are_the_same(pair):
     assert compare_places(pair[0], pair[0], 0.0).deepest == 0.0
 
 
-def test_somebody_who_is_in_one_only_is_infinitely_far(tmp_path, pair):
+def test_one_that_is_in_one_only_is_infinitely_far(tmp_path, pair):
     class Fewer(Crowd):
         def at(self, tick):
             entity, position, columns = super().at(tick)

@@ -89,12 +89,12 @@ def swap(rows):
         ("ticks", put("tick", 7, 5), "row 7 of ticks shows a tick out of order"),
         ("ticks", put("tick", 59, 60), "row 59 of ticks shows a tick out of order"),
         ("events", put("tick", 5, -1), "row 5 of events has a tick out of order"),
-        ("roster", put("entity", 2, 0), "row 2 of roster is of nobody who can be"),
-        ("roster", put("entity", 2, 7), "somebody is twice in the roster"),
+        ("roster", put("entity", 2, 0), "row 2 of roster is of no agent that can be"),
+        ("roster", put("entity", 2, 7), "an agent is twice in the roster"),
         ("roster", put("radius", 4, np.nan), "row 4 of roster has a radius that cannot be"),
         ("roster", put("desired_speed", 4, -np.inf), "row 4 of roster has a desired_speed that cannot be"),
         ("trajectory", put("frame", 40, 10**9), "row 40 of trajectory is in another frame than the index of frames says"),
-        ("trajectory", put("id", 40, 2**62), "row 40 of trajectory is of somebody who is not in the roster"),
+        ("trajectory", put("id", 40, 2**62), "row 40 of trajectory is of an agent that is not in the roster"),
     ],
 )
 def test_rows_that_cannot_be_are_told_with_their_number(tmp_path, name, change, message):
@@ -104,7 +104,7 @@ def test_rows_that_cannot_be_are_told_with_their_number(tmp_path, name, change, 
 
 
 def test_people_whose_numbers_have_gaps_are_known(tmp_path):
-    """A recording of some agents only; and one whose roster lacks somebody."""
+    """A recording of some agents only; and one whose roster lacks an agent."""
     whole = record(tmp_path / "whole.h5")
     with open_run(changed(whole, tmp_path / "gap.h5", "roster", put("entity", 19, 21))) as run, pytest.raises(RecordingError, match="not in the roster"):
         run.trajectories()

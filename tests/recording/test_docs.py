@@ -30,7 +30,7 @@ def rows_of(mark):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder of somebody who reads the page, after its commands; a traced run beside it."""
+    """The folder of a reader of the page, after its commands; a traced run beside it."""
     folder = tmp_path_factory.mktemp("reader")
     (folder / "scenarios").symlink_to(SCENARIOS)
     (folder / "runs").mkdir()

@@ -87,7 +87,7 @@ def test_sqlite_has_the_tables_of_jupedsim(run, tmp_path):
     base.close()
 
 
-def test_who_stands_keeps_looking_where_he_looked(tmp_path):
+def test_an_agent_that_stands_keeps_looking_where_it_looked(tmp_path):
     writer = RecordingWriter(tmp_path / "run.h5", header(), [STANDARD_COLUMNS[0]], [])
     writer.roster(roster_of(1, 2, 3))
     steps = [([1, 2], [(0.0, 2.0), (0.0, 0.0)]), ([1, 2, 3], [(0.0, 0.0), (0.0, 0.0), (-1.0, 0.0)]), ([2, 3], [(3.0, 4.0), (0.0, 0.0)])]
@@ -160,7 +160,7 @@ def test_each_piece_of_ground_becomes_a_file_with_its_own_agents(tmp_path):
 
 def test_floors_without_the_column_that_tells_them_apart_are_refused(tmp_path):
     writer = RecordingWriter(tmp_path / "run.h5", header(ground=(GROUND, GROUND)), [], [])
-    with open_run(writer.close({}).path) as run, pytest.raises(RecordingError, match="nobody knows who was on which"):
+    with open_run(writer.close({}).path) as run, pytest.raises(RecordingError, match="no agent has a floor"):
         export_pedpy(run, tmp_path / "out.h5")
 
 

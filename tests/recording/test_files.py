@@ -102,11 +102,11 @@ def test_a_new_file_never_replaces_without_force(tmp_path, linking):
         pytest.fail("the work was begun")
     with pytest.raises(RecordingError, match="exists already"), files.new_file(tmp_path / "b.csv") as scratch:
         scratch.write_text("mine")
-        make(tmp_path / "b.csv", "somebody was faster")
+        make(tmp_path / "b.csv", "another process was faster")
     with files.new_file(out, force=True) as scratch:
         scratch.write_text("new")
     assert out.read_text() == "new"
-    assert (tmp_path / "b.csv").read_text() == "somebody was faster"
+    assert (tmp_path / "b.csv").read_text() == "another process was faster"
 
 
 def test_system_errors_in_a_new_file_become_one_sentence(tmp_path):

@@ -113,13 +113,13 @@ def test_room_is_looked_at_again_after_it_was_used(tmp_path, monkeypatch):
         Crowd(50).record(writer, 40, first=20)
     with open_run(tmp_path / "run.h5") as run:
         assert (run.commit.ticks, run.state) == (21, RunState.INTERRUPTED)
-    with pytest.raises(RecordingError, match="the disk is full"):  # whoever goes on is told the same, not what comes of it
+    with pytest.raises(RecordingError, match="the disk is full"):  # a caller that goes on gets the same, not what comes of it
         writer.tick(21, {}, [0] * 4, np.zeros(2, dtype=np.uint64))
 
 
 @pytest.mark.parametrize("what", ["removed", "moved", "file removed"])
 def test_a_folder_that_goes_away_while_the_run_goes_on_is_told_and_told_again(tmp_path, what):
-    """The next commit notices it, and says where the recording is now; whoever goes on is told the same, not what comes of it."""
+    """The next commit notices it, and says where the recording is now; a caller that goes on gets the same, not what comes of it."""
     folder = tmp_path / "runs"
     folder.mkdir()
     writer = new_writer(folder / "run.h5", flush_seconds=0.0)

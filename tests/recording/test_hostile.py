@@ -140,7 +140,7 @@ for name in sys.argv[1:]:
 
 def tables_of(path):
     with open_run(path) as run:
-        return {name: run.table(name).tobytes() for name in run._plan}
+        return {name: run.table(name).tobytes() for name in run._datasets}
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(3000, marks=pytest.mark.full)])

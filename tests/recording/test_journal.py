@@ -1,4 +1,4 @@
-"""The journal: what fills no chunk yet comes back as it was, or is told to be damaged; its lock tells who is alive."""
+"""The journal: what fills no chunk yet comes back as it was, or is told to be damaged; its lock tells which process is alive."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def kill_at_random(tmp_path, agents, ticks, moments, seed):
         made = recover(out)
         assert made.lost == ""
         assert assert_is_beginning_of(made.path, whole, commit.ticks) is not None
-        with h5py.File(made.path, "r") as file:  # whole for everybody, not only for our reader
+        with h5py.File(made.path, "r") as file:  # whole for every user, not only for our reader
             assert len(file["trajectory"]) == commit.rows
         for path in (made.path, left[0]):
             path.unlink()

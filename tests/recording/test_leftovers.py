@@ -1,4 +1,4 @@
-"""What killed writers leave: removed if nobody needs it, never if somebody might."""
+"""What killed writers leave: removed if nobody needs it, never if it might be."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_writer_that_was_killed_before_it_began_leaves_nothing_for_long(tmp_pa
     for number, data in enumerate((b"", b"\x89HDF\r\n\x1a\n half a file", cut_off(tmp_path / "other.h5").read_bytes())):
         partial = partial_name(tmp_path / "run.h5", f"id{number}")
         partial.write_bytes(data)
-        lock_of(partial).write_bytes(b"")  # it says who writes once there can be rows
+        lock_of(partial).write_bytes(b"")  # it says which process writes once there can be rows
     lock_of(partial_name(tmp_path / "run.h5", "alone")).write_bytes(b"12 here\n")
     clear_left(tmp_path)
     assert names(tmp_path) == [".other.h5.abc.partial.h5", ".other.h5.abc.partial.lock"]
@@ -186,7 +186,7 @@ def test_a_run_that_ended_without_its_name_is_given_it(tmp_path, is_closed, monk
 
 
 def test_a_name_that_was_only_kept_for_a_file_is_not_taken(tmp_path, monkeypatch):
-    """Without hard links a placeholder takes the name first: whoever is killed then has not finished anything."""
+    """Without hard links a placeholder takes the name first: a process killed then has not finished anything."""
     out = tmp_path / "run.h5"
     partial = cut_off(out)
     out.write_bytes(files._PLACEHOLDER + partial.name.encode() + b"\n")
@@ -201,7 +201,7 @@ def test_a_name_that_was_only_kept_for_a_file_is_not_taken(tmp_path, monkeypatch
     out.write_bytes(b"")
     assert files.is_stale_placeholder(out)
     partial.unlink()
-    assert not files.is_stale_placeholder(out)  # somebody's empty file
+    assert not files.is_stale_placeholder(out)  # another's empty file
 
 
 def test_parts_are_told_apart_by_their_run(tmp_path):
@@ -266,7 +266,7 @@ from pathlib import Path
 from crowdsim.recording import scratch
 from crowdsim.recording.files import new_file
 for number in range(60):
-    scratch._cleared.clear()  # everybody clears away all the time
+    scratch._cleared.clear()  # every process clears away all the time
     with new_file(Path(sys.argv[1]) / f"{sys.argv[2]}.{number}") as file:
         file.write_text("whole")
 """

@@ -36,7 +36,7 @@ def test_every_committed_row_is_in_the_whole_file(tmp_path, trace):
         assert "recovered from .run.h5." in new.verdict["reason"]
         assert new.header == old.header
         assert new.run_digest == old.run_digest == run_digest(new.table("digests"))
-        for name in old._plan:
+        for name in old._datasets:
             if name != "verdict":
                 assert new.table(name).tobytes() == old.table(name).tobytes(), name
     with h5py.File(made.path, "r") as file:  # opens without any help

@@ -368,7 +368,7 @@ def test_a_run_that_goes_on_has_the_recording_of_one_that_was_never_stopped(tmp_
     assert writer.committed.last_tick == last_tick  # safe at once
     Crowd(60).record(writer, 60, first=last_tick + 1)
     with open_run(writer.close({"arrived": 0}).path) as run, open_run(whole) as expected:
-        for name in expected._plan:
+        for name in expected._datasets:
             if name != "timings":
                 assert run.table(name).tobytes() == expected.table(name).tobytes(), name
         assert run.run_digest == expected.run_digest

@@ -1,6 +1,6 @@
 """Naive twin of ClearPath, in float64 and plain Python: obstacles as lists of lines, and every crossing of two lines tested against every obstacle.
 
-Twin of `agent_obstacle`, `wall_obstacle`, `first_around`, `best_outside` and `choose_outside`. Lines are (point, direction) with the
+Twin of `agent_obstacle`, `wall_obstacle`, `first_forbidding`, `best_permitted` and `choose_by_velocity_obstacles`. Lines are (point, direction) with the
 obstacle on the right, as in `tests.reference.orca`. Source: [Guy 2009], section 4: the best velocity is the wish, or lies where
 a boundary is nearest to it, or where two boundaries cross.
 """

@@ -14,8 +14,8 @@ def pairs_within(position, layer, rows, reach):
     return found
 
 
-def who_waits(entity, position, radius, layer, direction, blocker, waiting):
-    """Twin of `who_waits`: {(source, target): kind}; 1 contact within 5 cm and 60 degrees, 2 the binding neighbour unless it is behind, 4 the nearest in the way."""
+def find_waits(entity, position, radius, layer, direction, blocker, waiting):
+    """Twin of `find_waits`: {(source, target): kind}; 1 contact within 5 cm and 60 degrees, 2 the binding neighbour unless it is behind, 4 the nearest in the way."""
     edges = {}
     for i in range(len(entity)):
         if not waiting[i] or (direction[i][0] == 0.0 and direction[i][1] == 0.0):

@@ -1,6 +1,6 @@
 """Naive twin of exact HRVO, in float64 and plain Python: cones with an apex and two sides, and every candidate point tested against every cone.
 
-Twin of `choose_outside` as `Hrvo` calls it. Source: [Snape 2011], sections IV and V.
+Twin of `choose_by_velocity_obstacles` as `Hrvo` calls it. Source: [Snape 2011], sections IV and V.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Naive twin of the sampling kernels, in float64 and plain Python, written from [Mononen 2010] and the definitions.
 
-Twin of `lay_out_neighbours`, `lay_out_walls`, `urgency_and_side`, `first_impact`, `deviation`, `lay_out_lines`, `take_cheapest`,
-`try_batch`, `search_adaptively`, `search_grid`, `search_circle` and `choose_by_sampling`. Impacts are found by solving the quadratic for the time and
-by looking where the body then is, not by the kernels' division-free forms.
+Twin of `lay_out_neighbours`, `lay_out_walls`, `urgency_and_side`, `first_collision`, `deviation`, `lay_out_lines`, `take_cheapest`,
+`try_batch`, `search_adaptively`, `search_grid`, `search_circle` and `choose_by_sampling`. Collisions are found by solving the quadratic for the time and
+by looking where the agent then is, not by the kernels' division-free forms.
 """
 
 import math

@@ -49,7 +49,7 @@ class Search:
 class Aim:
     """What only one kind of navigation has."""
 
-    weight: float = param(1.0, "", low=1.0, high=100.0, why="1 finds the best ways there are")
+    weight: float = param(1.0, "", low=1.0, high=100.0, why="1 finds the best paths there are")
 
 
 @dataclass(frozen=True)

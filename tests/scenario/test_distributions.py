@@ -86,7 +86,7 @@ def test_weights_decide_how_often_each_value_comes_and_none_comes_without_weight
 
 
 @pytest.mark.parametrize("distribution", [Distribution("uniform", 0.0, 1.0), WEIDMANN_SPEED, Distribution("lognormal", 1.0, 100.0, 3.0, 0.5)])
-def test_a_draw_depends_on_the_key_alone_and_not_on_who_else_is_drawn(distribution: Distribution) -> None:
+def test_a_draw_depends_on_the_key_alone_and_not_on_what_else_is_drawn(distribution: Distribution) -> None:
     whole = draw_distribution(distribution, 1, 2, KEYS[:500])
     order = np.random.default_rng(0).permutation(500)
     assert np.array_equal(draw_distribution(distribution, 1, 2, KEYS[:500][order]), whole[order])

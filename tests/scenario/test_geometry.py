@@ -56,7 +56,7 @@ SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4]]
         [{"name": "whole", "box": [0, 0, 4, 4]}, SQUARE],
     ],
 )
-def test_one_square_written_in_many_ways_is_the_same_ground(value: Any) -> None:
+def test_one_square_written_in_many_forms_is_the_same_ground(value: Any) -> None:
     assert ground(value).walkable.wkt == "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))"
 
 

@@ -33,7 +33,7 @@ def _real_owners():
     parameters._replaced.update(kept)
 
 
-def test_shortest_ways_over_speeds_up_to_where_agents_arrive():
+def test_shortest_paths_over_speeds_up_to_where_agents_arrive():
     times = ideal_times(build_world(parse_scenario(TEXT)))
     assert times[0] == pytest.approx(24.0 / 2.0, abs=0.2)  # straight on to the exit
     assert times[1] == pytest.approx(4.5 / 1.0 + 19.0 / 2.0, abs=0.2)  # each part at its own speed

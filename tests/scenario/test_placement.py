@@ -115,7 +115,7 @@ def test_moving_the_ground_moves_the_places(shift: tuple[float, float]) -> None:
     assert np.allclose(there.position - shift, here.position, atol=1e-9)
 
 
-def test_who_does_not_fit_is_marked() -> None:
+def test_an_agent_that_does_not_fit_is_marked() -> None:
     crowded, radii = placed(shapely.box(0, 0, 3, 3), 62)
     assert (crowded.status == packing.CROWDED).any()
     assert 20 <= crowded.free_at_once.sum() <= 45

@@ -115,7 +115,7 @@ def test_unquoted_words_mean_what_a_reader_expects(text: str, value: object) -> 
         ("1" * 5000, "Write at most 40"),
     ],
 )
-def test_words_that_could_be_read_in_two_ways_are_refused_with_the_way_to_write_them(text: str, way_out: str) -> None:
+def test_words_that_are_ambiguous_are_refused_with_the_way_to_write_them(text: str, way_out: str) -> None:
     with pytest.raises(ScalarRefused) as caught:
         scalar_value(text)
     assert caught.value.way_out.startswith(way_out)

@@ -54,7 +54,7 @@ def load(text: str, **options: Any) -> Scenario:
 
 
 def problems_of(text: str, **options: Any) -> list[str]:
-    """Return the problems of a text as they are printed, without the ways out."""
+    """Return the problems of a text as they are printed, without the way out of each."""
     try:
         load(text, **options)
     except ScenarioError as error:

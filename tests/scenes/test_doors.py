@@ -352,7 +352,7 @@ def test_nobody_meets_himself_and_nobody_meets_on_the_way_back_to_a_saved_state(
         ({"met": ["visitors", 8]}, "no agent has the id 8"),
         ({"met": ["visitors"]}, "two groups or ids"),
         ({"met": ["visitors", 7], "within": 0}, "within"),
-        ({"meet": ["visitors", 7]}, "met: \\[who, whom\\]"),
+        ({"meet": ["visitors", 7]}, "met: \\[a, b\\]"),
     ],
 )
 def test_mistakes_about_meetings_are_named(when, message):

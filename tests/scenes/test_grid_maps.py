@@ -10,7 +10,6 @@ from crowdsim.navigation.grid.files import grid_to_text, load_grid
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world, grid_of
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.systems.on_grid import PlanWays
 from crowdsim.world.columns import PathStatus
 from tests.crowds import SCENARIOS
 from tests.reference import s2_grid
@@ -106,7 +105,7 @@ def test_areas_that_are_opened_and_closed_while_a_scenario_runs_leave_the_docume
     obstacles, rng = [each["polygon"] for each in document["obstacles"]], np.random.default_rng(seed)
     found = scenario(tmp_path, document, start="[3.0, 2.5]", goal="{region: {box: [0, 0, 6, 5]}}", more="avoidance: none")
     with Simulation(found, threads=1) as run:
-        grid = next(system for system in run.systems if isinstance(system, PlanWays)).planner.grid
+        grid = run._plan.paths[0].planner.grid
         for _ in range(8):
             name = f"room {rng.integers(1, 5)}"
             open_now[name] = not open_now[name]
@@ -171,7 +170,7 @@ def test_the_numbers_of_a_file_are_taken_and_the_scenario_has_the_last_word(tmp_
 
 def test_numbers_that_nobody_asks_for_and_a_height_are_told(tmp_path):
     notes = [note.message for note in scenario(tmp_path, {**ROOMS, "floorY": 2}, navigation="mesh").notes]
-    assert notes == ["map.json says floorY 2, but the ground lies at height 0", "map.json says cellSize 0.4, which are numbers of a grid, and nobody finds his way on one"]
+    assert notes == ["map.json says floorY 2, but the ground lies at height 0", "map.json says cellSize 0.4, which are numbers of a grid, and no group finds paths on one"]
 
 
 def test_files_that_disagree_are_refused_unless_the_scenario_says_which_counts(tmp_path):

@@ -8,7 +8,6 @@ from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.follow import Follow
-from crowdsim.systems.on_grid import FollowWays, PlanWays
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
@@ -134,7 +133,7 @@ def test_only_scenes_that_ask_for_guesses_need_what_leads_them():
     for kind in ("grid", "s2-grid"):
         for how, needs in (("keep", False), ("stay", False), ("guess", True), ("previous", True)):
             with simulation(room([]), sets=[f"navigation={{kind: {kind}, while_waiting: {how}}}"]) as run:
-                plan = next(system for system in run.systems if isinstance(system, PlanWays))
+                plan = run._plan.paths[0]
                 assert (plan.guesses is not None) == needs == any("guesses/" in name for name in plan.state())
 
 
@@ -172,7 +171,6 @@ def test_a_starved_budget_gives_the_same_ways_later():
 
 
 def test_plan_and_follow_write_what_they_declare():
-    assert (PlanWays.counts, FollowWays.counts) == (Plan.counts, Follow.counts)
     with simulation(sets=GRID) as run:
         agents, changed = run.world.agents, {}
         for number in range(1, 40):
@@ -180,12 +178,12 @@ def test_plan_and_follow_write_what_they_declare():
             for system in run.systems:
                 before = agents.state()
                 system.process(tick)
-                if isinstance(system, (PlanWays, FollowWays)):
+                if isinstance(system, (Plan, Follow)):
                     new = {name for name, array in before.items() if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")}
                     changed.setdefault(type(system), set()).update(new)
             run.world.tick = number
-    assert changed[PlanWays] <= set(PlanWays.writes) and changed[FollowWays] <= set(FollowWays.writes)
-    assert {"path_status", "goal_piece"} <= changed[PlanWays] and {"preferred_velocity", "next_corner"} <= changed[FollowWays]
+    assert changed[Plan] <= set(Plan.writes) and changed[Follow] <= set(Follow.writes)
+    assert {"path_status", "goal_piece"} <= changed[Plan] and {"preferred_velocity", "next_corner"} <= changed[Follow]
 
 
 @pytest.mark.sample(2)
@@ -198,7 +196,7 @@ def test_numbers_of_a_scenario_change_the_run(number, value, expected):
         assert digests(run, TICKS)[-1] != expected[-1]
 
 
-@pytest.mark.full  # By default the choices of tests/avoidance/test_cones_everywhere.py are made so, and digests.
+@pytest.mark.full  # By default the choices of tests/avoidance/test_velocity_obstacles_everywhere.py are made so, and digests.
 def test_code_for_another_processor_gives_the_same_run(expected):
     assert child(TICKS, GRID, NUMBA_CPU_NAME="generic") == expected
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.systems import Plan
-from crowdsim.systems.by_group import PlanByGroup
-from crowdsim.systems.on_grid import PlanWays
+from crowdsim.systems.paths.waypoint_paths import WaypointPaths
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, simulation
@@ -185,10 +184,11 @@ BLOCK = {
 def unanswered(scene, navigation, seconds=40.0):
     """Positions at each tick of one agent whose searches never come to an end."""
     with simulation({**POCKET, **scene, "tick": 0.05, "navigation": navigation}) as run:
-        plan = next(system for system in run.systems if isinstance(system, (Plan, PlanWays)))
+        plan = next(system for system in run.systems if isinstance(system, Plan))
 
         def only_ask(tick):
-            plan.ask(tick)
+            for each in plan.paths:
+                each.ask(tick)
             tick.counts.update(dict.fromkeys(plan.counts, 0.0))
 
         plan.process = only_ask
@@ -316,7 +316,7 @@ TWO_DOORS = {
 def test_guesses_on_a_grid_live_with_doors_widths_carts_other_planners_and_goals_that_change():
     assert_same_on_threads_and_from_saved_states(TWO_DOORS, 60, (5, 25, 40))
     with simulation(TWO_DOORS, sets=["stop.after=120"]) as run:
-        part = next(part for system in run.systems if isinstance(system, PlanByGroup) for part in system.parts if isinstance(part, PlanWays))
+        part = next(part for part in run._plan.paths if isinstance(part, WaypointPaths))
         most = 0
         while len(run.agents) and run.time < 110.0:
             if run.tick in (12, 50):

@@ -14,7 +14,6 @@ from crowdsim.simulation.simulation import Simulation
 from crowdsim.simulation.slicer import Slicer
 from crowdsim.systems.base.slices import SearchTask, search
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.on_grid import PlanWays
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
@@ -227,4 +226,4 @@ def test_a_grid_on_stairs_is_refused_at_the_group_that_asked_for_it():
 
 def test_one_navigation_for_all_is_one_planner():
     with simulation(busy("grid", "grid", "grid")) as run:
-        assert sum(isinstance(system, (Plan, PlanWays)) for system in run.systems) == 1
+        assert [len(system.paths) for system in run.systems if isinstance(system, Plan)] == [1]

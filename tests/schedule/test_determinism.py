@@ -93,7 +93,7 @@ def child(ticks, sets=(), **environment):
     return json.loads(done.stdout)
 
 
-@pytest.mark.full  # By default the choices of tests/avoidance/test_cones_everywhere.py are made so, and digests.
+@pytest.mark.full  # By default the choices of tests/avoidance/test_velocity_obstacles_everywhere.py are made so, and digests.
 def test_code_for_another_processor_gives_the_same_run(expected):
     assert child(TICKS, NUMBA_CPU_NAME="generic") == expected
 

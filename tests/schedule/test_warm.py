@@ -34,7 +34,7 @@ EXPLAINING = """
 import tempfile
 from pathlib import Path
 from numba import types
-from crowdsim.avoidance.velocity_obstacles import boundary as outside
+from crowdsim.avoidance.velocity_obstacles import boundary
 from crowdsim.avoidance.sampling import kernel as sampling
 from crowdsim.kernels.compiling import KernelDispatcher
 from tests.crowds import BUSY, simulation
@@ -53,7 +53,7 @@ for explain in ([], ["to_west", "to_east"]):
             for _ in range(30):
                 run.step()
             print(model, *late)
-    telling = (outside.best_outside, sampling._choose_by_sampling)
+    telling = (boundary.best_permitted, sampling._choose_by_sampling)
     print([any(types_of[-1] is not types.none for types_of in kernel.overloads) for kernel in telling])
 """
 

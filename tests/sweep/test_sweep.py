@@ -127,7 +127,7 @@ def test_the_table_does_not_depend_on_the_number_of_workers_and_extending_reuses
 
 
 @pytest.mark.full
-def test_a_server_that_is_lost_is_started_again_and_who_ends_it_every_time_is_told(small, hostile, tmp_path, monkeypatch):
+def test_a_server_that_is_lost_is_started_again_and_a_task_that_ends_it_every_time_is_told(small, hostile, tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "ATTEMPTS", 2)
     load_plugin(hostile)
     plan = planned(small, "avoidance.model=none,patricide,none", seeds=[1], plugins=(hostile,))
@@ -146,7 +146,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(small, tmp_path):
     (tmp_path / "other" / "thesis.tex").write_text("x")
     with pytest.raises(CrowdsimError, match="something else"):
         run_sweep(plan, Folder(tmp_path / "other"))
-    (tmp_path / "other" / "manifest.json").write_text('{"format": "of somebody else"}')
+    (tmp_path / "other" / "manifest.json").write_text('{"format": "of another"}')
     with pytest.raises(CrowdsimError, match="no manifest of a sweep"):
         run_sweep(plan, Folder(tmp_path / "other"))
 

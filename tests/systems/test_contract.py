@@ -7,6 +7,7 @@ from crowdsim.systems import TICK_ORDER, Tick
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.give_way import GiveWay
+from crowdsim.systems.paths.progress import NOTED
 from crowdsim.world.columns import AGENT_COLUMNS
 from tests.crowds import BUSY, simulation
 
@@ -43,12 +44,13 @@ def test_a_system_writes_only_what_it_declares():
     # What is declared is also done. This scene has no stairs, no push off the way, nobody stuck, no goal with a speed of its own, no
     # hopeless goal, no model that tries samples, no law of speed and density, no door that closes, and no wish for a new way
     # that a cooldown holds back; nobody gives way by waiting time (tests/scenes/test_priority.py), no portal is shut for good,
-    # and no way bends at a corner in free ground (tests/systems/test_straighten.py).
+    # no way bends at a corner in free ground (tests/systems/test_straighten.py),
+    # and nobody follows waypoints (tests/scenes/test_grid_navigation.py).
     rare = {
-        "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
+        "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "strays", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
         "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status", "strays"}, "Watch": {"is_stuck", "stuck_tick", "stuck_cause", "front_tick", "setbacks", "behind"},
         "Gates": set(Gates.writes), "Replan": {"replan_wish", "remaining"}, "Drive": set(Drive.writes), "GiveWay": set(GiveWay.writes),
-        "GoRound": {"priced_portal", "priced_until"}, "Follow": {"corridor_start", "corridor_capacity", "corridor_length"},
+        "GoRound": {"priced_portal", "priced_until"}, "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
     }  # fmt: skip
     for system in run.systems:
         name = type(system).__name__

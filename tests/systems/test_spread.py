@@ -11,7 +11,7 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.systems.on_grid import FollowWays
+from crowdsim.systems import Follow
 from tests.crowds import ROOT, assert_same_on_threads_and_from_saved_states, simulation
 from tests.navigation.worlds import located
 from tests.reference import nudge
@@ -95,11 +95,11 @@ def test_bends_of_cells_on_a_path_that_leads_straight_to_a_region_keep_nobody_fr
     with simulation(hall(12, region=(5.5, 5.5, 7.5, 7)), sets=["navigation=s2-grid"]) as run:
         run.step()
         agents = run.world.agents
-        follow, rows = next(system for system in run.systems if isinstance(system, FollowWays)), np.arange(len(agents))
+        (over_cells,), rows = next(system for system in run.systems if isinstance(system, Follow)).paths, np.arange(len(agents))
         line = np.array([9.2, 7.8]) - agents.position
         left = np.column_stack([-line[:, 1], line[:, 0]]) / np.hypot(*line.T)[:, None]
         ways = np.stack([agents.position + line / 2 + aside * left, np.broadcast_to([9.2, 7.8], line.shape)], axis=1)
-        follow.ways.walkers.take(rows, 2 * np.arange(len(rows) + 1), ways.reshape(-1, 2), agents.position)
+        over_cells.walkers.take(rows, 2 * np.arange(len(rows) + 1), ways.reshape(-1, 2), agents.position)
         run.step()
         bend = np.hypot(*(agents.next_corner - ways[:, 0]).T) < 1e-9
         assert len(rows) == 12 and np.array_equal(bend, np.full(12, not are_led))

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import crowdsim.systems.follow
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base.system import Tick
+from crowdsim.systems.paths.corridor_paths import CorridorPaths
 from crowdsim.systems.paths.straighten import led_round_free_vertices, straighten
 from tests.crowds import SCENARIOS
 
@@ -39,7 +39,7 @@ def walk(run, until):
 
 def walked_to_the_vertex(run, monkeypatch):
     """Walk until the next corner is one where the body has no room, and leave it there."""
-    monkeypatch.setattr(crowdsim.systems.follow, "straighten", lambda world, rows: None)
+    monkeypatch.setattr(CorridorPaths, "_straighten", lambda self, rows: None)
     walk(run, lambda: len(led_where_they_have_no_room(run.world, run.world.agents.path_status >= 0)) > 0)
     monkeypatch.undo()
     assert not run.why_over()

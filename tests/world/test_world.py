@@ -48,9 +48,9 @@ def test_two_worlds_do_not_see_each_other():
     second.spawn(population(2), np.zeros(2, dtype=np.int64))
     first.retire(np.array([True, False, False]))
     assert first.agents.entity.tolist() == [2, 3] and second.agents.entity.tolist() == [1, 2]
-    assert second.itinerary_of(1).leaves and not first.itinerary_of(2).leaves
+    assert second.entities.component(1, Itinerary).leaves and not first.entities.component(2, Itinerary).leaves
     first.close()
-    assert second.itinerary_of(2).goals == ()
+    assert second.entities.component(2, Itinerary).goals == ()
 
 
 def test_a_restored_world_goes_on_numbering_where_it_was():
@@ -65,7 +65,7 @@ def test_a_restored_world_goes_on_numbering_where_it_was():
     for each in (world, other):
         each.spawn(population(2, 10), np.zeros(2, dtype=np.int64))
     assert world.agents.entity.tolist() == other.agents.entity.tolist() == [1, 3, 4, 5, 7, 8]
-    assert other.itinerary_of(8) == world.itinerary_of(8)
+    assert other.entities.component(8, Itinerary) == world.entities.component(8, Itinerary)
 
 
 def test_retire_frees_corridors_and_notes_only_those_who_had_not_arrived():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.avoidance.neighbour_model import NEIGHBOUR_RADIUS, NEIGHBOUR_SHARE, NEIGHBOUR_SIDE, NEIGHBOUR_VX, NEIGHBOUR_VY, NEIGHBOUR_X, NEIGHBOUR_Y
 from crowdsim.avoidance.orca.linear_programs import NORMAL_X, NORMAL_Y, OFFSET
-from crowdsim.avoidance.surroundings import OTHER_RADIUS, OTHER_SHARE, OTHER_SIDE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.simd import bits, choose, load, root, spread, store
 
@@ -14,12 +14,12 @@ _U0, _U16 = np.uint64(0), np.uint64(16)
 
 
 @inlined_kernel
-def agent_half_planes(others, count, vx, vy, radius, per_horizon, per_tick, lines, first_line):
+def agent_half_planes(neighbours, count, vx, vy, radius, per_horizon, per_tick, lines, first_line):
     """Write the half-planes that neighbours impose on an agent.
 
     Parameters
     ----------
-    others : (OTHER_FLOATS,) float32
+    neighbours : (NEIGHBOUR_FLOATS,) float32
         By area: relative position (m), velocity (m/s), radius (m), the agent's share of the change, and for those at the agent's very centre +1 or
         -1 (see Notes).
     count : uint64
@@ -42,9 +42,9 @@ def agent_half_planes(others, count, vx, vy, radius, per_horizon, per_tick, line
     """
     zero, one = spread(_F0), spread(_F1)
     for first in range(_U0, count, _U16):
-        px, py = load(others, OTHER_X + first), load(others, OTHER_Y + first)
-        rvx, rvy = spread(vx) - load(others, OTHER_VX + first), spread(vy) - load(others, OTHER_VY + first)
-        reach = spread(radius) + load(others, OTHER_RADIUS + first)
+        px, py = load(neighbours, NEIGHBOUR_X + first), load(neighbours, NEIGHBOUR_Y + first)
+        rvx, rvy = spread(vx) - load(neighbours, NEIGHBOUR_VX + first), spread(vy) - load(neighbours, NEIGHBOUR_VY + first)
+        reach = spread(radius) + load(neighbours, NEIGHBOUR_RADIUS + first)
         reach_squared, distance_squared = reach * reach, px * px + py * py
         apart = distance_squared > reach_squared
         rate = choose(apart, spread(per_horizon), spread(per_tick))
@@ -62,10 +62,10 @@ def agent_half_planes(others, count, vx, vy, radius, per_horizon, per_tick, line
         nothing = on_disc & (w_squared == zero)
         if bits(nothing) != _U0:  # the relative velocity has no direction from the disc's centre; neither have the centres where they coincide
             together, distance = distance_squared == zero, root(distance_squared)
-            nx = choose(nothing, choose(together, load(others, OTHER_SIDE + first), (zero - px) / distance), nx)
+            nx = choose(nothing, choose(together, load(neighbours, NEIGHBOUR_SIDE + first), (zero - px) / distance), nx)
             ny = choose(nothing, choose(together, zero, (zero - py) / distance), ny)
         to_leg = zero - (nx * rvx + ny * rvy)
         change = choose(on_disc, reach * rate - length, choose(on_axis, to_leg - (length - reach) * rate, to_leg))
         store(lines, NORMAL_X + first_line + first, nx)
         store(lines, NORMAL_Y + first_line + first, ny)
-        store(lines, OFFSET + first_line + first, nx * spread(vx) + ny * spread(vy) + load(others, OTHER_SHARE + first) * change)
+        store(lines, OFFSET + first_line + first, nx * spread(vx) + ny * spread(vy) + load(neighbours, NEIGHBOUR_SHARE + first) * change)

@@ -53,7 +53,7 @@ def first_broken(lines, base, begin, count, x, y, allowed):
 
 
 @inlined_kernel
-def best_on_line(lines, base, line, speed, x, y, outwards, wish_x, wish_y):
+def best_on_line(lines, base, line, speed, x, y, outwards, preferred_x, preferred_y):
     """Find the best velocity on the boundary of one half-plane that keeps the half-planes before it and the speed limit.
 
     Parameters
@@ -65,9 +65,9 @@ def best_on_line(lines, base, line, speed, x, y, outwards, wish_x, wish_y):
     speed : float32, m/s
         Radius of the disc of velocities.
     x, y : float32
-        The wished velocity, m/s; or a direction in which to go as far as possible, where `outwards` is true.
+        The preferred velocity, m/s; or a direction in which to go as far as possible, where `outwards` is true.
     outwards : bool
-    wish_x, wish_y : float32, m/s
+    preferred_x, preferred_y : float32, m/s
         Where the direction is square to the boundary, every point is equally good, and the one nearest to this velocity is taken.
 
     Returns
@@ -77,8 +77,8 @@ def best_on_line(lines, base, line, speed, x, y, outwards, wish_x, wish_y):
 
     Notes
     -----
-    The paper's 1-D program. RVO2 takes the left end where every point is equally good; here mirrored scenes stay mirrored, and somebody who is
-    wedged in between two others still goes the way that he wants as far as it costs nothing. Twin: `tests/reference/orca.py`.
+    The paper's 1-D program. RVO2 takes the left end where every point is equally good; here mirrored scenes stay mirrored, and an agent that is
+    wedged in between two others still goes in its preferred direction as far as it costs nothing. Twin: `tests/reference/orca.py`.
     """
     nx, ny, offset = lines[base + NORMAL_X + line], lines[base + NORMAL_Y + line], lines[base + OFFSET + line]
     chord = speed * speed - offset * offset
@@ -104,14 +104,14 @@ def best_on_line(lines, base, line, speed, x, y, outwards, wish_x, wish_y):
         place = right if along > _F0 else left
     else:
         if outwards:
-            along = ny * wish_x - nx * wish_y
+            along = ny * preferred_x - nx * preferred_y
         place = min(max(along, left), right)
     place += _F0  # the least of -0 and +0 may be either: make it +0
     return True, offset * nx + place * ny, offset * ny - place * nx
 
 
 @lean_kernel
-def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, wish_x, wish_y):
+def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, preferred_x, preferred_y):
     """Find the permitted velocity that is best, adding the half-planes in their order.
 
     Parameters
@@ -122,11 +122,11 @@ def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, w
     speed : float32, m/s
         Radius of the disc of velocities.
     x, y : float32
-        The wished velocity, m/s; or a unit direction in which to go as far as possible, where `outwards` is true.
+        The preferred velocity, m/s; or a unit direction in which to go as far as possible, where `outwards` is true.
     start_x, start_y : float32, m/s
         The best velocity in the disc alone.
     outwards : bool
-    wish_x, wish_y : float32, m/s
+    preferred_x, preferred_y : float32, m/s
         See `best_on_line`.
 
     Returns
@@ -145,7 +145,7 @@ def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, w
     best_x, best_y, binding = start_x, start_y, np.int64(-1)
     line = first_broken(lines, base, _U0, count, best_x, best_y, _F0)
     while line < count:
-        exists, found_x, found_y = best_on_line(lines, base, line, speed, x, y, outwards, wish_x, wish_y)
+        exists, found_x, found_y = best_on_line(lines, base, line, speed, x, y, outwards, preferred_x, preferred_y)
         if not exists:
             break
         best_x, best_y, binding = found_x, found_y, np.int64(line)
@@ -154,7 +154,7 @@ def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, w
 
 
 @lean_kernel
-def least_violation(lines, walls, count, failed, speed, x, y, binding, wish_x, wish_y):
+def least_violation(lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y):
     """Find the velocity whose deepest violation of the half-planes of agents is least, while those of walls are kept.
 
     Parameters
@@ -168,7 +168,7 @@ def least_violation(lines, walls, count, failed, speed, x, y, binding, wish_x, w
     x, y : float32, m/s
         What it had found.
     binding : int64
-    wish_x, wish_y : float32, m/s
+    preferred_x, preferred_y : float32, m/s
         The preferred velocity; decides between velocities that are equally good.
 
     Returns
@@ -201,7 +201,7 @@ def least_violation(lines, walls, count, failed, speed, x, y, binding, wish_x, w
         for wall in range(line, walls):  # only when the walls alone leave nothing
             for area in (NORMAL_X, NORMAL_Y, OFFSET):
                 lines[_PROJECTED + area + wall] = lines[area + wall]
-        reached, found_x, found_y, _ = best_velocity(lines, _PROJECTED, considered, speed, nx, ny, nx * speed, ny * speed, True, wish_x, wish_y)
+        reached, found_x, found_y, _ = best_velocity(lines, _PROJECTED, considered, speed, nx, ny, nx * speed, ny * speed, True, preferred_x, preferred_y)
         if reached == considered:
             x, y = found_x, found_y
         binding = np.int64(line)

@@ -15,24 +15,24 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import half_plane_reasons
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice
+from crowdsim.avoidance.neighbour_model import (
+    NEIGHBOUR_FLOATS,
+    NEIGHBOUR_SIDE,
+    STATE_FLOATS,
+    STATE_RADIUS,
+    STATE_VX,
+    STATE_VY,
+    ChooserArguments,
+    NeighbourModel,
+    find_neighbours,
+    gather_neighbours,
+)
 from crowdsim.avoidance.neighbours import CHOSEN, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.orca.half_planes import agent_half_planes
 from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET, best_velocity, least_violation
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, wall_half_planes
 from crowdsim.avoidance.parameters import Horizons
 from crowdsim.avoidance.registry import register
-from crowdsim.avoidance.surroundings import (
-    OTHER_FLOATS,
-    OTHER_SIDE,
-    SHOWN,
-    SHOWN_RADIUS,
-    SHOWN_VX,
-    SHOWN_VY,
-    Look,
-    LookingModel,
-    look_round,
-    meet_others,
-)
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
@@ -45,24 +45,24 @@ _U0 = np.uint64(0)
 
 
 @inlined_kernel
-def _part_coinciding(cells_row, slot, count, floats, slots, others):
-    """Say which way to part from neighbours, where the nearest stands at the agent's very centre."""
+def _part_coinciding(cells_row, slot, count, floats, slots, neighbours):
+    """Write the direction in which to part from neighbours, where the nearest stands at the agent's very centre."""
     if count > _U0 and floats[NEAR_X] == _F0 and floats[NEAR_Y] == _F0:
         for place in range(count):
             lower = cells_row[slot] < cells_row[np.uint64(slots[CHOSEN + place])]
-            others[OTHER_SIDE + place] = _WHOLE if lower else -_WHOLE
+            neighbours[NEIGHBOUR_SIDE + place] = _WHOLE if lower else -_WHOLE
 
 
 @lean_kernel
-def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out, floats, slots, others, lines, distances, found, tally):
-    """Do what `choose_velocities` says, with workspaces; `tally` (1,) receives how many half-planes of walls the last agent had."""
-    wanted, farthest = np.uint64(numbers[0]), np.float32(numbers[1])
-    per_horizon, per_wall_horizon, per_tick = np.float32(1.0 / numbers[2]), 1.0 / numbers[3], np.float32(1.0 / numbers[4])
+def _choose_velocities(start, stop, cells, states, columns, frame, parameters, margin, out, floats, slots, neighbours, lines, distances, found, counts):
+    """Do what `choose_velocities` says, with workspaces; `counts` (1,) receives how many half-planes of walls the last agent had."""
+    wanted, farthest = np.uint64(parameters[0]), np.float32(parameters[1])
+    per_horizon, per_wall_horizon, per_tick = np.float32(1.0 / parameters[2]), 1.0 / parameters[3], np.float32(1.0 / parameters[4])
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, table = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
-    entity, velocity, preferred, radii, speeds, active, zones, reaches = view
-    chosen, diagnoses, blockers, counts, _ = out
+    entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
+    chosen, diagnoses, blockers, neighbour_counts, _ = out
     wall_shape, wall_link, zone_start, zone_wall = frame
     last = np.uint64(cells_row.size - 1)
     for slot in range(np.uint64(start), np.uint64(stop)):
@@ -75,52 +75,53 @@ def _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, ou
         prefetch(zones, ahead)
         prefetch(reaches, ahead)
         if active[row] == 0:
-            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
+            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], neighbour_counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
             continue
         count, walls = _U0, _U0
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
-            count = look_round(
+            count = find_neighbours(
                 cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
                 floats, slots,
             )  # fmt: skip
-            meet_others(hot, SHOWN, count, floats, slots, others)
-            _part_coinciding(cells_row, slot, count, floats, slots, others)
+            gather_neighbours(states, STATE_FLOATS, count, floats, slots, neighbours)
+            _part_coinciding(cells_row, slot, count, floats, slots, neighbours)
         speed, radius = speeds[row], radii[row]
         first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
         if first_wall < end_wall:
             walls = wall_half_planes(
                 wall_shape, wall_link, zone_wall, first_wall, end_wall, cells_x[slot], cells_y[slot], velocity[row, 0], velocity[row, 1],
-                radius, speed * numbers[3] + radius, per_wall_horizon, distances, found, lines,
+                radius, speed * parameters[3] + radius, per_wall_horizon, distances, found, lines,
             )
-        tally[0] = walls
-        own = slot * SHOWN
-        agent_half_planes(others, count, hot[own + SHOWN_VX], hot[own + SHOWN_VY], hot[own + SHOWN_RADIUS], per_horizon, per_tick, lines, walls)
-        wish_x, wish_y = limited(preferred[row, 0], preferred[row, 1], speed)
-        best_x, best_y, binding, diagnosis = _solve(lines, walls, walls + count, np.float32(speed), np.float32(wish_x), np.float32(wish_y))
+        counts[0] = walls
+        own = slot * STATE_FLOATS
+        agent_half_planes(neighbours, count, states[own + STATE_VX], states[own + STATE_VY], states[own + STATE_RADIUS], per_horizon, per_tick, lines, walls)
+        preferred_x, preferred_y = limited(preferred[row, 0], preferred[row, 1], speed)
+        chosen_x, chosen_y = preferred_x, preferred_y
+        best_x, best_y, binding, diagnosis = _solve(lines, walls, walls + count, np.float32(speed), np.float32(preferred_x), np.float32(preferred_y))
         blocker = np.int64(NOBODY)
         if binding >= 0:
-            wish_x, wish_y = limited(np.float64(best_x), np.float64(best_y), speed)
+            chosen_x, chosen_y = limited(np.float64(best_x), np.float64(best_y), speed)
             blocker = np.int64(WALL)
             if np.uint64(binding) >= walls:
                 blocker = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(binding) - walls])]]
-        chosen[row, 0], chosen[row, 1] = wish_x, wish_y  # where nothing binds, the wish itself, unrounded
-        diagnoses[row], blockers[row], counts[row] = diagnosis, blocker, count
+        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y  # where nothing binds, the preferred velocity itself, unrounded
+        diagnoses[row], blockers[row], neighbour_counts[row] = diagnosis, blocker, count
 
 
 @inlined_kernel
-def _solve(lines, walls, count, speed, wish_x, wish_y):
+def _solve(lines, walls, count, speed, preferred_x, preferred_y):
     """Return the best velocity, the half-plane that binds it, and the diagnosis."""
-    failed, x, y, binding = best_velocity(lines, _U0, count, speed, wish_x, wish_y, wish_x, wish_y, False, wish_x, wish_y)
+    failed, x, y, binding = best_velocity(lines, _U0, count, speed, preferred_x, preferred_y, preferred_x, preferred_y, False, preferred_x, preferred_y)
     diagnosis = FEASIBLE
     if failed < count:
         diagnosis = INFEASIBLE if failed < walls else RELAXED
-        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding, wish_x, wish_y)
+        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y)
     return x, y, binding, diagnosis
 
 
 @kernel
-def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out):
+def choose_velocities(start, stop, cells, states, columns, frame, parameters, margin, out):
     """Choose ORCA velocities for the agents of the slots start..stop.
 
     Parameters
@@ -128,12 +129,12 @@ def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out
     start, stop : int
         Range of slots.
     cells : Cells
-    hot : (4 n,) float32
-        As `gather_shown` wrote it.
-    view : Columns
+    states : (4 n,) float32
+        As `gather_states` wrote it.
+    columns : Columns
         By row.
     frame : WallFrame
-    numbers : (5,) float64
+    parameters : (5,) float64
         Neighbours wanted, neighbour distance (m), time horizon for agents and for walls (s), tick length (s).
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
@@ -146,25 +147,25 @@ def choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out
     benchmarks/avoidance.py. Twin: `tests/reference/orca.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-    others, lines = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
-    distances, found, tally = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), np.zeros(1, np.int64)
-    _choose_velocities(start, stop, cells, hot, view, frame, numbers, margin, out, floats, slots, others, lines, distances, found, tally)
+    neighbours, lines = np.zeros(NEIGHBOUR_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
+    distances, found, counts = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), np.zeros(1, np.int64)
+    _choose_velocities(start, stop, cells, states, columns, frame, parameters, margin, out, floats, slots, neighbours, lines, distances, found, counts)
 
 
-def _half_planes(lines: NDArray[Any], walls: int, others: NDArray[np.int64], entity: int, choice: Choice, row: int) -> NDArray[Any]:
+def _half_planes(lines: NDArray[Any], walls: int, neighbours: NDArray[np.int64], entity: int, choice: Choice, row: int) -> NDArray[Any]:
     """Return the half-planes of an agent as reasons."""
-    count = walls + len(others)
+    count = walls + len(neighbours)
     normal_x, normal_y, offsets = (lines[int(area) : int(area) + count].astype(np.float64) for area in (NORMAL_X, NORMAL_Y, OFFSET))
-    imposers = np.concatenate([np.full(walls, WALL, dtype=np.int64), others])
-    told = half_plane_reasons(entity, np.stack([normal_x, normal_y], axis=1), offsets, imposers, choice.velocity[row])
-    own = told["other"] == choice.blocker[row]  # of several walls, the one on whose boundary the velocity lies
+    imposers = np.concatenate([np.full(walls, WALL, dtype=np.int64), neighbours])
+    planes = half_plane_reasons(entity, np.stack([normal_x, normal_y], axis=1), offsets, imposers, choice.velocity[row])
+    own = planes["other"] == choice.blocker[row]  # of several walls, the one on whose boundary the velocity lies
     if choice.blocker[row] != NOBODY and own.any():
-        told["binds"][np.argmin(np.where(own, np.abs(told["value"]), np.inf))] = 1
-    return told
+        planes["binds"][np.argmin(np.where(own, np.abs(planes["value"]), np.inf))] = 1
+    return planes
 
 
 @register
-class Orca(LookingModel):
+class Orca(NeighbourModel):
     """Half-planes and linear programs; the reference for speed and for guarantees."""
 
     name: ClassVar[str] = "orca"
@@ -172,18 +173,18 @@ class Orca(LookingModel):
 
     @dataclass(frozen=True)
     class Parameters(Horizons):
-        """What can be tuned: whom agents heed, and how far ahead."""
+        """What can be tuned: which neighbours agents heed, and how far ahead."""
 
-    def numbers(self, tick_length: float) -> NDArray[np.float64]:
-        """Return what `choose_velocities` is told."""
+    def kernel_parameters(self, tick_length: float) -> NDArray[np.float64]:
+        """Return the parameters of `choose_velocities`."""
         own = self.parameters
         return np.array([own.neighbour_count, own.neighbour_distance, own.time_horizon, own.time_horizon_walls, tick_length], dtype=np.float64)
 
-    def reasons_of(self, entity: int, row: int, look: Look, choice: Choice) -> list[NDArray[Any]]:
+    def reasons_of(self, entity: int, row: int, arguments: ChooserArguments, choice: Choice) -> list[NDArray[Any]]:
         """Return the half-planes of an agent, those of walls first, as the programs took them."""
         floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-        others, lines, tally = np.zeros(OTHER_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32), np.zeros(1, np.int64)
+        neighbours, lines, counts = np.zeros(NEIGHBOUR_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32), np.zeros(1, np.int64)
         distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
-        _choose_velocities(*look, floats, slots, others, lines, distances, found, tally)
-        near = look.columns.entity[look.rows(slots, np.arange(choice.neighbour_count[row]))]
-        return [_half_planes(lines, int(tally[0]), near, entity, choice, row)]
+        _choose_velocities(*arguments, floats, slots, neighbours, lines, distances, found, counts)
+        near = arguments.columns.entity[arguments.rows(slots, np.arange(choice.neighbour_count[row]))]
+        return [_half_planes(lines, int(counts[0]), near, entity, choice, row)]

@@ -19,8 +19,8 @@ from crowdsim.geometry.wall_frame import (
 )
 from crowdsim.kernels.decorator import lean_kernel
 
-MOST_WALLS = 48  # Nearest walls that one agent heeds. Those behind are hidden by the nearer ones in any plan that people can walk.
-BEHIND_M = 1e-3  # A centre up to a millimetre behind a wall counts as on it: a body that was clipped to the wall is to leave it, not to lose it.
+MOST_WALLS = 48  # Nearest walls that one agent heeds. Those behind are hidden by the nearer ones on any floor plan that agents can walk.
+BEHIND_M = 1e-3  # A centre up to a millimetre behind a wall counts as on it: an agent that was clipped to the wall is to leave it, not to lose it.
 COVERED = 1e-5  # m/s; a wall whose obstacle is kept by an earlier half-plane to within this adds none (RVO2's RVO_EPSILON).
 
 _INFINITE = np.inf

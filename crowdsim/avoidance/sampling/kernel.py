@@ -8,22 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL
+from crowdsim.avoidance.neighbour_model import (
+    FULL_STATE_FLOATS,
+    NEIGHBOUR_FLOATS,
+    STATE_RADIUS,
+    STATE_REFERENCE_X,
+    STATE_REFERENCE_Y,
+    STATE_VX,
+    STATE_VY,
+    ChooserArguments,
+    find_neighbours,
+    gather_neighbours,
+)
 from crowdsim.avoidance.neighbours import CHOSEN, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
-from crowdsim.avoidance.sampling.candidate_velocities import SEED_FLOATS, SEED_SLOTS
-from crowdsim.avoidance.sampling.samplers import ADAPTIVE, BATCH_FLOATS, GRID, TABLE, Tried, room_for_tried, search_adaptively, search_circle, search_grid
-from crowdsim.avoidance.sampling.time_to_collision import IMPACT, OBSTACLE_FLOATS, WISH_FLOATS, WISH_X, WISH_Y, first_impact, lay_out_neighbours, lay_out_walls
-from crowdsim.avoidance.surroundings import (
-    OTHER_FLOATS,
-    SHOWN_MEANT_X,
-    SHOWN_MEANT_Y,
-    SHOWN_RADIUS,
-    SHOWN_VX,
-    SHOWN_VY,
-    SHOWN_WITH_MEANT,
-    Look,
-    look_round,
-    meet_others,
+from crowdsim.avoidance.sampling.candidate_velocities import CANDIDATE_FLOATS, CANDIDATE_SLOTS
+from crowdsim.avoidance.sampling.samplers import ADAPTIVE, BATCH_FLOATS, GRID, TABLE, SampleTrace, empty_trace, search_adaptively, search_circle, search_grid
+from crowdsim.avoidance.sampling.time_to_collision import (
+    COLLISION,
+    OBSTACLE_FLOATS,
+    PREFERRED_FLOATS,
+    PREFERRED_X,
+    PREFERRED_Y,
+    first_collision,
+    lay_out_neighbours,
+    lay_out_walls,
 )
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
@@ -35,8 +44,8 @@ _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U1 = np.uint64(0), np.uint64(1)
 
 
-class Sampling(NamedTuple):
-    """What `choose_by_sampling` is told: the parameters of a sampling model, and its sampler; all numbers are float64.
+class SamplingKernelParameters(NamedTuple):
+    """Parameters of `choose_by_sampling`: those of a sampling model, and its sampler; all numbers are float64.
 
     Attributes
     ----------
@@ -73,19 +82,20 @@ class Sampling(NamedTuple):
 
 
 @inlined_kernel
-def _meet_wishes(shown, count, slots, wishes):
-    """Lay out what the neighbours found want."""
+def _gather_preferred_velocities(states, count, slots, preferred_velocities):
+    """Write the preferred velocities of the neighbours found, by area."""
     for place in range(count):
-        other = np.uint64(slots[CHOSEN + place]) * SHOWN_WITH_MEANT
-        wishes[WISH_X + place], wishes[WISH_Y + place] = shown[other + SHOWN_MEANT_X], shown[other + SHOWN_MEANT_Y]
+        other = np.uint64(slots[CHOSEN + place]) * FULL_STATE_FLOATS
+        preferred_velocities[PREFERRED_X + place] = states[other + STATE_REFERENCE_X]
+        preferred_velocities[PREFERRED_Y + place] = states[other + STATE_REFERENCE_Y]
 
 
 @inlined_kernel
-def _heading(wish_x, wish_y, vx, vy):
+def _heading(preferred_x, preferred_y, vx, vy):
     """Return the direction of the preferred velocity, or of the present one, or of the x axis, as a unit vector."""
-    length = np.sqrt(wish_x * wish_x + wish_y * wish_y)
+    length = np.sqrt(preferred_x * preferred_x + preferred_y * preferred_y)
     if length > _F0:
-        return wish_x / length, wish_y / length
+        return preferred_x / length, preferred_y / length
     length = np.sqrt(vx * vx + vy * vy)
     if length > _F0:
         return vx / length, vy / length
@@ -93,41 +103,41 @@ def _heading(wish_x, wish_y, vx, vy):
 
 
 @inlined_kernel
-def _search(numbers, obstacles, counts, aim, weights, heading, speed, seeds, slots, batch, told):
+def _search(parameters, obstacles, obstacle_counts, objective, weights, heading, speed, candidates, slots, batch, trace):
     """Let the sampler search; see `search_adaptively`."""
-    side, size = np.float32(numbers.side), np.uint64(numbers.size)
-    if numbers.sampler == ADAPTIVE:
-        per_wall_horizon = np.float32(1.0 / numbers.time_horizon_walls)
-        return search_adaptively(obstacles, counts, aim, weights, heading, side, speed, per_wall_horizon, size, seeds, slots, batch, told)
-    if numbers.sampler == GRID:
-        return search_grid(obstacles, counts, aim, weights, heading, side, speed, size, batch, told)
-    return search_circle(obstacles, counts, aim, weights, heading, side, size, batch, told)
+    side, size = np.float32(parameters.side), np.uint64(parameters.size)
+    if parameters.sampler == ADAPTIVE:
+        per_wall_horizon = np.float32(1.0 / parameters.time_horizon_walls)
+        return search_adaptively(obstacles, obstacle_counts, objective, weights, heading, side, speed, per_wall_horizon, size, candidates, slots, batch, trace)
+    if parameters.sampler == GRID:
+        return search_grid(obstacles, obstacle_counts, objective, weights, heading, side, speed, size, batch, trace)
+    return search_circle(obstacles, obstacle_counts, objective, weights, heading, side, size, batch, trace)
 
 
 @inlined_kernel
-def _judge(obstacles, counts, x, y, aim, is_wish, soonest_wall):
+def _judge(obstacles, obstacle_counts, x, y, objective, is_preferred, soonest_wall):
     """Return the diagnosis of a velocity, and the obstacle to blame: that which it runs into first within the horizon, else the preferred one."""
-    urgency, which = first_impact(obstacles, counts[1], counts[2], x, y)
-    if urgency > IMPACT:
-        hits_wall = np.uint64(which) >= counts[0]
+    urgency, which = first_collision(obstacles, obstacle_counts[1], obstacle_counts[2], x, y)
+    if urgency > COLLISION:
+        hits_wall = np.uint64(which) >= obstacle_counts[0]
         return INFEASIBLE if hits_wall and urgency > soonest_wall else RELAXED, which
-    if not is_wish:
-        urgency, which = first_impact(obstacles, counts[1], counts[2], aim[0], aim[1])
-        if urgency > IMPACT:
+    if not is_preferred:
+        urgency, which = first_collision(obstacles, obstacle_counts[1], obstacle_counts[2], objective[0], objective[1])
+        if urgency > COLLISION:
             return FEASIBLE, which
     return FEASIBLE, np.int64(-1)
 
 
 @lean_kernel
 def _choose_by_sampling(
-    start, stop, cells, shown, columns, frame, numbers, margin, out,
-    floats, slots, others, wishes, obstacles, seeds, picks, batch, distances, found, tally, told,
+    start, stop, cells, states, columns, frame, parameters, margin, out,
+    floats, slots, neighbours, preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts, trace,
 ):  # fmt: skip
-    """Do what `choose_by_sampling` says, with workspaces; `tally` (1,) receives the number of neighbours of the last agent, `told` what was tried."""
-    wanted, farthest, side = np.uint64(numbers.neighbour_count), np.float32(numbers.neighbour_distance), np.float32(numbers.side)
-    behind, horizon, wall_horizon = np.float32(numbers.behind), np.float32(numbers.time_horizon), numbers.time_horizon_walls
-    jam = np.float32(numbers.jam_distance * numbers.jam_distance - 1.0)
-    soonest_wall, table = np.float32(wall_horizon / numbers.tick), numbers.table
+    """Do what `choose_by_sampling` says, with workspaces; `counts` (1,) receives the number of neighbours of the last agent, `trace` what was tried."""
+    wanted, farthest, side = np.uint64(parameters.neighbour_count), np.float32(parameters.neighbour_distance), np.float32(parameters.side)
+    behind, horizon, wall_horizon = np.float32(parameters.behind), np.float32(parameters.time_horizon), parameters.time_horizon_walls
+    jam = np.float32(parameters.jam_distance * parameters.jam_distance - 1.0)
+    soonest_wall, table = np.float32(wall_horizon / parameters.tick), parameters.table
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, shape = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
@@ -144,20 +154,21 @@ def _choose_by_sampling(
         fast = np.float32(speed)
         if active[row] == 0 or not fast > _F0:
             continue
-        wish_x, wish_y = limited(preferred[row, 0], preferred[row, 1], speed)
+        preferred_x, preferred_y = limited(preferred[row, 0], preferred[row, 1], speed)
+        chosen_x, chosen_y = preferred_x, preferred_y
         count, walls = _U0, _U0
         if wanted > _U0:
             plane = plane_numbers(origin, shape, cells_plane[slot])
-            count = look_round(
+            count = find_neighbours(
                 cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
                 floats, slots,
             )  # fmt: skip
-            meet_others(shown, SHOWN_WITH_MEANT, count, floats, slots, others)
-            _meet_wishes(shown, count, slots, wishes)
-        own = slot * SHOWN_WITH_MEANT
-        vx, vy = shown[own + SHOWN_VX], shown[own + SHOWN_VY]
-        wx, wy = np.float32(wish_x), np.float32(wish_y)
-        lay_out_neighbours(others, wishes, count, vx, vy, wx, wy, shown[own + SHOWN_RADIUS], fast, horizon, behind, jam, side, obstacles)
+            gather_neighbours(states, FULL_STATE_FLOATS, count, floats, slots, neighbours)
+            _gather_preferred_velocities(states, count, slots, preferred_velocities)
+        own = slot * FULL_STATE_FLOATS
+        vx, vy = states[own + STATE_VX], states[own + STATE_VY]
+        wx, wy = np.float32(preferred_x), np.float32(preferred_y)
+        lay_out_neighbours(neighbours, preferred_velocities, count, vx, vy, wx, wy, states[own + STATE_RADIUS], fast, horizon, behind, jam, side, obstacles)
         discs = count
         first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
         if first_wall < end_wall:
@@ -165,18 +176,20 @@ def _choose_by_sampling(
             near = near_walls(wall_shape, zone_wall, first_wall, end_wall, x, y, speed * wall_horizon + radius, distances, found)
             walls = np.uint64(near)
             discs = lay_out_walls(wall_shape, wall_link, found, near, x, y, radius, wall_horizon, np.float64(side), obstacles, count)
-        counts = (count, discs, walls)
-        tally[0] = count
-        per_preferred, per_current = np.float32(numbers.weight_preferred) / fast, np.float32(numbers.weight_current) / fast
-        aim = (wx, wy, vx, vy, per_preferred, per_current, fast * fast * _FASTER)
-        weights = (np.float32(numbers.weight_side) / np.float32(max(count, _U1)), np.float32(numbers.weight_impact), np.float32(numbers.softening))
-        best_x, best_y, used, is_wish = _search(numbers, obstacles, counts, aim, weights, _heading(wx, wy, vx, vy), fast, seeds, picks, batch, told)
-        diagnosis, which = _judge(obstacles, counts, best_x, best_y, aim, is_wish, soonest_wall)
+        obstacle_counts = (count, discs, walls)
+        counts[0] = count
+        per_preferred, per_current = np.float32(parameters.weight_preferred) / fast, np.float32(parameters.weight_current) / fast
+        objective = (wx, wy, vx, vy, per_preferred, per_current, fast * fast * _FASTER)
+        weights = (np.float32(parameters.weight_side) / np.float32(max(count, _U1)), np.float32(parameters.weight_impact), np.float32(parameters.softening))
+        best_x, best_y, used, is_preferred = _search(
+            parameters, obstacles, obstacle_counts, objective, weights, _heading(wx, wy, vx, vy), fast, candidates, picks, batch, trace
+        )
+        diagnosis, which = _judge(obstacles, obstacle_counts, best_x, best_y, objective, is_preferred, soonest_wall)
         if which >= 0:
             blockers[row] = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(which)])]] if np.uint64(which) < count else WALL
-        if not is_wish:
-            wish_x, wish_y = limited(np.float64(best_x), np.float64(best_y), speed)
-        chosen[row, 0], chosen[row, 1] = wish_x, wish_y  # the preferred velocity itself, unrounded, where it was the best
+        if not is_preferred:
+            chosen_x, chosen_y = limited(np.float64(best_x), np.float64(best_y), speed)
+        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y  # the preferred velocity itself, unrounded, where it was the best
         diagnoses[row], neighbour_counts[row], samples[row] = diagnosis, count, used
 
 
@@ -184,14 +197,15 @@ def _choose_by_sampling(
 def _workspaces():
     """Return new workspaces of `_choose_by_sampling`, in the order of its arguments."""
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-    others, wishes, obstacles = np.zeros(OTHER_FLOATS, np.float32), np.zeros(WISH_FLOATS, np.float32), np.zeros(OBSTACLE_FLOATS, np.float32)
-    seeds, picks, batch = np.zeros(SEED_FLOATS, np.float32), np.zeros(SEED_SLOTS, np.uint32), np.zeros(BATCH_FLOATS, np.float32)
-    distances, found, tally = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), np.zeros(1, np.int64)
-    return floats, slots, others, wishes, obstacles, seeds, picks, batch, distances, found, tally
+    neighbours, preferred_velocities = np.zeros(NEIGHBOUR_FLOATS, np.float32), np.zeros(PREFERRED_FLOATS, np.float32)
+    obstacles = np.zeros(OBSTACLE_FLOATS, np.float32)
+    candidates, picks, batch = np.zeros(CANDIDATE_FLOATS, np.float32), np.zeros(CANDIDATE_SLOTS, np.uint32), np.zeros(BATCH_FLOATS, np.float32)
+    distances, found, counts = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), np.zeros(1, np.int64)
+    return floats, slots, neighbours, preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts
 
 
 @kernel
-def choose_by_sampling(start, stop, cells, shown, columns, frame, numbers, margin, out):
+def choose_by_sampling(start, stop, cells, states, columns, frame, parameters, margin, out):
     """Choose the velocities of least penalty for the agents of the slots start..stop.
 
     Parameters
@@ -199,12 +213,12 @@ def choose_by_sampling(start, stop, cells, shown, columns, frame, numbers, margi
     start, stop : int
         Range of slots.
     cells : Cells
-    shown : (6 n,) float32
-        As `gather_shown` wrote it, with preferred velocities.
+    states : (6 n,) float32
+        As `gather_states` wrote it, with preferred velocities.
     columns : Columns
         By row.
     frame : WallFrame
-    numbers : Sampling
+    parameters : SamplingKernelParameters
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
     out : Choice
@@ -214,31 +228,31 @@ def choose_by_sampling(start, stop, cells, shown, columns, frame, numbers, margi
     -----
     Twin: `tests/reference/sampled.py`.
     """
-    floats, slots, others, wishes, obstacles, seeds, picks, batch, distances, found, tally = _workspaces()
+    floats, slots, neighbours, preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts = _workspaces()
     _choose_by_sampling(
-        start, stop, cells, shown, columns, frame, numbers, margin, out,
-        floats, slots, others, wishes, obstacles, seeds, picks, batch, distances, found, tally, None,
+        start, stop, cells, states, columns, frame, parameters, margin, out,
+        floats, slots, neighbours, preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts, None,
     )  # fmt: skip
 
 
-def choose_telling(look: Look, most: int) -> tuple[Tried, NDArray[np.uint32], int]:
-    """Let one agent choose once more, and tell what it tries.
+def choose_with_trace(arguments: ChooserArguments, most: int) -> tuple[SampleTrace, NDArray[np.uint32], int]:
+    """Let one agent choose once more, and return what it tries.
 
     Parameters
     ----------
-    look : Look
+    arguments : ChooserArguments
         The arguments of `choose_by_sampling` for its slot alone.
     most : int
         How many velocities it tries.
 
     Returns
     -------
-    Tried
+    SampleTrace
     slots : uint32
-        Workspace in which neighbours stand, see `Look.rows`.
+        Workspace in which neighbours stand, see `ChooserArguments.rows`.
     int
         How many neighbours it has.
     """
-    told, work = room_for_tried(most), _workspaces()
-    _choose_by_sampling(*look, *work, told)
-    return told, work[1], int(work[-1][0])
+    trace, work = empty_trace(most), _workspaces()
+    _choose_by_sampling(*arguments, *work, trace)
+    return trace, work[1], int(work[-1][0])

@@ -1,7 +1,7 @@
 """Sampled hRVO: try velocities of all speeds, weigh each by four penalties, take the least.
 
 [Mononen 2010], "Custom hRVO" and "Geometric vs. Sampling": reciprocal velocity obstacles, a preferred side to pass on, a liking for the present velocity,
-and no velocity that is forbidden: where all run into somebody, the one that does so last is taken.
+and no velocity that is forbidden: where all run into an agent or a wall, the one that does so last is taken.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SampledHrvo(SamplingModel):
     """Least penalty among sampled velocities; never without an answer, and smooth where geometric models switch sides.
 
     The diagnosis of a velocity is feasible where nothing is run into within the horizon, infeasible where a wall is within the tick, else relaxed; to
-    blame is who is run into first, by the velocity chosen or, where that is free, by the preferred one.
+    blame is what is run into first, by the velocity chosen or, where that is free, by the preferred one.
     """
 
     name: ClassVar[str] = "sampled-hrvo"
@@ -38,7 +38,7 @@ class SampledHrvo(SamplingModel):
         )
         samples: int = param(
             64, "", low=16, high=1024, source="[Mononen 2010]: 200 to be acceptable, `I'd love to have less`",
-            why="velocities that the adaptive sampler may try; 64 come within 2 % of the grid's penalty in 95 % of states up to 1.2 people a square metre, "
+            why="velocities that the adaptive sampler may try; 64 come within 2 % of the grid's penalty in 95 % of states up to 1.2 agents a square metre, "
             "100 up to 2.6; more costs time in proportion",
         )
         grid: int = param(
@@ -47,12 +47,13 @@ class SampledHrvo(SamplingModel):
         )
         time_horizon: float = param(
             2.5, "s", above=0.0, high=60.0, source="[Recast 2009], DetourCrowd",
-            why="impacts with people later than this do not count; larger avoids sooner and hesitates in crowds, smaller dodges late",
+            why="collisions with agents later than this do not count; larger avoids sooner and hesitates in crowds, smaller dodges late",
         )
         jam_distance: float = param(
             2.25, "", low=1.0, high=10.0, source="ours",
-            why="two who want to go the same way and whom a jam holds count as this many times as far apart as where they touch, at least; with 1 they step "
-            "aside at 2 cm/s, and two crowds that meet in a corridor stand for minutes; larger closes crowds up, and circles of people take longer",
+            why="two that want to go in the same direction and are blocked by a jam count as this many times as far apart as where they touch, at least; "
+            "with 1 they step aside at 2 cm/s, and two crowds that meet in a corridor stand for minutes; larger closes crowds up, and "
+            "circles of agents take longer",
         )
 
     def sampler(self) -> tuple[int, int, NDArray[np.float32]]:

@@ -1,7 +1,7 @@
-"""Impacts: how soon a velocity would run into others and into walls, for sixteen velocities at once.
+"""Time to collision: how soon a velocity would run into neighbours and into walls, for sixteen velocities at once.
 
 The sampling models see every obstacle as one of two shapes. A *disc* is another agent, grown by the agent's own radius, or the end of a wall that
-sticks out; a *slab* is the side of a wall. What stands before time of impact t counts by its *urgency*, the time horizon over t: 1 at the horizon,
+sticks out; a *slab* is the side of a wall. A collision after time t counts by its *urgency*, the time horizon over t: 1 at the horizon,
 2 at half of it, never infinite, since discs that touch or overlap are treated as if a small gap was left. So only what approaches is urgent, touching
 or not, and urgency is continuous where agents come into contact.
 """
@@ -10,22 +10,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.avoidance.neighbour_model import NEIGHBOUR_RADIUS, NEIGHBOUR_SHARE, NEIGHBOUR_VX, NEIGHBOUR_VY, NEIGHBOUR_X, NEIGHBOUR_Y
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS
-from crowdsim.avoidance.surroundings import OTHER_RADIUS, OTHER_SHARE, OTHER_VX, OTHER_VY, OTHER_X, OTHER_Y
 from crowdsim.geometry.wall_frame import ALONG_X, ALONG_Y, LEFT_CORNER, LEFT_X, LEFT_Y, RIGHT_CORNER, RIGHT_X, RIGHT_Y
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.simd import bits, choose, first_bit, greatest, load, numbers, root, spread, store
 
 GAP = np.float32(0.02)  # Touching and overlapping discs are treated as if the squared distance to the edge was this share of the squared reach: 4 mm
-                        # between two bodies of 0.2 m. Larger keeps people apart in crowds where there is no room; much smaller meets rounding.
-NEAR = np.float32(0.2)  # The same share, for the time of impact: who is nearer, or overlaps, counts as 4 cm away. Where everyone touches, closing in slowly
+                        # between two agents of 0.2 m. Larger keeps agents apart in crowds where there is no room; much smaller meets rounding.
+NEAR = np.float32(0.2)  # The same share, for the time to collision: agents that are nearer, or overlap, count as 4 cm away. Where all touch, closing in slowly
                         # is then better than closing in fast; smaller makes all of it equally bad, and crowds are squeezed (16 cm on a circle of 80).
-BEHIND = np.float32(0.5)  # Cosine of the angle to the backward direction within which somebody counts as behind; towards the side it fades out.
+BEHIND = np.float32(0.5)  # Cosine of the angle to the backward direction within which an agent counts as behind; towards the side it fades out.
 GRAZE = np.float32(1.00001)  # Clearances are taken to be larger by this factor: what grazes a disc by less than 0.3 mm passes. Agents that avoided by the
                              # exact leg of a cone, as geometric models do, would otherwise be on either side of it by the chance of rounding.
-WALL_GAP_M = 1e-3  # A millimetre: the same for walls. Bodies are clipped to walls exactly, so that standing at a wall is touching it.
-STRAIGHT = np.float32(0.01)  # Share of the maximum speed: two who drift past each other more slowly go straight at each other, and the preferred side decides.
+WALL_GAP_M = 1e-3  # A millimetre: the same for walls. Agents are clipped to walls exactly, so that standing at a wall is touching it.
+STRAIGHT = np.float32(0.01)  # Share of the maximum speed: two that drift past each other more slowly go straight at each other, and the preferred side decides.
 
 # Areas of a float32 array with what is known of the obstacles: discs (neighbours first, then ends of walls), then slabs.
 _DISCS, _SLABS = MOST_NEIGHBOURS + 2 * MOST_WALLS + 16, MOST_WALLS + 16
@@ -36,13 +36,13 @@ SLAB_X, SLAB_Y, SLAB_GAP, SLAB_RATE, SLAB_LEFT, SLAB_RIGHT = (np.uint64(10 * _DI
 OBSTACLE_FLOATS = 10 * _DISCS + 6 * _SLABS
 
 # Areas of a float32 array with what neighbours want, beside those of `half_planes`.
-WISH_X, WISH_Y = np.uint64(0), np.uint64(MOST_NEIGHBOURS + 16)
-WISH_FLOATS = 2 * (MOST_NEIGHBOURS + 16)
+PREFERRED_X, PREFERRED_Y = np.uint64(0), np.uint64(MOST_NEIGHBOURS + 16)
+PREFERRED_FLOATS = 2 * (MOST_NEIGHBOURS + 16)
 
-IMPACT = np.float32(1.0001)  # An urgency up to this is none: velocities often lie at the horizon exactly, and rounding must not decide the diagnosis.
+COLLISION = np.float32(1.0001)  # An urgency up to this is none: velocities often lie at the horizon exactly, and rounding must not decide the diagnosis.
 
 _F0, _F1, _HALF = np.float32(0.0), np.float32(1.0), np.float32(0.5)
-_LEAST_CLEARANCE = np.float32(1e-12)  # m^2; keeps urgencies finite for bodies without size.
+_LEAST_CLEARANCE = np.float32(1e-12)  # m^2; keeps urgencies finite for agents without size.
 _U0, _U1, _U16 = np.uint64(0), np.uint64(1), np.uint64(16)
 
 
@@ -53,24 +53,24 @@ def _cut(x):
 
 
 @inlined_kernel
-def _held(vx, vy, wish_x, wish_y):
-    """Return what share of the speed that they want agents lack in the direction that they want, lanes; 0 for those who want to stand."""
-    square = wish_x * wish_x + wish_y * wish_y
-    return _cut(choose(square > spread(_F0), spread(_F1) - (vx * wish_x + vy * wish_y) / square, spread(_F0)))
+def _blocked(vx, vy, preferred_x, preferred_y):
+    """Return the share of their preferred speed that agents lack in their preferred direction, lanes; 0 where that speed is 0."""
+    square = preferred_x * preferred_x + preferred_y * preferred_y
+    return _cut(choose(square > spread(_F0), spread(_F1) - (vx * preferred_x + vy * preferred_y) / square, spread(_F0)))
 
 
 @inlined_kernel
-def lay_out_neighbours(others, wishes, count, vx, vy, wish_x, wish_y, radius, speed, horizon, behind, jam, side, obstacles):
+def lay_out_neighbours(neighbours, preferred_velocities, count, vx, vy, preferred_x, preferred_y, radius, speed, horizon, behind, jam, side, obstacles):
     """Write the discs of neighbours.
 
     Parameters
     ----------
-    others : (OTHER_FLOATS,) float32
+    neighbours : (NEIGHBOUR_FLOATS,) float32
         By area: relative position (m), velocity (m/s), radius (m), the agent's share of avoiding it.
-    wishes : (WISH_FLOATS,) float32, m/s
+    preferred_velocities : (PREFERRED_FLOATS,) float32, m/s
         By area: preferred velocity of the neighbour.
     count : uint64
-    vx, vy, wish_x, wish_y : float32, m/s
+    vx, vy, preferred_x, preferred_y : float32, m/s
         Velocity and preferred velocity of the agent.
     radius, speed : float32, m and m/s, > 0
         Of the agent; `speed` is its maximum speed.
@@ -78,9 +78,9 @@ def lay_out_neighbours(others, wishes, count, vx, vy, wish_x, wish_y, radius, sp
     behind : float32, 0..1
         Share of the horizon that counts towards those behind.
     jam : float32
-        What `NEAR` is between two who want to go the same way and whom a jam holds; no smaller than `NEAR` anywhere.
+        What `NEAR` is between two that want to go in the same direction and are blocked by a jam; no smaller than `NEAR` anywhere.
     side : float32
-        +1: those who go straight at each other pass on the right, -1: on the left.
+        +1: agents that go straight at each other pass on the right, -1: on the left.
     obstacles : (OBSTACLE_FLOATS,) float32
         Receives discs 0 to `count`; what lies up to 15 places behind is overwritten.
 
@@ -91,36 +91,37 @@ def lay_out_neighbours(others, wishes, count, vx, vy, wish_x, wish_y, radius, sp
     ``v`` towards one that stands. The turn says which side is to be kept off, +1 the left: where the preferred velocities of the two carry the other
     to one side, that side, so that one passes behind it; where they go straight at each other, by `side`. For both of a pair the drift is the same.
     Source of the side: [Mononen 2010], Custom hRVO, and the facts of DetourCrowd ([Recast 2009]). Those behind count for less, since braking is else as bad
-    as running into the one ahead: whoever follows close by seems to be run into. Measured on 80 people who change places on a circle: with everybody
-    counting alike bodies were squeezed by 14 cm, with 0.4 by 2 cm. From `NEAR` to `jam` it
-    goes with the share of their speeds that each of the two lacks and the cosine of the angle between their wishes.
+    as running into the one ahead: an agent that follows close by seems to be run into. Measured on 80 agents that change places on a circle: with all
+    counting alike they were squeezed by 14 cm, with 0.4 by 2 cm. From `NEAR` to `jam` it
+    goes with the share of their speeds that each of the two lacks and the cosine of the angle between their preferred velocities.
     Twin: `tests/reference/sampled.py`.
     """
     zero, per_speed = spread(_F0), spread(_F1 / speed)
-    wish_speed = np.sqrt(wish_x * wish_x + wish_y * wish_y)
-    own_wx, own_wy = spread(wish_x), spread(wish_y)
-    held = _held(spread(vx), spread(vy), own_wx, own_wy)
-    fully_behind = speed / (wish_speed * BEHIND) if wish_speed > _F0 else _F0
+    preferred_speed = np.sqrt(preferred_x * preferred_x + preferred_y * preferred_y)
+    own_wx, own_wy = spread(preferred_x), spread(preferred_y)
+    blocked = _blocked(spread(vx), spread(vy), own_wx, own_wy)
+    fully_behind = speed / (preferred_speed * BEHIND) if preferred_speed > _F0 else _F0
     for first in range(_U0, count, _U16):
-        px, py = load(others, OTHER_X + first), load(others, OTHER_Y + first)
-        share = load(others, OTHER_SHARE + first)
-        reach, square = spread(radius) + load(others, OTHER_RADIUS + first), px * px + py * py
+        px, py = load(neighbours, NEIGHBOUR_X + first), load(neighbours, NEIGHBOUR_Y + first)
+        share = load(neighbours, NEIGHBOUR_SHARE + first)
+        reach, square = spread(radius) + load(neighbours, NEIGHBOUR_RADIUS + first), px * px + py * py
         reach_squared = reach * reach
         clear, least_clear = (square - reach_squared) * spread(GRAZE), spread(GAP) * reach_squared + spread(_LEAST_CLEARANCE)
         clear = choose(clear > least_clear, clear, least_clear)
         distance = root(square)
         scale = choose(distance > zero, per_speed / distance, zero)
         ax, ay = px * scale, py * scale
-        wx, wy, ox, oy = load(wishes, WISH_X + first), load(wishes, WISH_Y + first), load(others, OTHER_VX + first), load(others, OTHER_VY + first)
+        wx, wy = load(preferred_velocities, PREFERRED_X + first), load(preferred_velocities, PREFERRED_Y + first)
+        ox, oy = load(neighbours, NEIGHBOUR_VX + first), load(neighbours, NEIGHBOUR_VY + first)
         turn = ax * (wy - own_wy) - ay * (wx - own_wx)
         keep_off = choose(turn * spread(side) > spread(-STRAIGHT), spread(side), spread(-side))
         store(obstacles, DISC_X + first, px)
         store(obstacles, DISC_Y + first, py)
         store(obstacles, DISC_CLEARANCE + first, clear)
         back = _cut(zero - (ax * own_wx + ay * own_wy) * spread(fully_behind))
-        speeds = root(wx * wx + wy * wy) * spread(wish_speed)
+        speeds = root(wx * wx + wy * wy) * spread(preferred_speed)
         alike = _cut(choose(speeds > zero, (wx * own_wx + wy * own_wy) / speeds, zero))
-        near = spread(NEAR) + spread(max(jam - NEAR, _F0)) * alike * held * _held(ox, oy, wx, wy)
+        near = spread(NEAR) + spread(max(jam - NEAR, _F0)) * alike * blocked * _blocked(ox, oy, wx, wy)
         nearest = near * reach_squared + spread(_LEAST_CLEARANCE)
         own_horizon = spread(horizon) - back * spread(horizon * (_F1 - behind))
         store(obstacles, DISC_RATE + first, own_horizon / choose(clear > nearest, clear, nearest))
@@ -198,13 +199,13 @@ def _add_end(obstacles, first, end, px, py, radius, horizon):
 
 
 @inlined_kernel
-def urgency_and_side(obstacles, neighbours, discs, slabs, x, y):
+def urgency_and_side(obstacles, neighbour_count, discs, slabs, x, y):
     """Return how urgent sixteen velocities are, and how far they go off the side to keep to.
 
     Parameters
     ----------
     obstacles : (OBSTACLE_FLOATS,) float32
-    neighbours, discs, slabs : uint64
+    neighbour_count, discs, slabs : uint64
         Discs of neighbours, all discs, slabs.
     x, y : lanes of float32, m/s
         The velocities.
@@ -212,7 +213,7 @@ def urgency_and_side(obstacles, neighbours, discs, slabs, x, y):
     Returns
     -------
     urgency : lanes of float32, >= 1
-        Time horizon over the time of the first impact; 1 where there is none within the horizon.
+        Time horizon over the time to the first collision; 1 where there is none within the horizon.
     side : lanes of float32, >= 0
         Sum over neighbours of 0..1: 1 where the velocity closes in at the maximum speed and passes the neighbour on the wrong side. To be divided by
         the number of neighbours.
@@ -224,7 +225,7 @@ def urgency_and_side(obstacles, neighbours, discs, slabs, x, y):
     """
     zero = spread(_F0)
     urgency, aside = spread(_F1), zero
-    for disc in range(_U0, neighbours):
+    for disc in range(_U0, neighbour_count):
         scale = spread(obstacles[DISC_SCALE + disc])
         wx, wy = (x - spread(obstacles[DISC_APEX_X + disc])) * scale, (y - spread(obstacles[DISC_APEX_Y + disc])) * scale
         ahead_x, ahead_y = spread(obstacles[DISC_AHEAD_X + disc]), spread(obstacles[DISC_AHEAD_Y + disc])
@@ -236,7 +237,7 @@ def urgency_and_side(obstacles, neighbours, discs, slabs, x, y):
         aside = aside + choose(wrong < spread(_F1), wrong, spread(_F1))
         found = _disc_urgency(*_one_disc(obstacles, disc), wx, wy)
         urgency = choose(found > urgency, found, urgency)
-    for disc in range(neighbours, discs):
+    for disc in range(neighbour_count, discs):
         found = _disc_urgency(*_one_disc(obstacles, disc), x, y)
         urgency = choose(found > urgency, found, urgency)
     for slab in range(_U0, slabs):
@@ -271,7 +272,7 @@ def _slab_urgency(nx, ny, gap, rate, left, right, x, y):
 
 
 @lean_kernel
-def first_impact(obstacles, discs, slabs, x, y):
+def first_collision(obstacles, discs, slabs, x, y):
     """Return the obstacle that a velocity would run into first.
 
     Parameters

@@ -1,7 +1,7 @@
-"""TOI sampling: try directions at full speed, weigh each by the time of impact, take the least penalty.
+"""TOI sampling: try directions at full speed, weigh each by the time to collision, take the least penalty.
 
 The scheme that Mononen used before sampled hRVO ([Mononen 2010], Custom hRVO): the same scores, under the assumption that it is best to walk at full speed
-most of the time. Here: at the preferred speed, or not at all. Kept for comparison; its author found that it makes people rush about in crowds.
+most of the time. Here: at the preferred speed, or not at all. Kept for comparison; its author found that it makes agents rush about in crowds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """ClearPath: the best velocity outside the union of velocity obstacles, exactly.
 
-[Guy 2009], with what [Mononen 2010] (Geometric vs. Sampling) adds: one side of each obstacle is enlarged, so that people make up their minds; the cone ends
+[Guy 2009], with what [Mononen 2010] (Geometric vs. Sampling) adds: one side of each obstacle is enlarged, so that agents make up their minds; the cone ends
 in a spike, which looks farther ahead where two head for each other; standing agents and walls have horizons of their own; and the velocity that is taken
-where the wish is forbidden need not be the nearest.
+where the preferred one is forbidden need not be the nearest.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import ClassVar
 
 from crowdsim.avoidance.parameters import Horizons, Sides
 from crowdsim.avoidance.registry import register
-from crowdsim.avoidance.velocity_obstacles.kernel import Settings
-from crowdsim.avoidance.velocity_obstacles.model import ConeModel
+from crowdsim.avoidance.velocity_obstacles.kernel import VelocityObstacleParameters
+from crowdsim.avoidance.velocity_obstacles.model import VelocityObstacleModel
 from crowdsim.avoidance.velocity_obstacles.obstacles import HYBRID
 from crowdsim.tunable import param
 
 
 @register
-class ClearPath(ConeModel):
+class ClearPath(VelocityObstacleModel):
     """Velocity obstacles kept exactly; smooth, and ready to go through any gap that is really there."""
 
     name: ClassVar[str] = "clearpath"
@@ -34,7 +34,7 @@ class ClearPath(ConeModel):
         )
         tip: str = param(
             "spike", "", choices=("spike", "butt"), source="[Mononen 2010], Geometric vs. Sampling; butt: [Guy 2009], section 3",
-            why="how the cone ends: a spike makes those who head for each other turn early and little, a butt end lets them walk on up to the horizon",
+            why="how the cone ends: a spike makes agents that head for each other turn early and little, a butt end lets them walk on up to the horizon",
         )
         spike_reach: float = param(
             2.0, "", low=1.0, high=100.0, source="ours",
@@ -46,7 +46,7 @@ class ClearPath(ConeModel):
         )
         side_sine: float = param(
             0.1, "", low=0.0, high=1.0, source="ours",
-            why="sine of the angle to the other one below which velocities do not decide the side (0.1 is 6 degrees); larger sends people round the far side",
+            why="sine of the angle to the other one below which velocities do not decide the side (0.1 is 6 degrees); larger sends agents round the far side",
         )
         boundary_choice: str = param(
             "weighted", "", choices=("nearest", "progress", "steady", "side", "weighted"),
@@ -67,11 +67,11 @@ class ClearPath(ConeModel):
             why="the swerve that costs nothing, in parts of the preferred speed, to the preferred side (side, weighted); larger turns away from gaps ahead",
         )
 
-    def numbers(self, tick_length: float) -> Settings:
-        """Return what the kernel is told, for ticks of `tick_length` seconds."""
+    def kernel_parameters(self, tick_length: float) -> VelocityObstacleParameters:
+        """Return the parameters of the kernel, for ticks of `tick_length` seconds."""
         own = self.parameters
         weighs = own.boundary_choice
-        return Settings(
+        return VelocityObstacleParameters(
             neighbour_count=float(own.neighbour_count),
             neighbour_distance=float(own.neighbour_distance),
             per_horizon=1.0 / own.time_horizon,

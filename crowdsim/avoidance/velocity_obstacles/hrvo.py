@@ -17,15 +17,15 @@ from crowdsim.avoidance.model import CrowdView
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
 from crowdsim.avoidance.parameters import Sides, Sight, wall_horizon
 from crowdsim.avoidance.registry import register
-from crowdsim.avoidance.velocity_obstacles.kernel import Settings
-from crowdsim.avoidance.velocity_obstacles.model import ConeModel
+from crowdsim.avoidance.velocity_obstacles.kernel import VelocityObstacleParameters
+from crowdsim.avoidance.velocity_obstacles.model import VelocityObstacleModel
 from crowdsim.avoidance.velocity_obstacles.obstacles import HYBRID, LIBRARY
 from crowdsim.tunable import param
 
 
 @register
-class Hrvo(ConeModel):
-    """Hybrid cones without end: everybody passes everybody on an agreed side, long before they meet."""
+class Hrvo(VelocityObstacleModel):
+    """Hybrid cones without end: all agents pass each other on an agreed side, long before they meet."""
 
     name: ClassVar[str] = "hrvo"
 
@@ -54,14 +54,14 @@ class Hrvo(ConeModel):
             " for comparisons with it, since mirrored scenes then no longer go mirrored",
         )
 
-    def meant(self, view: CrowdView) -> NDArray[np.float64]:
+    def side_reference(self, view: CrowdView) -> NDArray[np.float64]:
         """Return the preferred velocities: by them the library chooses sides."""
         return view.preferred_velocity
 
-    def numbers(self, tick_length: float) -> Settings:
-        """Return what the kernel is told, for ticks of `tick_length` seconds."""
+    def kernel_parameters(self, tick_length: float) -> VelocityObstacleParameters:
+        """Return the parameters of the kernel, for ticks of `tick_length` seconds."""
         own = self.parameters
-        return Settings(
+        return VelocityObstacleParameters(
             neighbour_count=float(own.neighbour_count),
             neighbour_distance=float(own.neighbour_distance),
             per_horizon=0.0,

@@ -7,23 +7,23 @@ from typing import NamedTuple
 import numpy as np
 
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL
+from crowdsim.avoidance.neighbour_model import (
+    FULL_STATE_FLOATS,
+    STATE_RADIUS,
+    STATE_REFERENCE_X,
+    STATE_REFERENCE_Y,
+    STATE_SHARE,
+    STATE_VX,
+    STATE_VY,
+    find_neighbours,
+)
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, best_velocity, least_violation
 from crowdsim.avoidance.orca.linear_programs import NORMAL_X as LINE_X
 from crowdsim.avoidance.orca.linear_programs import NORMAL_Y as LINE_Y
 from crowdsim.avoidance.orca.linear_programs import OFFSET as LINE_OFFSET
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
-from crowdsim.avoidance.surroundings import (
-    SHOWN_MEANT_X,
-    SHOWN_MEANT_Y,
-    SHOWN_RADIUS,
-    SHOWN_SHARE,
-    SHOWN_VX,
-    SHOWN_VY,
-    SHOWN_WITH_MEANT,
-    look_round,
-)
-from crowdsim.avoidance.velocity_obstacles.boundary import OUTSIDE_FLOATS, SHALLOW, best_outside
+from crowdsim.avoidance.velocity_obstacles.boundary import BOUNDARY_FLOATS, SHALLOW, best_permitted
 from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, BASE, CUT, NORMAL_X, NORMAL_Y, OFFSET, PLANE_FLOATS, PLANES, agent_obstacle, wall_obstacle
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
@@ -34,8 +34,8 @@ _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U1, _U16 = np.uint64(0), np.uint64(1), np.uint64(16)
 
 
-class Settings(NamedTuple):
-    """What the step is told; all numbers are float64.
+class VelocityObstacleParameters(NamedTuple):
+    """Parameters of `choose_by_velocity_obstacles`; all are float64.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class Settings(NamedTuple):
     side : float
         1: right, -1: left; on which side to pass where nothing else decides.
     side_sine : float
-        Sine of the angle between the way to another one and the relative velocity below which nothing else decides.
+        Sine of the angle between the direction to a neighbour and the relative velocity; below it nothing else decides.
     sideways, steadiness, pull : float
-        The cost of a velocity where the wish is forbidden: that of swerving, for each m/s squared, where falling behind costs 1; that of changing
+        The cost of a velocity where the preferred one is forbidden: that of swerving, for each m/s squared, where falling behind costs 1; that of changing
         velocity; and what part of the preferred speed the cheapest swerve has, to the preferred side.
     drops : float
         Not 0: where nothing is permitted, the farthest neighbours are no longer heeded; else the horizon is shortened.
@@ -72,8 +72,8 @@ class Settings(NamedTuple):
     drops: float
 
 
-class Tally(NamedTuple):
-    """What the choice of one agent came to, as `choose_outside_with` counts it.
+class Counts(NamedTuple):
+    """What the choice of one agent resulted in, as `choose_with_workspaces` counts it.
 
     Attributes
     ----------
@@ -94,20 +94,21 @@ class Tally(NamedTuple):
     halvings: int
 
 
-TALLY = len(Tally._fields)
+COUNTS = len(Counts._fields)
 
 
 @lean_kernel
-def aim_of(wish_x, wish_y, vx, vy, speed, settings):
-    """Return the cost of velocities where the wish is forbidden, as `best_outside` takes it.
+def objective_of(preferred_x, preferred_y, vx, vy, speed, parameters):
+    """Return the objective by which velocities are judged where the preferred one is forbidden, as `best_permitted` takes it.
 
-    The cost is ``ahead^2 + sideways * (aside - pull * |wish|)^2 + steadiness * |v - velocity|^2``, with v less the wish in parts along and square to it.
+    The cost is ``ahead^2 + sideways * (aside - pull * |p|)^2 + steadiness * |v - velocity|^2``, with v less the preferred velocity p in
+    parts along and square to p.
     """
-    sideways, steadiness = settings.sideways, settings.steadiness
-    length = np.sqrt(wish_x * wish_x + wish_y * wish_y)
-    ux, uy = (wish_x / length, wish_y / length) if length > 0.0 else (0.0, 0.0)
-    round_x, round_y = sideways * settings.pull * settings.side * wish_y, -(sideways * settings.pull * settings.side * wish_x)
-    bx, by = wish_x + round_x + steadiness * vx, wish_y + round_y + steadiness * vy
+    sideways, steadiness = parameters.sideways, parameters.steadiness
+    length = np.sqrt(preferred_x * preferred_x + preferred_y * preferred_y)
+    ux, uy = (preferred_x / length, preferred_y / length) if length > 0.0 else (0.0, 0.0)
+    round_x, round_y = sideways * parameters.pull * parameters.side * preferred_y, -(sideways * parameters.pull * parameters.side * preferred_x)
+    bx, by = preferred_x + round_x + steadiness * vx, preferred_y + round_y + steadiness * vy
     more = (1.0 - sideways) / (1.0 + steadiness) * (ux * bx + uy * by)
     cx, cy = limited((bx - more * ux) / (sideways + steadiness), (by - more * uy) / (sideways + steadiness), speed)
     qxx, qyy = sideways + steadiness + (1.0 - sideways) * (ux * ux), sideways + steadiness + (1.0 - sideways) * (uy * uy)
@@ -125,7 +126,7 @@ def _shorten(planes, begin, count, factor):
 
 
 @lean_kernel
-def _best_possible(planes, walls, count, speed, wish_x, wish_y, aim, side, drops, halvings, work):
+def _best_possible(planes, walls, count, speed, preferred_x, preferred_y, objective, side, drops, halvings, work):
     """Find the best velocity outside the obstacles; where there is none, let agents give way as little as leaves one.
 
     One step of giving way leaves out the farthest neighbour that is still heeded (`drops`), all but one at most, or halves the horizon, `halvings`
@@ -136,7 +137,7 @@ def _best_possible(planes, walls, count, speed, wish_x, wish_y, aim, side, drops
     steps : int
         -1 where nothing helps; then the obstacles are left with the shortest horizon.
     x, y, obstacle
-        As of `best_outside`.
+        As of `best_permitted`.
     """
     most = halvings
     if drops:
@@ -149,7 +150,7 @@ def _best_possible(planes, walls, count, speed, wish_x, wish_y, aim, side, drops
             heeded = count - np.uint64(steps)
         elif steps > 0:
             _shorten(planes, walls, count, np.float32(1 << steps))
-        exists, x, y, obstacle = best_outside(planes, heeded, speed, wish_x, wish_y, aim, side, work, None)
+        exists, x, y, obstacle = best_permitted(planes, heeded, speed, preferred_x, preferred_y, objective, side, work, None)
         if exists:
             fit, best_x, best_y, binding = steps, x, y, obstacle
         else:
@@ -159,7 +160,7 @@ def _best_possible(planes, walls, count, speed, wish_x, wish_y, aim, side, drops
 
 
 @lean_kernel
-def _least_deep(planes, walls, count, speed, wish_x, wish_y, vx, vy, lines):
+def _least_deep(planes, walls, count, speed, preferred_x, preferred_y, vx, vy, lines):
     """Find the velocity that is least deep in the obstacles of agents: each is kept out of by the plane that is nearest to the present velocity.
 
     Returns
@@ -178,33 +179,33 @@ def _least_deep(planes, walls, count, speed, wish_x, wish_y, vx, vy, lines):
         lines[LINE_X + obstacle], lines[LINE_Y + obstacle] = planes[NORMAL_X + nearest], planes[NORMAL_Y + nearest]
         # Touched walls may leave standing still alone, which rounding would take away from the linear programs.
         lines[LINE_OFFSET + obstacle] = planes[OFFSET + nearest] - (SHALLOW if obstacle < walls else _F0)
-    failed, x, y, binding = best_velocity(lines, _U0, count, speed, wish_x, wish_y, wish_x, wish_y, False, wish_x, wish_y)
+    failed, x, y, binding = best_velocity(lines, _U0, count, speed, preferred_x, preferred_y, preferred_x, preferred_y, False, preferred_x, preferred_y)
     diagnosis = RELAXED
     if failed < count:
         diagnosis = INFEASIBLE if failed < walls else RELAXED
-        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding, wish_x, wish_y)
+        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y)
     return x, y, binding, diagnosis
 
 
 @inlined_kernel
-def _agent_obstacles(cells_x, cells_y, cells_row, shown, slot, count, slots, settings, speed, planes, walls, owner):
+def _agent_obstacles(cells_x, cells_y, cells_row, states, slot, count, slots, parameters, speed, planes, walls, owner):
     """Write the obstacles of neighbours that matter, after those of walls; return how many there are in all."""
-    shape = (settings.bias, settings.bias_strength, settings.spike)
-    own, made = slot * SHOWN_WITH_MEANT, walls
-    vx, vy, radius = np.float64(shown[own + SHOWN_VX]), np.float64(shown[own + SHOWN_VY]), np.float64(shown[own + SHOWN_RADIUS])
-    meant_x, meant_y = np.float64(shown[own + SHOWN_MEANT_X]), np.float64(shown[own + SHOWN_MEANT_Y])
+    shape = (parameters.bias, parameters.bias_strength, parameters.spike)
+    own, made = slot * FULL_STATE_FLOATS, walls
+    vx, vy, radius = np.float64(states[own + STATE_VX]), np.float64(states[own + STATE_VY]), np.float64(states[own + STATE_RADIUS])
+    reference_x, reference_y = np.float64(states[own + STATE_REFERENCE_X]), np.float64(states[own + STATE_REFERENCE_Y])
     for place in range(count):
         other = np.uint64(slots[CHOSEN + place])
-        px, py, theirs = cells_x[other] - cells_x[slot], cells_y[other] - cells_y[slot], other * SHOWN_WITH_MEANT
-        wx, wy = meant_x - np.float64(shown[theirs + SHOWN_MEANT_X]), meant_y - np.float64(shown[theirs + SHOWN_MEANT_Y])
+        px, py, theirs = cells_x[other] - cells_x[slot], cells_y[other] - cells_y[slot], other * FULL_STATE_FLOATS
+        wx, wy = reference_x - np.float64(states[theirs + STATE_REFERENCE_X]), reference_y - np.float64(states[theirs + STATE_REFERENCE_Y])
         turn = px * wy - py * wx
-        if turn * turn <= settings.side_sine * settings.side_sine * ((px * px + py * py) * (wx * wx + wy * wy)):
-            turn = -settings.side
-        share = 1.0 - np.float64(shown[theirs + SHOWN_SHARE])  # what is left to the other one: nothing where it stands
+        if turn * turn <= parameters.side_sine * parameters.side_sine * ((px * px + py * py) * (wx * wx + wy * wy)):
+            turn = -parameters.side
+        share = 1.0 - np.float64(states[theirs + STATE_SHARE])  # what is left to the other one: nothing where it stands
         if agent_obstacle(
-            planes, made, px, py, vx, vy, np.float64(shown[theirs + SHOWN_VX]), np.float64(shown[theirs + SHOWN_VY]),
-            radius + np.float64(shown[theirs + SHOWN_RADIUS]), share, turn, settings.per_horizon if share > 0.0 else settings.per_standing_horizon,
-            settings.per_tick, cells_row[slot] < cells_row[other], shape, speed,
+            planes, made, px, py, vx, vy, np.float64(states[theirs + STATE_VX]), np.float64(states[theirs + STATE_VY]),
+            radius + np.float64(states[theirs + STATE_RADIUS]), share, turn, parameters.per_horizon if share > 0.0 else parameters.per_standing_horizon,
+            parameters.per_tick, cells_row[slot] < cells_row[other], shape, speed,
         ):
             owner[made] = np.int64(place)
             made += _U1
@@ -212,27 +213,30 @@ def _agent_obstacles(cells_x, cells_y, cells_row, shown, slot, count, slots, set
 
 
 @lean_kernel
-def choose_outside_with(start, stop, cells, shown, columns, frame, settings, margin, out, floats, slots, planes, owner, work, lines, distances, found, tally):
-    """Do what `choose_outside` says, with workspaces; `tally` (5,) receives what the last agent came to, see `Tally`."""
-    wanted, farthest, side = np.uint64(settings.neighbour_count), np.float32(settings.neighbour_distance), np.float32(settings.side)
+def choose_with_workspaces(
+    start, stop, cells, states, columns, frame, parameters, margin, out,
+    floats, slots, planes, owner, work, lines, distances, found, counts,
+):  # fmt: skip
+    """Do what `choose_by_velocity_obstacles` says, with workspaces; `counts` (5,) receives what the choice of the last agent resulted in, see `Counts`."""
+    wanted, farthest, side = np.uint64(parameters.neighbour_count), np.float32(parameters.neighbour_distance), np.float32(parameters.side)
     cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
     origin, table = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
-    chosen, diagnoses, blockers, counts, _ = out
+    chosen, diagnoses, blockers, neighbour_counts, _ = out
     wall_shape, wall_link, zone_start, zone_wall = frame
-    halvings, longest = 0, settings.per_tick / max(min(settings.per_horizon, settings.per_standing_horizon), 1e-9)
+    halvings, longest = 0, parameters.per_tick / max(min(parameters.per_horizon, parameters.per_standing_horizon), 1e-9)
     while (1 << halvings) < longest and halvings < 30:
         halvings += 1
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])
         if active[row] == 0:
-            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
+            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], neighbour_counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
             continue
         count = _U0
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
-            count = look_round(
+            count = find_neighbours(
                 cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
                 floats, slots,
             )  # fmt: skip
@@ -240,32 +244,33 @@ def choose_outside_with(start, stop, cells, shown, columns, frame, settings, mar
         fast = np.float32(speed)
         walls, first_wall, end_wall = _U0, zone_start[zones[row]], zone_start[zones[row] + 1]
         if first_wall < end_wall:
-            x, y, sight = cells_x[slot], cells_y[slot], speed / settings.per_wall_horizon + radius
+            x, y, sight = cells_x[slot], cells_y[slot], speed / parameters.per_wall_horizon + radius
             for nth in range(near_walls(wall_shape, zone_wall, first_wall, end_wall, x, y, sight, distances, found)):
-                if wall_obstacle(planes, walls, wall_shape, wall_link, found[nth], x, y, radius, settings.per_wall_horizon, fast):
+                if wall_obstacle(planes, walls, wall_shape, wall_link, found[nth], x, y, radius, parameters.per_wall_horizon, fast):
                     walls += _U1
-        made = _agent_obstacles(cells_x, cells_y, cells_row, shown, slot, count, slots, settings, fast, planes, walls, owner)
-        wish_x, wish_y = limited(preferred[row, 0], preferred[row, 1], speed)
-        aim = aim_of(wish_x, wish_y, velocity[row, 0], velocity[row, 1], speed, settings)
-        near_x, near_y = np.float32(wish_x), np.float32(wish_y)
-        steps, x, y, binding = _best_possible(planes, walls, made, fast, near_x, near_y, aim, side, settings.drops != 0.0, halvings, work)
+        made = _agent_obstacles(cells_x, cells_y, cells_row, states, slot, count, slots, parameters, fast, planes, walls, owner)
+        preferred_x, preferred_y = limited(preferred[row, 0], preferred[row, 1], speed)
+        chosen_x, chosen_y = preferred_x, preferred_y
+        objective = objective_of(preferred_x, preferred_y, velocity[row, 0], velocity[row, 1], speed, parameters)
+        near_x, near_y = np.float32(preferred_x), np.float32(preferred_y)
+        steps, x, y, binding = _best_possible(planes, walls, made, fast, near_x, near_y, objective, side, parameters.drops != 0.0, halvings, work)
         diagnosis = FEASIBLE if steps == 0 else RELAXED
         if steps < 0:
             vx, vy = np.float32(velocity[row, 0]), np.float32(velocity[row, 1])
             x, y, binding, diagnosis = _least_deep(planes, walls, made, fast, near_x, near_y, vx, vy, lines)
-        tally[0], tally[1], tally[2], tally[3], tally[4] = walls, made, steps, binding, halvings
+        counts[0], counts[1], counts[2], counts[3], counts[4] = walls, made, steps, binding, halvings
         blocker = np.int64(NOBODY)
         if binding >= 0:
-            wish_x, wish_y = limited(np.float64(x), np.float64(y), speed)
+            chosen_x, chosen_y = limited(np.float64(x), np.float64(y), speed)
             blocker = np.int64(WALL)
             if np.uint64(binding) >= walls:
                 blocker = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(owner[np.uint64(binding)])])]]
-        chosen[row, 0], chosen[row, 1] = wish_x, wish_y  # where nothing binds, the wish itself, unrounded
-        diagnoses[row], blockers[row], counts[row] = diagnosis, blocker, count
+        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y  # where nothing binds, the preferred velocity itself, unrounded
+        diagnoses[row], blockers[row], neighbour_counts[row] = diagnosis, blocker, count
 
 
 @kernel
-def choose_outside(start, stop, cells, shown, columns, frame, settings, margin, out):
+def choose_by_velocity_obstacles(start, stop, cells, states, columns, frame, parameters, margin, out):
     """Choose velocities outside velocity obstacles for the agents of the slots start..stop.
 
     Parameters
@@ -273,12 +278,12 @@ def choose_outside(start, stop, cells, shown, columns, frame, settings, margin, 
     start, stop : int
         Range of slots.
     cells : Cells
-    shown : (6 n,) float32
-        As `gather_shown` wrote it, with the velocities by which sides are chosen.
+    states : (6 n,) float32
+        As `gather_states` wrote it, with the velocities by which sides are chosen.
     columns : Columns
         By row.
     frame : WallFrame
-    settings : Settings
+    parameters : VelocityObstacleParameters
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
     out : Choice
@@ -291,9 +296,11 @@ def choose_outside(start, stop, cells, shown, columns, frame, settings, margin, 
     obstacle is taken. Twins: `tests/reference/clearpath.py`, `tests/reference/hrvo.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-    planes, owner, work = np.zeros(PLANE_FLOATS, np.float32), np.zeros(MOST_NEIGHBOURS + MOST_WALLS, np.int64), np.zeros(OUTSIDE_FLOATS, np.float32)
+    planes, owner, work = np.zeros(PLANE_FLOATS, np.float32), np.zeros(MOST_NEIGHBOURS + MOST_WALLS, np.int64), np.zeros(BOUNDARY_FLOATS, np.float32)
     lines, distances, found = np.zeros(LINE_FLOATS, np.float32), np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
-    tally = np.zeros(TALLY, np.int64)
-    choose_outside_with(start, stop, cells, shown, columns, frame, settings, margin, out, floats, slots, planes, owner, work, lines, distances, found, tally)
+    counts = np.zeros(COUNTS, np.int64)
+    choose_with_workspaces(
+        start, stop, cells, states, columns, frame, parameters, margin, out, floats, slots, planes, owner, work, lines, distances, found, counts
+    )
 
 

@@ -2,8 +2,8 @@
 
 A velocity obstacle is the intersection of up to four open half-planes: a velocity v is forbidden where ``normal_k . v < offset_k`` for every plane k
 of it, and permitted where one plane lets it go. Two planes are the legs of the cone of velocities that lead to a collision at all, the others cut the
-cone off where the collision would come later than the time horizon. Every shape of the literature that has straight edges is of this kind: the
-truncated cone with a butt end of [Guy 2009], the same with a spike, the hybrid cone of [Snape 2011], the half-plane of those who overlap, the shadow of a wall.
+cone off where the collision would come later than the time horizon. Every shape of the literature that has straight edges is of this kind: the truncated
+cone with a butt end of [Guy 2009], the same with a spike, the hybrid cone of [Snape 2011], the half-plane of agents that overlap, the shadow of a wall.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def wall_obstacle(planes, obstacle, frame_shape, frame_link, wall, x, y, radius,
     Notes
     -----
     All velocities that lead the disc onto the segment: tangents of its two ends are the legs, or of the near end where the wall is seen from its
-    tip; cut off parallel to the wall, and across the way to the near end where the foot lies beyond it. A wall that is touched forbids to go on
+    tip; cut off parallel to the wall, and across the direction to the near end where the foot lies beyond it. A wall that is touched forbids to go on
     into it. No velocity obstacle of a wall forbids to stand still. Twin: `tests/reference/clearpath.py`.
     """
     ux, uy = frame_shape[wall, ALONG_X], frame_shape[wall, ALONG_Y]

@@ -1,4 +1,4 @@
-"""Sixteen numbers at once: the few vector operations that the hot kernels need.
+"""Sixteen numbers at once: the few vector operations that the busiest kernels need.
 
 LLVM does not vectorise short ragged loops by itself, and crowds are made of these: ten neighbours, five cells, a dozen half-planes. Kernels
 therefore say what shall be done to sixteen numbers side by side. The code is LLVM's generic vector code, which every processor runs, with the

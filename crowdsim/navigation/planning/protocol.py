@@ -63,7 +63,17 @@ class Planner(Protocol):
     """Answers requests for ways with corridors on the mesh, under a budget of expansions.
 
     The answer to a request depends on the mesh, the goals, and the requests made before it: neither on budgets, nor on threads, nor on a save in between.
+
+    Attributes
+    ----------
+    prices : bool
+        Whether `submit` takes portals that cost more, and their price, too.
+    heeds_standing : bool
+        Whether it wants to know which agents stand about, before requests are made, by a method `stand`.
     """
+
+    prices: bool
+    heeds_standing: bool
 
     @property
     def waiting(self) -> int:

@@ -1,9 +1,9 @@
-"""The desk of a planner: requests wait in lines, and slots get from them what they can work on next.
+"""The request queue of a planner: requests wait in lines, and slots get from them what they can work on next.
 
 Handing out costs what is handed out, however many wait: a request is touched when it is made, when a slot takes it, and when it is answered. Requests that
 share a tree stand in a line for each tree, the others in one line; each line is first in, first out. A slot that has nothing left takes the next of its
 line; a tree gets a slot that nobody needs, or one whose line has waited less. What is decided depends on the requests and on what was answered, on nothing
-else, so that a desk that was saved goes on as it would have.
+else, so that a queue that was saved goes on as it would have.
 """
 
 from __future__ import annotations
@@ -17,24 +17,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.navigation.search.sharing import NO_TREE, SharedTrees
 from crowdsim.saved import MOST, Arrays, Saved, ascends, fields_of
 
 LEAST_ROWS = 256  # Requests that there is room for at first; doubled when more are open at once.
 LEAST_GRANT = 500  # Expansions that a slot gets in a round, some 0.1 ms: with fewer, what a search touches has left the cache when its turn comes again.
 IN_LINE = -1  # Slot of a request that no slot has taken yet.
-NO_TREE = -1
-GOAL_BITS = 42  # Where the goal is in the key of a tree, above the step of the radius and what bodies can pass.
 
-# `key` names the tree that a request can share, `shares` whether it does; `width` is then that of the body that asked for the same tree first. `price` (m) is
-# what each of the portals `priced_...` costs besides its way; -1 is none, and those that are there come first.
-REQUEST = np.dtype([
-    ("order", "i8"), ("entity", "i8"), ("goal", "i4"), ("polygon", "i4"), ("x", "f8"), ("y", "f8"), ("width", "f8"), ("key", "i8"), ("tick", "i8"),
-    ("shares", "i8"), ("price", "f8"), ("priced_0", "i4"), ("priced_1", "i4"), ("priced_2", "i4"), ("priced_3", "i4"),
-])  # fmt: skip
+# What every request has. `key` names the tree in a slot that it can share, `shares` whether it does; `tree` the tree that has to be grown before it is begun.
+REQUEST_FIELDS = [
+    ("order", "i8"), ("entity", "i8"), ("tick", "i8"), ("x", "f8"), ("y", "f8"), ("key", "i8"), ("shares", "i8"), ("tree", "i8"),
+]  # fmt: skip
 
 
 class Work(NamedTuple):
-    """What the slots have to do in one round; see `crowdsim.navigation.planning.search_backends.serve_slots`."""
+    """What slots have to do in one round, of `s` slots that have up to `b` requests each.
+
+    Attributes
+    ----------
+    jobs : (s, b) int64
+        Requests of each slot, as rows of `requests`.
+    job_count, job_next : (s,) int64
+        How many, and the one that is being worked on; the latter is moved on.
+    is_active : (s,) int64
+        1 while the slot is in the middle of a request.
+    grant, used : (s,) int64
+        Work that a slot may do: an answer is begun where some is left, and counts in full, if it counts; expansions that it has made.
+    requests : (n,) record array
+    is_open : (n,) uint8
+        0 for requests that were dropped; they are passed over.
+    status : (n,) uint8
+    piece : (n,) int32
+    where, size : (n,) int64
+        For requests that ended: outcome, piece of the goal, where in the slot's row of `out` the path is, and its length there.
+    detail : (n, 4) float64
+        What else is to be known of a path; see the planner.
+    out : (s, k) int32 or float64
+    fill : (s,) int64
+        What is used of each row of `out`.
+    answer_work, path_work : int, expansions
+        What an answer counts as, and each of the numbers of its path; 0 where answers do not count.
+    """
 
     jobs: NDArray[np.int64]
     job_count: NDArray[np.int64]
@@ -48,8 +71,11 @@ class Work(NamedTuple):
     piece: NDArray[np.int32]
     where: NDArray[np.int64]
     size: NDArray[np.int64]
-    out: NDArray[np.int32]
+    detail: NDArray[np.float64]
+    out: NDArray[Any]
     fill: NDArray[np.int64]
+    answer_work: int
+    path_work: int
 
 
 class Ended(NamedTuple):
@@ -61,8 +87,9 @@ class Ended(NamedTuple):
     status : (k,) uint8
     piece : (k,) int32
     size : (k,) int64
-    cells : (m,) int32
-        The corridors one after the other, `size` cells each.
+    detail : (k, 4) float64
+    path : (m,) int32 or float64
+        The paths one after the other, `size` numbers each.
     """
 
     order: NDArray[np.int64]
@@ -70,27 +97,36 @@ class Ended(NamedTuple):
     status: NDArray[np.uint8]
     piece: NDArray[np.int32]
     size: NDArray[np.int64]
-    cells: NDArray[np.int32]
+    detail: NDArray[np.float64]
+    path: NDArray[Any]
 
 
-class Desk:
-    """Requests that wait, and who works on them.
+class RequestQueue:
+    """Requests that wait, and the slots that work on them.
 
     Parameters
     ----------
+    fields : list of (str, str)
+        What a request has besides `REQUEST_FIELDS`, as for `numpy.dtype`.
     own, shared : int
         Slots for searches of their own, which come first, and for trees that are kept.
     own_batch, shared_batch : int
         Requests that a slot takes at a time.
-    cells : int
-        Room for the corridors that a slot finds in one round.
-    forget : callable
+    out : (own + shared, k) int32 or float64
+        Room for the paths that each slot finds in one round.
+    forget : callable, optional
         Called with a slot whose tree is given up.
+    trees : SharedTrees, optional
+        Those that requests name as `tree`; a request whose tree is still to be grown holds up those behind it.
     """
 
-    def __init__(self, own: int, shared: int, own_batch: int, shared_batch: int, cells: int, forget: Callable[[int], None]) -> None:
+    def __init__(
+        self, fields: list[tuple[str, str]], own: int, shared: int, own_batch: int, shared_batch: int, out: NDArray[Any],
+        forget: Callable[[int], None] | None = None, trees: SharedTrees | None = None,
+    ) -> None:  # fmt: skip
         count = own + shared
-        self._own, self._own_batch, self._shared_batch, self._forget = own, own_batch, shared_batch, forget
+        self.record = np.dtype([*REQUEST_FIELDS, *fields])
+        self._own, self._own_batch, self._shared_batch, self._forget, self._trees = own, own_batch, shared_batch, forget, trees
         self._key = np.full(count, NO_TREE, dtype=np.int64)  # tree that a shared slot keeps
         self._slot_of_key: dict[int, int] = {}
         self._last_use = np.zeros(count, dtype=np.int64)
@@ -99,9 +135,9 @@ class Desk:
         self._job_count, self._job_next = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
         self._is_active = np.zeros(count, dtype=np.int64)
         self._grant, self._used, self._fill = (np.zeros(count, dtype=np.int64) for _ in range(3))
-        self._out, self._cells = np.empty((count, cells), dtype=np.int32), np.empty(count * cells, dtype=np.int32)
+        self._out, self._path = out, np.empty(out.size, dtype=out.dtype)
         self._began, self._answered = np.zeros(count, dtype=np.int64), np.empty(self._jobs.size, dtype=np.int64)
-        self._settle(np.zeros(0, dtype=REQUEST), np.zeros(0, dtype=np.int64))
+        self._settle(np.zeros(0, dtype=self.record), np.zeros(0, dtype=np.int64))
 
     @property
     def entities(self) -> list[int]:
@@ -133,14 +169,14 @@ class Desk:
         count, room = len(records), LEAST_ROWS
         while room < 2 * count:
             room *= 2
-        self._records = np.zeros(room, dtype=REQUEST)
+        self._records = np.zeros(room, dtype=self.record)
         self._records[:count] = records
         self._order = np.zeros(room, dtype=np.int64)
         self._order[:count] = records["order"]
         self._is_open, self._slot = np.zeros(room, dtype=np.uint8), np.full(room, IN_LINE, dtype=np.int64)
         self._is_open[:count], self._slot[:count] = 1, slot
         self._status, self._piece = np.zeros(room, dtype=np.uint8), np.zeros(room, dtype=np.int32)
-        self._where, self._size = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
+        self._where, self._size, self._detail = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64), np.zeros((room, 4))
         self._used_rows, self._first_open, self.waiting = count, 0, count
         self._row_of: dict[int, int] = dict(zip(records["entity"].tolist(), range(count), strict=True))
         self._job_next[:], self._job_count[:] = 0, 0
@@ -185,12 +221,15 @@ class Desk:
         self._row_of.update(zip(fresh["entity"].tolist(), rows.tolist(), strict=True))
         self._stand_in_line(rows)
 
-    def set_keys(self, key: Mapping[int, int]) -> None:
-        """Give the requests of some, which share no trees, other keys, by entity."""
-        for entity, each in key.items():
-            row = self._row_of.get(entity)
-            if row is not None:
-                self._records["key"][row] = each
+    def change(self, name: str, value: NDArray[Any]) -> None:
+        """Give the open requests, in the order of `requests`, another value of a field."""
+        self._records[name][self._open_rows()] = value
+
+    def begin_anew(self) -> None:
+        """Let all slots give back what they have: what they know is no longer true."""
+        records = self.requests
+        self._is_active[:] = 0
+        self._settle(records, np.full(len(records), IN_LINE, dtype=np.int64))
 
     def _open_rows(self) -> NDArray[np.int64]:
         return np.flatnonzero(self._is_open[: self._used_rows])
@@ -235,11 +274,22 @@ class Desk:
     def _take(self, line: deque[int], most: int) -> list[int]:
         """Take up to so many open requests out of a line."""
         taken: list[int] = []
-        while line and len(taken) < most:
+        while line and len(taken) < most and not (self._is_open[line[0]] and self._waits_for_tree(line[0])):
             row = line.popleft()
             if self._is_open[row]:
                 taken.append(row)
         return taken
+
+    def _waits_for_tree(self, row: int) -> bool:
+        return self._trees is not None and (tree := int(self._records["tree"][row])) != NO_TREE and not self._trees.is_grown[tree]
+
+    def tree_to_grow(self) -> int:
+        """Return the tree that the next request waits for, if there is nothing else to do; NO_TREE if there is."""
+        if self._trees is None or self._is_active.any() or np.any(self._job_next < self._job_count):
+            return NO_TREE
+        while self._alone and not self._is_open[self._alone[0]]:
+            self._alone.popleft()
+        return int(self._records["tree"][self._alone[0]]) if self._alone and self._waits_for_tree(self._alone[0]) else NO_TREE
 
     def _give(self, slot: int, rows: list[int]) -> None:
         self._jobs[slot, : len(rows)] = rows
@@ -281,7 +331,8 @@ class Desk:
             heapq.heappop(self._no_slot)
             self._slot_of_key.pop(int(self._key[slot]), None)
             self._key[slot], self._slot_of_key[oldest[1]] = oldest[1], slot
-            self._forget(slot)
+            if self._forget is not None:
+                self._forget(slot)
             self._give(slot, self._take(self._lines[oldest[1]], self._shared_batch))
         for _, slot in lined:
             self._give(slot, self._take(self._lines[int(self._key[slot])], self._shared_batch))
@@ -308,17 +359,37 @@ class Desk:
                 heapq.heappush(self._no_slot, (head, key))
         return None
 
-    def work(self) -> Work:
+    def work(self, answer_work: int, path_work: int) -> Work:
         """Return what the slots have to do, after `hand_out`."""
         return Work(
             self._jobs, self._job_count, self._job_next, self._is_active, self._grant, self._used, self._records, self._is_open, self._status,
-            self._piece, self._where, self._size, self._out, self._fill,
+            self._piece, self._where, self._size, self._detail, self._out, self._fill, answer_work, path_work,
         )  # fmt: skip
+
+    def work_again(
+        self, which: NDArray[np.bool_], grant: NDArray[np.int64], *, begins: bool = True, requests: NDArray[Any] | None = None, answer_work: int = 0
+    ) -> Work:
+        """Return work in which some slots, (s,) bool, begin the request that they are in the middle of, or go on with it: paths that are found stay there.
+
+        Nothing is taken from the queue, and nothing answered; there is no room for a path. `requests`, (s,), are others than those of the slots.
+        """
+        count, none = len(which), np.zeros(len(which), dtype=np.int64)
+        return Work(
+            np.arange(count).reshape(-1, 1).copy(), which.astype(np.int64), none.copy(), np.full(count, int(not begins)), np.where(which, grant, 0),
+            none.copy(), self.in_hand if requests is None else requests, np.ones(count, dtype=np.uint8), np.zeros(count, dtype=np.uint8),
+            np.zeros(count, dtype=np.int32), none.copy(), none.copy(), np.zeros((count, 4)), self._out[:, :0].copy(), none.copy(), answer_work, 0,
+        )  # fmt: skip
+
+    @property
+    def nothing(self) -> Ended:
+        """What ended where nothing did."""
+        none = np.zeros(0, dtype=np.int64)
+        return Ended(none, none, np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int32), none, np.zeros((0, 4)), self._path[:0])
 
     def collect(self) -> tuple[int, bool, Ended | None]:
         """Take out what the slots have answered since `hand_out`; return the expansions that they made, whether any got on in its jobs, and what ended."""
-        used, moved, answers, cells = take_out(
-            self._jobs, self._began, self._job_next, self._used, self._is_open, self._where, self._size, self._out, self._answered, self._cells
+        used, moved, answers, length = take_out(
+            self._jobs, self._began, self._job_next, self._used, self._is_open, self._where, self._size, self._out, self._answered, self._path
         )
         if not answers:
             return used, moved > 0, None
@@ -327,7 +398,8 @@ class Desk:
         self.waiting -= answers
         for each in entity.tolist():
             del self._row_of[each]
-        return used, True, Ended(self._order[rows], entity, self._status[rows], self._piece[rows], self._size[rows], self._cells[:cells].copy())
+        size, detail = self._size[rows], self._detail[rows]
+        return used, True, Ended(self._order[rows], entity, self._status[rows], self._piece[rows], size, detail, self._path[:length].copy())
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the requests, and who works on them, as named arrays."""
@@ -346,7 +418,7 @@ class Desk:
             If something in it cannot be.
         """
         saved, count = Saved.of(state), len(self._key)
-        records = saved.records("request_", REQUEST, bounds)
+        records = saved.records("request_", self.record, bounds)
         slot = saved.take("request_slot", "i8", (len(records),), low=IN_LINE, high=count - 1)
         rounds = saved.whole("rounds", 0, MOST)
         key, last_use = saved.take("key", "i8", (count,), low=NO_TREE, high=MOST), saved.take("last_use", "i8", (count,), low=0, high=rounds)
@@ -358,13 +430,15 @@ class Desk:
         most = np.where(np.arange(count) < self._own, self._own_batch, self._shared_batch)
         saved.require(taken <= most, "request_slot", "gives a slot more than it takes at a time")
         saved.require((is_active == 0) | (taken > 0), "is_active", "the slot has nothing to do")
+        if self._trees is not None:
+            grown = np.append(self._trees.is_grown, True)[records["tree"]]
+            saved.require(~has_one | grown, "request_tree", "that tree is not grown")
         kept = key[key != NO_TREE]
         saved.require((key == NO_TREE) | (np.arange(count) >= self._own), "key", "the slot keeps no trees")
         saved.require(np.unique(kept).size == len(kept), "key", "names a tree twice")
         is_shared = records["shares"] == 1
         saved.require(~has_one | (is_shared == (slot >= self._own)), "request_slot", "that is a slot for others")
         saved.require(~has_one | ~is_shared | (records["key"] == key[slot]), "request_key", "the slot keeps another tree")
-        saved.require(~is_shared | (records["key"] >> GOAL_BITS == records["goal"]), "request_key", "that is a tree of another goal")
         self._key, self._last_use, self._rounds, self._is_active = key, last_use, rounds, is_active
         self._slot_of_key = {key: slot for slot, key in enumerate(self._key.tolist()) if key != NO_TREE}
         self._settle(records, slot)
@@ -408,8 +482,8 @@ def share_out(budget, now, jobs, job_next, job_count, order, grant, last_use, be
 
 
 @lean_kernel
-def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, cells):
-    """Close the requests that were answered in a round, and put their corridors one after the other.
+def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, path):
+    """Close the requests that were answered in a round, and put their paths one after the other.
 
     Parameters
     ----------
@@ -420,17 +494,17 @@ def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, c
     is_open : (n,) uint8
         Receives 0; where it is 0 already, a request was dropped and has no answer.
     where, size : (n,) int64
-        Where in the slot's row of `out` a corridor is.
-    out : (s, k) int32
+        Where in the slot's row of `out` a path is.
+    out : (s, k) int32 or float64
     answered : (s b,) int64
         Receives the requests.
-    cells : (s k,) int32
-        Receives the corridors.
+    path : (s k,) int32 or float64
+        Receives the paths.
 
     Returns
     -------
     expansions, moved, answers, length : int
-        Sum of `used`; jobs that slots are through with; requests answered; length of the corridors.
+        Sum of `used`; jobs that slots are through with; requests answered; length of the paths.
     """
     expansions, moved, answers, length = 0, 0, 0, 0
     for slot in range(jobs.shape[0]):
@@ -444,12 +518,12 @@ def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, c
             answered[answers] = row
             answers += 1
             for i in range(where[row], where[row] + size[row]):
-                cells[length] = out[slot, i]
+                path[length] = out[slot, i]
                 length += 1
     return expansions, moved, answers, length
 
 
-def pieces(flat: NDArray[np.int32], begin: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int32]:
+def pieces(flat: NDArray[Any], begin: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[Any]:
     """Return the pieces ``flat[begin[i]:begin[i] + size[i]]`` one after the other."""
     end = np.cumsum(size)
     total = int(end[-1]) if len(end) else 0

@@ -5,18 +5,19 @@ A search of any kind answers with a corridor on the mesh. To add one, write a cl
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.rims import Rims, find_rims
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.slopes import SURFACE_LENGTH, TRAVEL_TIME
-from crowdsim.navigation.planning.request_queue import GOAL_BITS, NO_TREE, Desk, Work
+from crowdsim.navigation.planning.request_queue import RequestQueue, Work
+from crowdsim.navigation.planning.serve import serve_loop
 from crowdsim.navigation.search.a_star import COSTS, FASTEST, SearchSlots, advance_search, begin_search, copy_corridor, corridor_size, make_slots
 from crowdsim.navigation.search.goal_entries import Scratch, make_scratch
 from crowdsim.navigation.search.polyanya import advance_optimal, begin_optimal
@@ -33,6 +34,7 @@ from crowdsim.navigation.search.polyanya_slots import (
 )
 from crowdsim.navigation.search.portal_points import PortalPoints, place_points
 from crowdsim.navigation.search.portal_prices import set_prices
+from crowdsim.navigation.search.sharing import NO_TREE
 from crowdsim.navigation.search.slot_fields import (
     BEST_NODE,
     BEST_TOTAL,
@@ -54,6 +56,7 @@ RADIUS_STEP_M = 1.0 / 128.0  # Bodies whose radii are nearer than this may share
 TREE_CONES = 32  # Cones of a tree that has grown over a whole mesh, for each half-edge: 16 measured for bodies, 40 for points among pillars.
 MOST_ROOM_BYTES = 4 << 30  # Of saved searches; what they take is far below.
 LONG_WORK = 100_000  # Expansions that are worth waking threads for where a run is taken up: some 20 ms.
+GOAL_BITS = 42  # Where the goal is in the key of a tree, above the step of the radius and what bodies can pass.
 NO_START = -1  # In place of the polygon of a start: trees are grown for nobody in particular.
 EDGES_A_REQUEST = 4  # Optimal searches are shared from one request for so many half-edges on: those before, each on its own, then cost about what a tree
 # over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger shares sooner, which pays less where few ask.
@@ -79,7 +82,7 @@ class Searches(Protocol):
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return a number from 0 to 1,023 for each radius (m): bodies with the same number, that pass the same gaps, may share a tree."""
 
-    def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
+    def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
         """Let every slot work through its requests, at least so many slots on a thread; those from `own` on keep their trees."""
 
     def forget(self, slot: int) -> None:
@@ -91,118 +94,92 @@ class Searches(Protocol):
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return how far the searches are as named arrays; slots from `own` on keep trees, those that are active, (slots,), are in the middle of a request."""
 
-    def restore(self, state: Arrays | Saved, own: int, desk: Desk) -> None:
-        """Take back what `state()` gave, by doing it again for the requests of a desk that was restored."""
+    def restore(self, state: Arrays | Saved, own: int, queue: RequestQueue) -> None:
+        """Take back what `state()` gave, by doing it again for the requests of a queue that was restored."""
 
 
-@lean_kernel
-def serve_slots(
-    first, last, slots, mesh, goals, points, scratch, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status,
-    piece, where, size, out, fill,
-):
-    """Let slots first..last - 1 work through their requests.
+class MiddleSearch(NamedTuple):
+    """What searches over points of portals work on; slots from `own` on are shared."""
 
-    Parameters
-    ----------
-    first, last : int
-    slots : SearchSlots
-    mesh : NavMesh
-    goals : GoalPieces
-    points : PortalPoints
-    scratch : Scratch
-    own_slots : int
-        Slots from this one on are shared.
-    answer_work : int, expansions
-        What an answer counts as, besides its portals; 0 where neither counts.
-    jobs : (s, b) int64
-        Requests of each slot, as rows of `requests`.
-    job_count, job_next : (s,) int64
-        How many, and the one that is being worked on; the latter is moved on.
-    is_active : (s,) int64
-        1 while the slot is in the middle of a request.
-    grant, used : (s,) int64
-        Work that a slot may do: an answer is begun where some is left, and counts in full, if it counts; expansions that it has made.
-    requests : (n,) record array
-    is_open : (n,) uint8
-        0 for requests that were dropped; they are passed over.
-    status : (n,) uint8
-    piece : (n,) int32
-    where, size : (n,) int64
-        For requests that ended: outcome, piece of the goal, where in the slot's row of `out` the corridor is and its portals.
-    out : (s, k) int32
-    fill : (s,) int64
-        Receives the cells used in each row of `out`.
-    """
-    for slot in range(first, last):
-        used[slot] = spent = fill[slot] = 0
-        while job_next[slot] < job_count[slot] and spent < grant[slot]:
-            job = jobs[slot, job_next[slot]]
-            if is_open[job] == 0:
-                job_next[slot] += 1
-                continue
-            if is_active[slot] == 0:
-                request = requests[job]
-                is_shared = 1 if slot >= own_slots else 0
-                set_prices(slots, slot, request)
-                begin_search(
-                    slots, slot, mesh, goals, points, scratch, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
-                )
-                is_active[slot] = 1
-            made = advance_search(slots, slot, mesh, goals, points, scratch, grant[slot] - spent)
-            used[slot] += made
-            spent += made
-            if slots.header[slot, STATUS] == PENDING:
-                break
-            count = corridor_size(slots, slot) if slots.header[slot, STATUS] == FOUND else 0
-            if fill[slot] + count > out.shape[1]:
-                break
-            status[job] = slots.header[slot, STATUS]
-            where[job], size[job], piece[job] = fill[slot], count, -1
-            if status[job] == FOUND:
-                _, piece[job] = copy_corridor(slots, slot, mesh, goals, points, out[slot], fill[slot])
-            fill[slot] += count
-            is_active[slot] = 0
-            job_next[slot] += 1
-            spent += answer_work + count if answer_work > 0 else 0
+    slots: SearchSlots
+    mesh: NavMesh
+    goals: GoalPieces
+    points: PortalPoints
+    scratch: Scratch
+    own: int
 
 
-@lean_kernel
-def serve_interval_slots(
-    first, last, slots, mesh, goals, rims, scratch, own_slots, answer_work, jobs, job_count, job_next, is_active, grant, used, requests, is_open, status,
-    piece, where, size, out, fill,
-):
-    """Let slots first..last - 1, an IntervalSlots, work through their requests; see `serve_slots`. A slot without room stops where it is."""
-    for slot in range(first, last):
-        used[slot] = spent = fill[slot] = 0
-        while job_next[slot] < job_count[slot] and spent < grant[slot]:
-            job = jobs[slot, job_next[slot]]
-            if is_open[job] == 0:
-                job_next[slot] += 1
-                continue
-            if is_active[slot] == 0:
-                request = requests[job]
-                is_shared = 1 if slot >= own_slots else 0
-                set_prices(slots, slot, request)
-                begin_optimal(
-                    slots, slot, mesh, goals, scratch, request["goal"], request["width"], request["x"], request["y"], request["polygon"], is_shared
-                )
-                is_active[slot] = 1
-            made = advance_optimal(slots, slot, mesh, goals, rims, scratch, grant[slot] - spent)
-            used[slot] += made
-            spent += made
-            if slots.header[slot, STATUS] == PENDING:
-                break
-            count = optimal_size(slots, slot) if slots.header[slot, STATUS] == FOUND else 0
-            if fill[slot] + count > out.shape[1]:
-                break
-            status[job] = slots.header[slot, STATUS]
-            where[job], size[job], piece[job] = fill[slot], count, -1
-            if status[job] == FOUND:
-                _, piece[job] = copy_optimal(slots, slot, out[slot], fill[slot])
-            fill[slot] += count
-            is_active[slot] = 0
-            job_next[slot] += 1
-            spent += answer_work + count if answer_work > 0 else 0
+@inlined_kernel
+def _begin_middle(search, work, slot, job):
+    request = work.requests[job]
+    set_prices(search.slots, slot, request)
+    begin_search(
+        search.slots, slot, search.mesh, search.goals, search.points, search.scratch, request["goal"], request["width"], request["x"], request["y"],
+        request["polygon"], 1 if slot >= search.own else 0,
+    )  # fmt: skip
+    return 0
+
+
+@inlined_kernel
+def _advance_middle(search, slot, grant):
+    return advance_search(search.slots, slot, search.mesh, search.goals, search.points, search.scratch, grant)
+
+
+@inlined_kernel
+def _finish_middle(search, work, slot, job):
+    status = search.slots.header[slot, STATUS]
+    count = corridor_size(search.slots, slot) if status == FOUND else 0
+    if status == PENDING or work.fill[slot] + count > work.out.shape[1]:
+        return -1
+    work.status[job], work.piece[job] = status, -1
+    if status == FOUND:
+        _, work.piece[job] = copy_corridor(search.slots, slot, search.mesh, search.goals, search.points, work.out[slot], work.fill[slot])
+    return count
+
+
+serve_slots = serve_loop("serve_slots", _begin_middle, _advance_middle, _finish_middle)
+
+
+class IntervalSearch(NamedTuple):
+    """What searches for the shortest paths work on; slots from `own` on are shared."""
+
+    slots: IntervalSlots
+    mesh: NavMesh
+    goals: GoalPieces
+    rims: Rims
+    scratch: Scratch
+    own: int
+
+
+@inlined_kernel
+def _begin_interval(search, work, slot, job):
+    request = work.requests[job]
+    set_prices(search.slots, slot, request)
+    begin_optimal(
+        search.slots, slot, search.mesh, search.goals, search.scratch, request["goal"], request["width"], request["x"], request["y"], request["polygon"],
+        1 if slot >= search.own else 0,
+    )  # fmt: skip
+    return 0
+
+
+@inlined_kernel
+def _advance_interval(search, slot, grant):
+    return advance_optimal(search.slots, slot, search.mesh, search.goals, search.rims, search.scratch, grant)
+
+
+@inlined_kernel
+def _finish_interval(search, work, slot, job):
+    status = search.slots.header[slot, STATUS]
+    count = optimal_size(search.slots, slot) if status == FOUND else 0
+    if status == PENDING or work.fill[slot] + count > work.out.shape[1]:
+        return -1
+    work.status[job], work.piece[job] = status, -1
+    if status == FOUND:
+        _, work.piece[job] = copy_optimal(search.slots, slot, work.out[slot], work.fill[slot])
+    return count
+
+
+serve_interval_slots = serve_loop("serve_interval_slots", _begin_interval, _advance_interval, _finish_interval)  # A slot without room stops where it is.
 
 
 def price_slots(slots: SearchSlots, mesh: NavMesh, costs: str, pull: float = 1.0) -> None:
@@ -240,10 +217,10 @@ class MiddleSearches:
         """Return 0 for all radii (m): costs over points of portals do not know of them."""
         return np.zeros(len(radius), dtype=np.int64)
 
-    def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
+    def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
         """Let every slot work through its requests."""
-        slots = self._slots, self._mesh, self._goals, self._points, self._scratch
-        team.run(serve_slots, len(work.jobs), *slots, own, answer_work, *work, at_least=at_least)
+        search = MiddleSearch(self._slots, self._mesh, self._goals, self._points, self._scratch, own)
+        team.run(serve_slots, len(work.jobs), search, work, at_least=at_least)
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
@@ -257,12 +234,12 @@ class MiddleSearches:
         """Return how far the searches are as named arrays."""
         return progress_of(self._slots, own, is_active)
 
-    def restore(self, state: Arrays | Saved, own: int, desk: Desk) -> None:
+    def restore(self, state: Arrays | Saved, own: int, queue: RequestQueue) -> None:
         """Take back what `state()` gave."""
         costs, kept = self._slots.header[:, COSTS].copy(), self._slots.measure[:, [FASTEST, PULL]].copy()
         self._slots = make_slots(len(costs), len(self._points.edge))
         self._slots.header[:, COSTS], self._slots.measure[:, [FASTEST, PULL]] = costs, kept
-        redo(self, self._slots, Saved.of(state), own, desk, len(self._goals.goal_start) - 1)
+        redo(self, self._slots, Saved.of(state), own, queue, len(self._goals.goal_start) - 1)
 
 
 class OptimalSearches:
@@ -284,10 +261,10 @@ class OptimalSearches:
         """Return the number of whole steps in each radius (m): corners are rounded at the radius of the body that asked first."""
         return np.minimum(np.asarray(radius, dtype=np.float64) / RADIUS_STEP_M, 1023.0).astype(np.int64)
 
-    def serve(self, team: Team, own: int, work: Work, answer_work: int, at_least: int) -> None:
+    def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
         """Let every slot work through its requests."""
-        slots = self._slots, self._mesh, self._goals, self._rims, self._scratch
-        team.run(serve_interval_slots, len(work.jobs), *slots, own, answer_work, *work, at_least=at_least)
+        search = IntervalSearch(self._slots, self._mesh, self._goals, self._rims, self._scratch, own)
+        team.run(serve_interval_slots, len(work.jobs), search, work, at_least=at_least)
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
@@ -306,7 +283,7 @@ class OptimalSearches:
             **progress_of(self._slots, own, is_active), "room": np.diff(self._slots.first), "is_full": self._slots.header[:, IS_FULL].astype(np.uint8),
         }  # fmt: skip
 
-    def restore(self, state: Arrays | Saved, own: int, desk: Desk) -> None:
+    def restore(self, state: Arrays | Saved, own: int, queue: RequestQueue) -> None:
         """Take back what `state()` gave."""
         saved, count, least = Saved.of(state), len(self._slots.header), max(256, self._mesh.edge_count)
         room = saved.take("room", "i8", (count,), low=least, high=max(least, 2 * MOST_CONES))
@@ -314,7 +291,7 @@ class OptimalSearches:
         saved.require(int(room.sum()) * CONE_BYTES <= max(MOST_ROOM_BYTES, count * least * CONE_BYTES), "room", "is more than there is memory for")
         is_full = saved.take("is_full", "u1", (count,), high=1)
         self._slots = with_rooms(make_interval_slots(count, self._mesh, 1, self._slots), room)
-        redo(self, self._slots, saved, own, desk, len(self._goals.goal_start) - 1)
+        redo(self, self._slots, saved, own, queue, len(self._goals.goal_start) - 1)
         self._slots.header[:, IS_FULL] = is_full
 
 
@@ -328,7 +305,7 @@ def progress_of(slots: SearchSlots | IntervalSlots, own: int, is_active: NDArray
     }  # fmt: skip
 
 
-def redo(searches: Searches, slots: SearchSlots | IntervalSlots, saved: Saved, own: int, desk: Desk, goals: int) -> None:
+def redo(searches: Searches, slots: SearchSlots | IntervalSlots, saved: Saved, own: int, queue: RequestQueue, goals: int) -> None:
     """Let searches do what they had done when they were saved: begun with the same, they are where they were after as many expansions.
 
     Nothing that a search keeps is believed this way, and a checkpoint need not hold it. What a shared tree knows does not depend on the starts that it was
@@ -341,18 +318,18 @@ def redo(searches: Searches, slots: SearchSlots | IntervalSlots, saved: Saved, o
         Theirs, idle.
     saved : Saved
     own : int
-    desk : Desk
+    queue : RequestQueue
         As it was.
     goals : int
         How many there are.
     """
-    count, active, number = len(slots.header), desk.is_active, np.arange(len(slots.header))
+    count, active, number = len(slots.header), queue.is_active, np.arange(len(slots.header))
     goal, width = saved.take("tree_goal", "i4", (count,), low=NO_TREE, high=goals - 1), saved.take("tree_width", "f8", (count,), low=0.0, high=2.0 * WIDEST_M)
     made = saved.take("made", "i8", (count,), low=0, high=MOST)
     is_tree = goal != NO_TREE
-    saved.require(~is_tree | ((number >= own) & (desk.keys >> GOAL_BITS == goal)), "tree_goal", "the slot keeps no tree of this goal")
+    saved.require(~is_tree | ((number >= own) & (queue.keys >> GOAL_BITS == goal)), "tree_goal", "the slot keeps no tree of this goal")
     saved.require(is_tree | active | (made == 0), "made", "the slot has nothing to look for")
-    requests = desk.in_hand.copy()
+    requests = queue.in_hand.copy()
     saved.require(~(is_tree & active) | ((requests["goal"] == goal) & (requests["width"] == width)), "tree_width", "the request in hand is for another tree")
     alone = is_tree & ~active
     requests[alone] = np.zeros(1, dtype=requests.dtype)
@@ -362,18 +339,13 @@ def redo(searches: Searches, slots: SearchSlots | IntervalSlots, saved: Saved, o
 
     def serve(which: NDArray[np.bool_], grant: NDArray[np.int64], begins: bool) -> NDArray[np.int64]:
         """Let some slots begin, or go on, with their requests; return the expansions made. Ways that are found stay there: there is no room for them."""
-        some, none, used = which.astype(np.int64), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-        work = Work(
-            number.reshape(-1, 1).copy(), some, none, np.full(count, int(not begins)), np.where(which, grant, 0), used, requests,
-            np.ones(count, dtype=np.uint8), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), none.copy(), none.copy(),
-            np.zeros((count, 0), dtype=np.int32), none.copy(),
-        )  # fmt: skip
+        work = queue.work_again(which, grant, begins=begins, requests=requests)
         team = Team(0 if int(grant.sum()) >= LONG_WORK else 1)
         try:
-            searches.serve(team, own, work, 0, 1)
+            searches.serve(team, own, work, 1)
         finally:
             team.close()
-        return used
+        return work.used
 
     left = made - serve(is_tree | active, np.maximum(made, 1), begins=True)
     more = is_tree & (left > 0)

@@ -10,22 +10,25 @@ That is for corridors. On the line between two corners, which has no portal, `cr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import nearest_pieces, targets_of
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.planning.mesh_planner import FOR_TEAMS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, bounds_of, sorted_answers
+from crowdsim.navigation.planning.mesh_planner import FIELDS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, bounds_on
 from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, Planner, starts_of, work_of
-from crowdsim.navigation.planning.request_queue import REQUEST, Desk, Ended, Work
+from crowdsim.navigation.planning.request_queue import Ended, RequestQueue, Work
 from crowdsim.navigation.planning.search_backends import MiddleSearches, price_slots
+from crowdsim.navigation.planning.serve import serve_loop
+from crowdsim.navigation.planning.slot_planner import FOR_TEAMS, bounds_of, corridors, in_order
 from crowdsim.navigation.search.a_star import chain_size
 from crowdsim.navigation.search.portal_prices import set_prices
+from crowdsim.navigation.search.sharing import NO_TREE
 from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND, FOUND_THROUGH_AGENTS, MOST_PRICED, PENDING, STATUS
 from crowdsim.navigation.stationary.barriers import draw_barriers
 from crowdsim.navigation.stationary.near import list_standers
@@ -39,61 +42,66 @@ MOST_ROOM = 1 << 20  # Of saved slots; what they take is far below.
 STANDER_WORK = 4  # What somebody who stands near the line counts as, in expansions, where answers count: drawing what one of them shuts takes some 0.7 us.
 
 
-@lean_kernel
-def serve_round(
-    first, last, slots, mesh, goals, share, stander, stander_start, way, way_start, way_piece, answer_work, jobs, job_count, job_next, is_active, grant,
-    used, requests, is_open, status, piece, where, size, out, fill,
-):  # fmt: skip
-    """Let slots first..last - 1 work through their requests; see `crowdsim.navigation.planning.search_backends.serve_slots`.
+class RoundSearch(NamedTuple):
+    """What searches round agents that stand work on.
 
-    The request with the key k has those who stand in rows ``stander_start[k]`` to ``stander_start[k + 1]`` - 1 of `stander`, and the way that was found
-    without them in ``way[way_start[k]:way_start[k + 1]]``. A slot without room for them stops where it is.
+    The request with the key k has those who stand in rows ``stander_start[k]`` to ``stander_start[k + 1]`` - 1 of `stander`, and the path that was found
+    without them in ``way[way_start[k]:way_start[k + 1]]``, to the piece ``way_piece[k]``. `share` is that of their radius that is shut.
     """
-    search = slots.search
-    for slot in range(first, last):
-        used[slot] = spent = fill[slot] = 0
-        while job_next[slot] < job_count[slot] and spent < grant[slot]:
-            job = jobs[slot, job_next[slot]]
-            if is_open[job] == 0:
-                job_next[slot] += 1
-                continue
-            request = requests[job]
-            key = request["key"]
-            at, count = way_start[key], way_start[key + 1] - way_start[key]
-            if is_active[slot] == 0:
-                slots.marks[slot, ANSWER] = NOT_BEGUN
-                if not draw_barriers(slots, slot, mesh, stander, stander_start[key], stander_start[key + 1], 0.5 * request["width"], share):
-                    break
-                if answer_work > 0:
-                    spent += STANDER_WORK * (stander_start[key + 1] - stander_start[key])
-                if is_way_open(slots, slot, mesh, goals, way, at, count, way_piece[key], request["x"], request["y"], request["polygon"]):
-                    slots.marks[slot, ANSWER], search.header[slot, STATUS] = STAYS, FOUND
-                else:
-                    slots.marks[slot, ANSWER] = LOOKS
-                    set_prices(search, slot, request)
-                    begin_round(slots, slot, mesh, goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"])
-                is_active[slot] = 1
-            if slots.marks[slot, ANSWER] == LOOKS:
-                made = advance_round(slots, slot, mesh, grant[slot] - spent)
-                used[slot] += made
-                spent += made
-                if search.header[slot, STATUS] == PENDING:
-                    break
-            is_new = slots.marks[slot, ANSWER] == LOOKS and search.header[slot, STATUS] == FOUND
-            portals = chain_size(search, slot) if is_new else count
-            if fill[slot] + portals > out.shape[1]:
-                break
-            where[job], size[job], piece[job] = fill[slot], portals, way_piece[key]
-            status[job] = FOUND if is_new or slots.marks[slot, ANSWER] == STAYS else FOUND_THROUGH_AGENTS
-            if is_new:
-                piece[job] = copy_round(slots, slot, mesh, out[slot], fill[slot])
-            else:
-                for place in range(count):
-                    out[slot, fill[slot] + place] = way[at + place]
-            fill[slot] += portals
-            is_active[slot] = 0
-            job_next[slot] += 1
-            spent += answer_work + portals if answer_work > 0 else 0
+
+    slots: StanderSlots
+    mesh: NavMesh
+    goals: GoalPieces
+    share: float
+    stander: NDArray[np.float64]
+    stander_start: NDArray[np.int64]
+    way: NDArray[np.int32]
+    way_start: NDArray[np.int64]
+    way_piece: NDArray[np.int32]
+
+
+@inlined_kernel
+def _begin(search, work, slot, job):
+    request, slots, mesh = work.requests[job], search.slots, search.mesh
+    key = request["key"]
+    first, last, at = search.stander_start[key], search.stander_start[key + 1], search.way_start[key]
+    slots.marks[slot, ANSWER] = NOT_BEGUN
+    if not draw_barriers(slots, slot, mesh, search.stander, first, last, 0.5 * request["width"], search.share):
+        return -1
+    count = search.way_start[key + 1] - at
+    if is_way_open(slots, slot, mesh, search.goals, search.way, at, count, search.way_piece[key], request["x"], request["y"], request["polygon"]):
+        slots.marks[slot, ANSWER], slots.search.header[slot, STATUS] = STAYS, FOUND
+    else:
+        slots.marks[slot, ANSWER] = LOOKS
+        set_prices(slots.search, slot, request)
+        begin_round(slots, slot, mesh, search.goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"])
+    return STANDER_WORK * (last - first) if work.answer_work > 0 else 0
+
+
+@inlined_kernel
+def _advance(search, slot, grant):
+    return advance_round(search.slots, slot, search.mesh, grant) if search.slots.marks[slot, ANSWER] == LOOKS else 0
+
+
+@inlined_kernel
+def _finish(search, work, slot, job):
+    slots, key = search.slots, work.requests[job]["key"]
+    answer, status, at = slots.marks[slot, ANSWER], slots.search.header[slot, STATUS], search.way_start[key]
+    is_new, count = answer == LOOKS and status == FOUND, search.way_start[key + 1] - at
+    portals = chain_size(slots.search, slot) if is_new else count
+    if (answer == LOOKS and status == PENDING) or work.fill[slot] + portals > work.out.shape[1]:
+        return -1
+    work.status[job] = FOUND if is_new or answer == STAYS else FOUND_THROUGH_AGENTS
+    work.piece[job] = search.way_piece[key]
+    if is_new:
+        work.piece[job] = copy_round(slots, slot, search.mesh, work.out[slot], work.fill[slot])
+    else:
+        for place in range(count):
+            work.out[slot, work.fill[slot] + place] = search.way[at + place]
+    return portals
+
+
+serve_round = serve_loop("serve_round", _begin, _advance, _finish)
 
 
 class StanderPlanner:
@@ -109,22 +117,21 @@ class StanderPlanner:
     costs : str, default "time"
         What ways round are to be short in, see `crowdsim.navigation.planning.mesh_planner.CostParameters`.
 
-    Attributes
-    ----------
-    prices : bool
-        Whether it heeds prices on portals.
     """
+
+    heeds_standing = True
 
     def __init__(
         self, planner: Planner, mesh: NavMesh, goals: GoalPieces, parameters: StanderParameters | None = None, costs: str = CostParameters.costs
     ) -> None:
         self.planner, self.mesh, self.goals = planner, mesh, goals
         self.parameters = parameters or StanderParameters(round_standers=True)
-        self.prices: bool = getattr(planner, "prices", False)
+        self.prices = planner.prices
         self._costs = costs
         self._slots_count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // max(1, 4 * MiddleSearches.slot_bytes(mesh)))))
         self._slots = self._made(LEAST_ROOM)
-        self._desk = Desk(self._slots_count, 0, OWN_BATCH, OWN_BATCH, max(1 << 14, mesh.edge_count), _nothing_to_forget)
+        out = np.empty((self._slots_count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
+        self.queue = RequestQueue(FIELDS, self._slots_count, 0, OWN_BATCH, OWN_BATCH, out)
         self._target = targets_of(goals)
         self._part_of_piece = mesh.polygon_part[goals.piece_polygon]
         self._asked = 0
@@ -141,17 +148,17 @@ class StanderPlanner:
     @property
     def waiting(self) -> int:
         """Requests that have not been answered."""
-        return self.planner.waiting + self._desk.waiting
+        return self.planner.waiting + self.queue.waiting
 
     @property
     def starts(self) -> NDArray[Any]:
-        """The requests that have not been answered; those that the planner or the desk has, twice."""
-        own = np.array([request for request, _ in self._requests.values()], dtype=REQUEST)
-        return np.concatenate([starts_of(own), self.planner.starts, starts_of(self._desk.requests)])
+        """The requests that have not been answered; those that the planner or the queue has, twice."""
+        own = np.array([request for request, _ in self._requests.values()], dtype=self.queue.record)
+        return np.concatenate([starts_of(own), self.planner.starts, starts_of(self.queue.requests)])
 
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
-        oldest = [part.oldest_tick(default) for part in (self.planner, self._desk) if part.waiting]
+        oldest = [part.oldest_tick(default) for part in (self.planner, self.queue) if part.waiting]
         return min(oldest, default=default)
 
     def stand(self, entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64], polygon: NDArray[np.int64]) -> None:
@@ -185,10 +192,10 @@ class StanderPlanner:
         self.drop(entity)
         more = (priced, price) if self.prices and priced is not None else ()
         self.planner.submit(tick, entity, position, polygon, goal, radius, *more)
-        fresh = np.zeros(len(entity), dtype=REQUEST)
+        fresh = np.zeros(len(entity), dtype=self.queue.record)
         fresh["order"] = self._asked + np.arange(len(entity))
         self._asked += len(entity)
-        fresh["entity"], fresh["goal"], fresh["polygon"], fresh["tick"] = entity, goal, polygon, tick
+        fresh["entity"], fresh["goal"], fresh["polygon"], fresh["tick"], fresh["tree"] = entity, goal, polygon, tick, NO_TREE
         fresh["x"], fresh["y"], fresh["width"], fresh["price"] = position[:, 0], position[:, 1], 2.0 * radius, price
         for place in range(MOST_PRICED):
             fresh[f"priced_{place}"] = -1 if priced is None or not self.prices else priced[:, place]
@@ -209,7 +216,7 @@ class StanderPlanner:
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that left or changed their mind."""
         self.planner.drop(entity)
-        self._desk.drop(entity)
+        self.queue.drop(entity)
         for each in np.asarray(entity).tolist() if self._requests else ():
             self._requests.pop(each, None)
             self._ways.pop(each, None)
@@ -219,8 +226,8 @@ class StanderPlanner:
         spent = made = 0
         finished: list[Ended] = []
         while self.waiting and spent < budget:
-            if self._desk.waiting:
-                used, ended = self._round(budget - spent, team, ANSWER_WORK if counts_answers else 0)
+            if self.queue.waiting:
+                used, ended = self._round(budget - spent, team, counts_answers)
             else:
                 used, ended = self._from_planner(budget - spent, team, counts_answers)
                 spent += 0 if ended is None or not counts_answers else self._in_between
@@ -228,17 +235,17 @@ class StanderPlanner:
             spent += used
             if ended is not None and len(ended.order):
                 finished.append(ended)
-                spent += work_of(len(ended.order), len(ended.cells)) if counts_answers else 0
+                spent += work_of(len(ended.order), len(ended.path)) if counts_answers else 0
                 for each in ended.entity.tolist():
                     near = len(self._requests.pop(each)[1])
                     if self._ways.pop(each, None) is not None and counts_answers:
                         spent += STANDER_WORK * near
             elif used == 0 and not self._has_moved:
                 break
-        return sorted_answers(finished), made
+        return corridors(in_order(finished, self.queue)), made
 
     def _from_planner(self, budget: int, team: Team, counts_answers: bool) -> tuple[int, Ended | None]:
-        """Let the planner search; return what nobody stands near of, and put the rest on the desk."""
+        """Let the planner search; return what nobody stands near of, and queue the rest."""
         answers, used = self.planner.advance(budget, team, counts_answers=counts_answers)
         records = [self._requests[each] for each in answers.entity.tolist()]
         looks = np.array([len(disc) > 0 for _, disc in records], dtype=np.bool_) & (answers.status == FOUND)
@@ -251,10 +258,11 @@ class StanderPlanner:
         self._in_between = work_of(int(looks.sum()), int(size[looks].sum()))
         order = np.array([record["order"] for record, _ in records], dtype=np.int64)[~looks]
         cells = answers.cells[np.repeat(~looks, size)]
-        return used, Ended(order, answers.entity[~looks], answers.status[~looks], answers.piece[~looks], size[~looks], cells)
+        detail = np.zeros((len(order), 4))
+        return used, Ended(order, answers.entity[~looks], answers.status[~looks], answers.piece[~looks], size[~looks], detail, cells)
 
     def _lay_out(self, fresh: list[Any]) -> None:
-        """Take requests to the desk, and put what is known of all that are there one after the other; their keys say where."""
+        """Queue requests, and put what is known of all that are there one after the other; their keys say where."""
         entities = sorted(self._ways, key=lambda each: int(self._requests[each][0]["order"]))
         key = {each: place for place, each in enumerate(entities)}
         discs, ways = [self._requests[each][1] for each in entities], [self._ways[each][0] for each in entities]
@@ -263,27 +271,27 @@ class StanderPlanner:
         self._way = np.concatenate([np.zeros(0, dtype=np.int32), *ways])
         self._way_start = np.cumsum([0, *(len(way) for way in ways)]).astype(np.int64)
         self._way_piece = np.array([self._ways[each][1] for each in entities], dtype=np.int32)
-        self._desk.set_keys(key)
+        waiting = self.queue.requests["entity"].tolist()
+        self.queue.change("key", np.array([key[each] for each in waiting], dtype=np.int64))
         if fresh:
-            rows = np.array(fresh, dtype=REQUEST)
+            rows = np.array(fresh, dtype=self.queue.record)
             rows["key"] = [key[each] for each in rows["entity"].tolist()]
-            self._desk.submit(rows[np.argsort(rows["order"], kind="stable")])
+            self.queue.submit(rows[np.argsort(rows["order"], kind="stable")])
 
-    def _round(self, budget: int, team: Team, answer_work: int) -> tuple[int, Ended | None]:
+    def _round(self, budget: int, team: Team, counts_answers: bool) -> tuple[int, Ended | None]:
         """Let every slot with work use its share; a slot that has no room for those who stand gets more."""
-        self._desk.hand_out(budget)
-        work = self._desk.work()
-        self._serve(team, work, answer_work, 1 if budget >= FOR_TEAMS else len(work.jobs))
-        used, moved, ended = self._desk.collect()
+        self.queue.hand_out(budget)
+        work = self.queue.work(ANSWER_WORK if counts_answers else 0, int(counts_answers))
+        self._serve(team, work, 1 if budget >= FOR_TEAMS else len(work.jobs))
+        used, moved, ended = self.queue.collect()
         self._has_moved = moved or self._make_room()
         return used, ended
 
-    def _serve(self, team: Team, work: Work, answer_work: int, at_least: int) -> None:
+    def _serve(self, team: Team, work: Work, at_least: int) -> None:
         """Let every slot work through its requests, at least so many slots on a thread."""
-        team.run(
-            serve_round, len(work.jobs), self._slots, self.mesh, self.goals, float(self.parameters.obstacle_radius_share), self._pool, self._pool_start,
-            self._way, self._way_start, self._way_piece, answer_work, *work, at_least=at_least,
-        )  # fmt: skip
+        share = float(self.parameters.obstacle_radius_share)
+        search = RoundSearch(self._slots, self.mesh, self.goals, share, self._pool, self._pool_start, self._way, self._way_start, self._way_piece)
+        team.run(serve_round, len(work.jobs), search, work, at_least=at_least)
 
     def _make_room(self) -> bool:
         """Double the room of all slots if one ran out of it; return whether one did."""
@@ -300,14 +308,15 @@ class StanderPlanner:
         entities = sorted(self._requests)
         discs = [self._requests[each][1] for each in entities]
         ways = [self._ways.get(each, (np.zeros(0, dtype=np.int32), -1)) for each in entities]
-        looks = self._desk.is_active & (self._slots.marks[:, ANSWER] == LOOKS)
+        looks = self.queue.is_active & (self._slots.marks[:, ANSWER] == LOOKS)
         return {
-            **{f"inner_{name}": array for name, array in self.planner.state().items()}, **{f"desk_{name}": array for name, array in self._desk.state().items()},
-            **fields_of("request_", np.array([self._requests[each][0] for each in entities], dtype=REQUEST)),
+            **{f"inner_{name}": array for name, array in self.planner.state().items()},
+            **{f"queue_{name}": array for name, array in self.queue.state().items()},
+            **fields_of("request_", np.array([self._requests[each][0] for each in entities], dtype=self.queue.record)),
             "room": np.array([self._slots.room], dtype=np.int64), "is_full": self._slots.marks[:, IS_FULL].astype(np.uint8),
             "made": np.where(looks, self._slots.search.header[:, EXPANSIONS], 0),
             "near": np.concatenate([np.zeros((0, 4)), *discs]), "near_count": np.array([len(disc) for disc in discs], dtype=np.int64),
-            "at_desk": np.array([each in self._ways for each in entities], dtype=np.uint8),
+            "is_queued": np.array([each in self._ways for each in entities], dtype=np.uint8),
             "way": np.concatenate([np.zeros(0, dtype=np.int32), *(way for way, _ in ways)]),
             "way_count": np.array([len(way) for way, _ in ways], dtype=np.int64), "way_piece": np.array([piece for _, piece in ways], dtype=np.int32),
             "stander": self._stander.copy(), "disc": self._disc.copy(), "counters": np.array([self._asked], dtype=np.int64),
@@ -323,31 +332,31 @@ class StanderPlanner:
         """
         saved, mesh = Saved.of(state), self.mesh
         asked = saved.whole("counters", 0, MOST)
-        bounds = bounds_of(mesh, self.goals, asked)
+        bounds = {**bounds_of(asked), **bounds_on(mesh, self.goals)}
         low, high = [-FARTHEST_M, -FARTHEST_M, 0.0, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M, float(mesh.polygon_count - 1)]
         stander = saved.take("stander", "i8", low=1, high=MOST)
         disc, near = saved.take("disc", "f8", (len(stander), 4), low=low, high=high), saved.take("near", "f8", (None, 4), low=low, high=high)
         for name, each in (("disc", disc), ("near", near)):
             saved.require(each[:, 3] == np.floor(each[:, 3]), name, "the last number is that of a polygon")
-        requests = saved.records("request_", REQUEST, bounds)
+        requests = saved.records("request_", self.queue.record, bounds)
         count = len(requests)
         near_of = _split(near, saved.parts("near_count", count, len(near)))
-        at_desk, way = saved.take("at_desk", "u1", (count,), high=1) == 1, saved.take("way", "i4", low=0, high=mesh.edge_count - 1)
+        is_queued, way = saved.take("is_queued", "u1", (count,), high=1) == 1, saved.take("way", "i4", low=0, high=mesh.edge_count - 1)
         saved.require(mesh.edge_twin[way] >= 0, "way", "that is no portal")
         lengths = saved.parts("way_count", count, len(way))
         piece = saved.take("way_piece", "i4", (count,), low=-1, high=len(self.goals.piece_polygon) - 1)
-        for row in np.flatnonzero(at_desk).tolist():
-            saved.require(piece[row] >= 0 and len(near_of[row]) > 0, "at_desk", "has a request with no goal, or that nobody stands near")
+        for row in np.flatnonzero(is_queued).tolist():
+            saved.require(piece[row] >= 0 and len(near_of[row]) > 0, "is_queued", "has a request with no goal, or that nobody stands near")
         self.planner.restore(saved.below("inner_"))
-        self._desk.restore(saved.below("desk_"), bounds)
-        here = set(requests["entity"][at_desk].tolist())
+        self.queue.restore(saved.below("queue_"), bounds)
+        here = set(requests["entity"][is_queued].tolist())
         saved.require(len(set(requests["entity"].tolist())) == count, "request_entity", "names somebody twice")
-        others = {*self.planner.starts["entity"].tolist()} == set(requests["entity"][~at_desk].tolist())
-        saved.require(others and here == set(self._desk.entities), "at_desk", "is not that of the requests that there are")
+        others = {*self.planner.starts["entity"].tolist()} == set(requests["entity"][~is_queued].tolist())
+        saved.require(others and here == set(self.queue.entities), "is_queued", "is not that of the requests that there are")
         self._requests, self._ways = {}, {}
         for row, (each, way_of) in enumerate(zip(requests["entity"].tolist(), _split(way, lengths), strict=True)):
             self._requests[each] = requests[row], near_of[row]
-            if at_desk[row]:
+            if is_queued[row]:
                 self._ways[each] = way_of, int(piece[row])
                 saved.require(_leads_there(mesh, requests[row], way_of, int(self.goals.piece_polygon[piece[row]])), "way", "its portals are not joined")
         self._stander, self._disc, self._asked = stander, disc, asked
@@ -362,23 +371,14 @@ class StanderPlanner:
 
     def _redo(self, made: NDArray[np.int64]) -> bool:
         """Let slots begin the requests that they are in the middle of, and do so many expansions; return whether they did."""
-        count, active = self._slots_count, self._desk.is_active
+        count, active = self._slots_count, self.queue.is_active
         is_right = bool(np.all(active | (made == 0)))
         # Where answers count, drawing who stands there may have taken all that was granted: then nothing was looked at yet.
         for which, answer_work in ((active & (made > 0), 0), (active & (made == 0), 1)):
-            none, used = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-            work = Work(
-                np.arange(count).reshape(-1, 1).copy(), which.astype(np.int64), none.copy(), none.copy(), np.where(which, np.maximum(made, 1), 0), used,
-                self._desk.in_hand, np.ones(count, dtype=np.uint8), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), none.copy(), none.copy(),
-                np.zeros((count, 0), dtype=np.int32), none.copy(),
-            )  # fmt: skip
-            self._serve(Team(1), work, answer_work, count)
-            is_right = is_right and bool(np.array_equal(used[which], made[which]))
+            work = self.queue.work_again(which, np.maximum(made, 1), answer_work=answer_work)
+            self._serve(Team(1), work, count)
+            is_right = is_right and bool(np.array_equal(work.used[which], made[which]))
         return is_right
-
-
-def _nothing_to_forget(slot: int) -> None:
-    """Keep no trees."""
 
 
 def _split(array: NDArray[Any], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:

@@ -9,7 +9,7 @@ class Crowd {
     this.ticks = arrays.frame_tick;
     this.begin = this.ticks.length ? this.ticks[0] * this.tick_s : facts.first_tick * this.tick_s;
     this.end = Math.max(this.begin, facts.last_tick * this.tick_s, this.ticks.length ? this.ticks.at(-1) * this.tick_s : 0);
-    this.who = arrays.stretch_who; this.first = arrays.stretch_first; this.length = arrays.stretch_length;
+    this.who = arrays.stretch_agent; this.first = arrays.stretch_first; this.length = arrays.stretch_length;
     this.row = new Int32Array(this.who.length);
     for (let s = 0, row = 0; s < this.who.length; s++) { this.row[s] = row; row += this.length[s]; }
     this.x = arrays.row_x ?? []; this.y = arrays.row_y ?? [];
@@ -21,7 +21,7 @@ class Crowd {
     this.frame_s = this.ticks.length > 1 ? (this.ticks[1] - this.ticks[0]) * this.tick_s : this.tick_s;
     this.window = Math.max(1, Math.round(0.25 / this.frame_s));   // frames to each side over which a speed is measured
     this.eventsOf = new Map();
-    arrays.event_who.forEach((agent, e) => { if (agent >= 0) { if (!this.eventsOf.has(agent)) this.eventsOf.set(agent, []); this.eventsOf.get(agent).push(e); } });
+    arrays.event_agent.forEach((agent, e) => { if (agent >= 0) { if (!this.eventsOf.has(agent)) this.eventsOf.set(agent, []); this.eventsOf.get(agent).push(e); } });
   }
 
   // The frame at or before a time, and how far on to the next it is.

@@ -1,4 +1,4 @@
-"""What a page tells beside places: the plan, what changes in it, events, and what the ticks took."""
+"""What a page has beside places: the plan, what changes in it, events, and what the ticks took."""
 
 from __future__ import annotations
 
@@ -132,13 +132,13 @@ def add_events(packer: Packer, recording: Recording, origin: tuple[float, float]
     numbers = {kind.name: int(kind) for kind in EventKind}
     entities = np.sort(recording.roster()["entity"].to_numpy())
     entity = events["entity"].to_numpy()
-    who = np.searchsorted(entities, entity)
+    agent = np.searchsorted(entities, entity)
     if len(entities):
-        who = np.where(entities[np.minimum(who, len(entities) - 1)] == entity, who, -1)
+        agent = np.where(entities[np.minimum(agent, len(entities) - 1)] == entity, agent, -1)
     else:
-        who = np.full(len(entity), -1)
+        agent = np.full(len(entity), -1)
     packer.add("event_tick", events["tick"].to_numpy(), 1)
-    packer.add("event_who", who)
+    packer.add("event_agent", agent)
     packer.add("event_kind", events["kind"].map(lambda name: numbers.get(name, 0)).to_numpy(dtype=np.int64))
     packer.add("event_value", np.clip(events["value"].to_numpy(), 1 - LIMIT, LIMIT - 1))
     is_length = (events["kind"] == "PATH_FOUND").to_numpy()
@@ -148,7 +148,7 @@ def add_events(packer: Packer, recording: Recording, origin: tuple[float, float]
 
 
 def add_ticks(packer: Packer, recording: Recording) -> list[str]:
-    """Add what ticks took, how many were there, stuck, and waited for a way; return the names of systems."""
+    """Add what ticks took, how many were there, stuck, and waited for a path; return the names of systems."""
     timings, ticks = recording.timings(), recording.ticks()
     systems = [str(name) for name in timings.columns if name != "tick"]
     costs = timings[systems].to_numpy()
@@ -189,7 +189,7 @@ def gather(recording: Recording, scenario: Scenario, thinning: Any, note: Callab
         Of the recording.
     thinning : Thinning
     note : callable
-        Is told what goes on.
+        Gets what goes on, as words.
 
     Returns
     -------

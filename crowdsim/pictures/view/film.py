@@ -38,7 +38,7 @@ def draw_film(
     speed : float, optional
         Simulated seconds in a second of the film; without it 1, or faster where the film would be longer than 20 s.
     note : callable
-        Is told what goes on.
+        Gets what goes on, as words.
 
     Returns
     -------

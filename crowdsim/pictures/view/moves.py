@@ -1,4 +1,4 @@
-"""Who was where: the rows of a recording, agent by agent, thinned where they would make a page too large."""
+"""Where agents were: the rows of a recording, agent by agent, thinned where they would make a page too large."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowdsim.pictures.view.packing import Packer, in_steps
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
 
-COARSEST_S = 1.0  # Frames are not thinned beyond one a second while agents can be: who moves on in leaps is no longer followed with the eye.
+COARSEST_S = 1.0  # Frames are not thinned beyond one a second while agents can be: what moves on in leaps is no longer followed with the eye.
 STUCK_BIT = 8  # of a state: the others are the activity
 WANTED = ("x", "y", "next_corner", "activity", "is_stuck", "goal", "layer")
 
@@ -50,12 +50,12 @@ def kept_frames(count: int, step: int) -> NDArray[np.int64]:
     return np.append(kept, count - 1) if count and kept[-1] != count - 1 else kept
 
 
-def stretches(who: NDArray[np.int64], frame: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows at which somebody begins to be there without a gap.
+def stretches(agent: NDArray[np.int64], frame: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows at which an agent begins to be there without a gap.
 
     Parameters
     ----------
-    who, frame : (n,) int64
+    agent, frame : (n,) int64
         Ascending by agent, then by frame.
 
     Returns
@@ -63,16 +63,16 @@ def stretches(who: NDArray[np.int64], frame: NDArray[np.int64]) -> NDArray[np.in
     (m,) int64
         The first is 0 where there are rows.
     """
-    if not len(who):
+    if not len(agent):
         return np.zeros(0, dtype=np.int64)
-    begins = np.append(True, (np.diff(who) != 0) | (np.diff(frame) != 1))
+    begins = np.append(True, (np.diff(agent) != 0) | (np.diff(frame) != 1))
     return np.flatnonzero(begins)
 
 
 def add_moves(
     packer: Packer, recording: Recording, origin: tuple[float, float], thinning: Thinning, note: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Add who was where to a page; return what it has of that.
+    """Add to a page where agents were; return what it has of that.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def add_moves(
         Places are counted from here.
     thinning : Thinning
     note : callable
-        Is told what goes on.
+        Gets what goes on, as words.
 
     Returns
     -------
@@ -101,24 +101,24 @@ def add_moves(
         number = np.arange(row, row + len(block["id"]))
         row += len(number)
         frame = np.searchsorted(recording.frame_starts(), number, side="right") - 1
-        who = np.minimum(np.searchsorted(entities, block["id"]), len(entities) - 1)
-        keep = (place_of[frame] >= 0) & (who % thinning.agent_step == 0) & (entities[who] == block["id"])  # whom the roster does not know has no body
-        parts.append({"who": who[keep], "frame": place_of[frame[keep]], **_small({name: block[name][keep] for name in block}, origin)})
+        agent = np.minimum(np.searchsorted(entities, block["id"]), len(entities) - 1)
+        keep = (place_of[frame] >= 0) & (agent % thinning.agent_step == 0) & (entities[agent] == block["id"])  # one that the roster does not know has no size
+        parts.append({"agent": agent[keep], "frame": place_of[frame[keep]], **_small({name: block[name][keep] for name in block}, origin)})
         note(f"reading: {frame[-1] + 1:,} of {recording.commit.frames:,} frames")
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
-    order = np.argsort(rows["who"], kind="stable") if rows else np.zeros(0, dtype=np.int64)
+    order = np.argsort(rows["agent"], kind="stable") if rows else np.zeros(0, dtype=np.int64)
     rows = {name: values[order] for name, values in rows.items()}
-    who, frame = rows.pop("who", order), rows.pop("frame", order)
-    starts = stretches(who, frame)
+    agent, frame = rows.pop("agent", order), rows.pop("frame", order)
+    starts = stretches(agent, frame)
     packer.add("frame_tick", recording.frames()["tick"].to_numpy()[frames], 2)
-    packer.add("stretch_who", who[starts], 1)
+    packer.add("stretch_agent", agent[starts], 1)
     packer.add("stretch_first", frame[starts], 0)
-    packer.add("stretch_length", np.diff(np.append(starts, len(who))), 0)
-    note(f"packing {len(who):,} places")
+    packer.add("stretch_length", np.diff(np.append(starts, len(agent))), 0)
+    note(f"packing {len(agent):,} places")
     for name, values in rows.items():
         packer.add(f"row_{name}", values, 2 if name in ("x", "y") else 1 if name != "state" else 0, starts)
     _add_roster(packer, roster)
-    return {"columns": wanted, "frames": len(frames), "agents": len(np.unique(who)), "rows": len(who)}
+    return {"columns": wanted, "frames": len(frames), "agents": len(np.unique(agent)), "rows": len(agent)}
 
 
 def _small(block: dict[str, NDArray[Any]], origin: tuple[float, float]) -> dict[str, NDArray[Any]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 
-STEP_M = 0.0025  # Places are multiples of it: nobody is farther than 1.8 mm from where he was. Finer steps cost a bit per coordinate and halving.
+STEP_M = 0.0025  # Places are multiples of it: no agent is farther than 1.8 mm from where it was. Finer steps cost a bit per coordinate and halving.
 MOST_BYTES = 6  # Of one number: what a browser's numbers hold exactly, with the sign.
 LIMIT = 2**46
 

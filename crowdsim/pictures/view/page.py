@@ -34,7 +34,7 @@ def write_page(
     megabytes : float, MB
         The page is thinned until it is no larger: first fewer frames, then fewer agents.
     note : callable
-        Is told what goes on.
+        Gets what goes on, as words.
 
     Returns
     -------

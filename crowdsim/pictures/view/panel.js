@@ -106,7 +106,7 @@ class EventList {
       if (!found.has(key)) found.set(key, []);
       found.get(key).push(e);
     }
-    return [...found.values()].flatMap(events => (events.length > 3 && this.crowd.arrays.event_who[events[0]] >= 0 ? [events] : events.map(e => [e])));
+    return [...found.values()].flatMap(events => (events.length > 3 && this.crowd.arrays.event_agent[events[0]] >= 0 ? [events] : events.map(e => [e])));
   }
 
   fill(agent) {
@@ -118,7 +118,7 @@ class EventList {
     const lines = this.together(chosen);
     this.items = lines.slice(0, MOST_LISTED).map(events => {
       const e = events[0], at = arrays.event_tick[e] * crowd.tick_s, item = make('li', undefined, list), button = make('button', undefined, item);
-      const who = events.length > 1 ? -1 : arrays.event_who[e], one = agent < 0 && who >= 0 ? `${crowd.nameOf(who)} ${sentence(crowd, e)}` : sentence(crowd, e);
+      const who = events.length > 1 ? -1 : arrays.event_agent[e], one = agent < 0 && who >= 0 ? `${crowd.nameOf(who)} ${sentence(crowd, e)}` : sentence(crowd, e);
       make('time', clockText(at), button);
       make('span', events.length > 1 ? `${events.length.toLocaleString('en')} agents: ${sentence(crowd, e)}` : one, button);
       button.onclick = () => this.seek(at, who >= 0 ? who : undefined);

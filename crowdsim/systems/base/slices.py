@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.saved import Saved
-from crowdsim.systems.base.system import Tick
+from crowdsim.systems.base.tick import Tick
 from crowdsim.world.columns import AgentState
 from crowdsim.world.world import World
 

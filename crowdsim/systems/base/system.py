@@ -2,65 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import esper
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.cells import Cells
-from crowdsim.kernels.threads import Team
 from crowdsim.navigation.mesh.slopes import plan_shares
 from crowdsim.saved import Arrays, Saved
+from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.tick import Tick
+from crowdsim.world.columns import Column
+from crowdsim.world.entities import Processor
 from crowdsim.world.world import World
 
-
-@dataclass
-class Tick:
-    """What the systems of one tick share.
-
-    Attributes
-    ----------
-    number : int
-    length : float, s
-    team : Team
-    counts : dict of str to float
-        What was counted in this tick, by name; recorded.
-    cells : Cells or None
-        The neighbour index, from Index on.
-    reasons : record array or None
-        What stood behind the choices of the agents that somebody asked about, from Avoid on; see `crowdsim.avoidance.explain`.
-    digests : (k,) uint64 or None
-        Digests of the state at the end of the tick, from Record on.
-    """
-
-    number: int
-    length: float
-    team: Team
-    counts: dict[str, float] = field(default_factory=dict)
-    cells: Cells | None = None
-    reasons: NDArray[Any] | None = None
-    digests: NDArray[np.uint64] | None = None
+__all__ = ["System", "Tick"]
 
 
-class System(esper.Processor):
+@dataclass(frozen=True)
+class NoParameters:
+    """Nothing can be tuned."""
+
+
+class System(Processor):
     """Base of all systems.
 
     Attributes
     ----------
     reads, writes : tuple of str
-        Agent columns. A test runs each system and holds it to `writes`.
+        Agent columns. A test runs each system and holds it to both; systems of a user's own are held to them in every tick.
     counts : tuple of str
         Names that the system adds to `Tick.counts` in every tick.
+    after, before : class of systems, str or None
+        Of a system of a user's own, one of both: where it stands in the tick (docs/guides/own-systems.md).
+    columns : tuple of Column
+        Of a system of a user's own: what it adds to the columns of agents.
+    components : tuple of dataclasses
+        Of a system of a user's own: classes of components that it gives to entities. They are saved and digested with it.
+    Parameters : dataclass of tunables
+        Of a system of a user's own: what a scenario can set. `parameters` holds the values.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
     writes: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ()
+    after: ClassVar[type[System] | str | None] = None
+    before: ClassVar[type[System] | str | None] = None
+    columns: ClassVar[tuple[Column, ...]] = ()
+    components: ClassVar[tuple[type, ...]] = ()
+    Parameters: ClassVar[type] = NoParameters
 
     def __init__(self, world: World) -> None:
         self.world = world
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> System:
+        """Make the system; those that need more than the world take it from the setup."""
+        return cls(setup.world)
+
+    @property
+    def name(self) -> str:
+        """What the system is called in tables, recordings and checkpoints."""
+        return type(self).__name__
 
     @property
     def is_idle(self) -> bool:
@@ -87,12 +90,17 @@ class System(esper.Processor):
 
     def shares_in_plan(self, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2), as a share of its speed on level ground; shape (n,)."""
-        share = np.ones(len(velocity))
-        if not self.world.is_even:
-            tick.team.run(plan_shares, len(velocity), self.world.mesh, self.world.polygons(), velocity, share)
-        return share
+        return shares_in_plan(self.world, tick, velocity)
 
     @staticmethod
     def count_of(mask: NDArray[np.bool_]) -> float:
         """Return how many entries of a mask are true, as a count for `Tick.counts`."""
         return float(np.count_nonzero(mask))
+
+
+def shares_in_plan(world: World, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how fast each agent goes in plan, see `System.shares_in_plan`."""
+    share = np.ones(len(velocity))
+    if not world.is_even:
+        tick.team.run(plan_shares, len(velocity), world.mesh, world.polygons(), velocity, share)
+    return share

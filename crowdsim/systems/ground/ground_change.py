@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,52 +15,12 @@ from crowdsim.navigation.tiles.relocate import RAYS, settle
 from crowdsim.navigation.tiles.renumber import Carried, carry_over, corridors_that_stay, places_in
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.grounds import BuiltGround
+from crowdsim.systems.base.ground_changes import Closed
+from crowdsim.systems.paths.lost_paths import WALKS, drop_corridors, lose_paths, lose_shut_paths
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
-
-GAVE_UP = (PathStatus.NEAREST_REACHABLE, PathStatus.ENCLOSED, PathStatus.UNREACHABLE, PathStatus.OUT_OF_NODES)
-WALKS = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
-
-
-@dataclass(frozen=True)
-class Closed:
-    """Something that is closed: an area, or an obstacle that stands.
-
-    Attributes
-    ----------
-    name : str
-    area : shapely Polygon or MultiPolygon, m
-    layer : int
-        Number of its floor; -1 where there is one level floor.
-    is_ground : bool
-        An area of the ground that is shut; else an obstacle that stands on it.
-    """
-
-    name: str
-    area: Any
-    layer: int = -1
-    is_ground: bool = False
-
-
-@dataclass(frozen=True)
-class GroundChange:
-    """What systems that find ways have to know of a change of the ground.
-
-    Attributes
-    ----------
-    closed : tuple of Closed
-        Everything that is closed now.
-    has_opened : bool
-        Whether something was closed before that is not now: who had no way may have one.
-    is_new : bool
-        False where a saved state is taken back: agents have heard of it then.
-    """
-
-    closed: tuple[Closed, ...]
-    has_opened: bool
-    is_new: bool = True
 
 
 def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
@@ -123,8 +82,7 @@ def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.
     agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOTHING_HELD, -1
     had_way = rows[np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING)) & (agents.activity[rows] == AgentState.WALKING)]
     wish_to_replan(agents, had_way, ReplanCause.WAY_SHUT)
-    agents.path_status[had_way] = PathStatus.NONE
-    agents.corridor_length[had_way], agents.goal_piece[had_way], agents.strays[had_way] = 0, -1, 0
+    lose_paths(agents, had_way)
     world.events.note(tick, EventKind.PUT_OUT, agents.entity[rows], place, np.round(1e3 * moved).astype(np.int64))
 
 
@@ -133,16 +91,6 @@ def stand(world: World, ground: BuiltGround) -> None:
     reach = world.walls.reach
     world.mesh, world.walls, world.goals = ground.build.mesh, ground.build.walls, ground.goals
     world.reach_walls(reach)
-
-
-def ask_again(world: World, change: GroundChange) -> None:
-    """Send those who wait for a way to ask on the new ground, and, if something has opened, those who had given up."""
-    agents = world.agents
-    agents.path_status[(agents.path_status == PathStatus.PENDING)] = PathStatus.NONE
-    if change.has_opened:
-        hopes = np.isin(agents.path_status, GAVE_UP) & (agents.goal >= 0) & np.isin(agents.activity, (AgentState.STANDING, AgentState.WALKING))
-        agents.activity[hopes] = AgentState.WALKING
-        agents.path_status[hopes] = PathStatus.NONE
 
 
 def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Carried, under: NDArray[np.int64], is_put: NDArray[np.bool_]) -> None:
@@ -156,15 +104,10 @@ def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Carried, un
     places = places_in(block[stays], length[stays])
     cells[places] = carried.edge[cells[places]]
     agents.goal_piece[kept] = carried.piece[piece[stays]]
-    walks = lost[agents.activity[lost] == AgentState.WALKING]
-    world.events.note(tick, EventKind.WAY_LOST, agents.entity[walks], agents.position[walks], agents.corridor_length[walks])
-    wish_to_replan(agents, walks, ReplanCause.WAY_SHUT)
-    others = on_corridors.copy()
+    lose_shut_paths(world, tick, lost, agents.corridor_length[lost])
+    others = on_corridors.copy()  # trails of those who wait lead over the old ground
     others[kept] = False
-    agents.corridor_length[others] = 0
-    agents.goal_piece[others] = -1
-    agents.strays[others] = 0
-    agents.path_status[lost] = PathStatus.NONE
+    drop_corridors(agents, others)
 
 
 def _locate_the_lost(world: World, polygon: NDArray[np.int64]) -> None:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from crowdsim.geometry.steps import Steps
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, SavedError
 from crowdsim.scenario.limits import MAX_FLOORS
+from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.ground.building import Building
-from crowdsim.systems.ground.ground_change import Closed
 
 
 class AnyGrounds(Protocol):

@@ -19,8 +19,8 @@ from crowdsim.navigation.tiles.renumber import places_in
 from crowdsim.navigation.tiles.tiled_mesh import NewTiles, Renumbered, TiledMesh
 from crowdsim.systems.ground.ground_change import put_out
 from crowdsim.systems.ground.make_room import nearest_free
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.systems.paths.lost_paths import ask_anew, lose_paths, lose_shut_paths
+from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -140,7 +140,7 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
     if add:
         hopes = np.isin(agents.path_status, HOPELESS) & (agents.goal >= 0) & (agents.activity == AgentState.STANDING) & world.has_ground()
         agents.activity[hopes] = AgentState.WALKING
-        agents.path_status[hopes] = PathStatus.NONE
+        ask_anew(agents, hopes)
 
 
 def _same_pieces(old: GoalPieces, new: GoalPieces, polygon: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -161,8 +161,7 @@ def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np
     """Give corridors the numbers of the new mesh; who has one that leads over other ground now loses it, and who waits for one asks again."""
     agents, cells, mesh = world.agents, world.corridors.cells, world.mesh
     waits = agents.path_status == PathStatus.PENDING
-    agents.path_status[waits] = PathStatus.NONE
-    agents.corridor_length[waits] = 0
+    lose_paths(agents, waits)
     rows = np.flatnonzero(has_way(agents.path_status))
     length, target = agents.corridor_length[rows], agents.goal_piece[rows]
     places = places_in(agents.corridor_start[rows], length)
@@ -178,11 +177,7 @@ def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np
     of_kept = np.repeat(stays, length)
     cells[places[of_kept]] = portals[of_kept]
     agents.goal_piece[kept] = pieces[stays]
-    walks = lost[agents.activity[lost] == AgentState.WALKING]
-    world.events.note(tick, EventKind.WAY_LOST, agents.entity[walks], agents.position[walks], agents.corridor_length[walks])
-    wish_to_replan(agents, walks, ReplanCause.WAY_SHUT)
-    agents.path_status[lost] = PathStatus.NONE
-    agents.corridor_length[lost], agents.goal_piece[lost], agents.strays[lost] = 0, -1, 0
+    lose_shut_paths(world, tick, lost, agents.corridor_length[lost])
 
 
 def _new_or_narrower(now: Renumbered, count: int) -> NDArray[np.bool_]:
@@ -210,7 +205,7 @@ def _stand(world: World, tick: int, tiles: TiledMesh, had_ground: NDArray[np.boo
     walking = lost[(agents.activity[lost] == AgentState.WALKING)]
     agents.activity[walking] = AgentState.STANDING
     waits = agents.activity[lost] == AgentState.WAITING  # they ask at their time, and are told then
-    agents.path_status[lost] = np.where(waits, np.uint8(PathStatus.NONE), np.uint8(PathStatus.STALE))
-    agents.corridor_length[lost], agents.goal_piece[lost] = 0, -1
+    lose_paths(agents, lost[waits])
+    lose_paths(agents, lost[~waits], PathStatus.STALE)
     for column in ("velocity", "preferred_velocity", "chosen_velocity"):
         getattr(agents, column)[lost] = 0.0

@@ -1,6 +1,7 @@
-"""What has to be kept beside a path? Helpers of the systems that plan paths and lead agents along them.
+"""What is a path to the tick? It is asked for, followed, lost, joined, measured and saved (`paths`), as a corridor or as waypoints.
 
-In: answers of planners, and where agents are. Out: corridors in their store (`corridor_blocks`, `straighten`), guesses of agents that wait for a path
+In: answers of planners, and where agents are. Out: corridors in their store (`corridor_paths`, `corridor_blocks`, `straighten`), walks along waypoints
+(`waypoint_paths`), agents without a path (`lost_paths`), guesses of agents that wait for a path
 (`corner_guesses`, `cell_guesses`), their progress (`progress`), portals at which they found no way (`shut_portals`), and wishes for a new path
 (`replan_wishes`).
 """

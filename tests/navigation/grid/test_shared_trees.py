@@ -59,7 +59,7 @@ def test_a_tree_is_nowhere_above_what_is_left_for_the_thinnest_who_shares_it(see
     world = World(seed)
     planner, radius = world.planner(True), np.repeat([0.499, 0.45, 0.4, 0.399, 0.36, 0.31, 0.3, 0.299, 0.25, 0.2], 2)
     planner.submit(0, np.arange(20), world.position[:20], np.full(20, -1), np.zeros(20, dtype=np.int32), radius)
-    shares = sorted(set(zip(planner._queue["tree"].tolist(), radius.tolist())))
+    shares = sorted(set(zip(planner.queue.requests["tree"].tolist(), radius.tolist())))
     planner.advance(ALL, Team(1))
     assert len({tree for tree, _ in shares}) == 3 and len(shares) == 10
     for tree, body in shares:

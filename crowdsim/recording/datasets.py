@@ -30,7 +30,7 @@ VERDICT_CHUNK_BYTES = 4096
 
 
 @dataclass(frozen=True)
-class PlannedDataset:
+class DatasetSpec:
     """What one dataset looks like.
 
     Attributes
@@ -85,7 +85,7 @@ def chunk_rows_for(agents: int) -> int:
     return min(AGENT_CHUNK_ROWS, max(LEAST_AGENT_CHUNK_ROWS, rows))
 
 
-def plan_datasets(layout: Layout, *, exact: bool, agent_chunk_rows: int = AGENT_CHUNK_ROWS) -> dict[str, PlannedDataset]:
+def list_datasets(layout: Layout, *, exact: bool, agent_chunk_rows: int = AGENT_CHUNK_ROWS) -> dict[str, DatasetSpec]:
     """Return the datasets by name, in the order in which they are made.
 
     Parameters
@@ -99,25 +99,25 @@ def plan_datasets(layout: Layout, *, exact: bool, agent_chunk_rows: int = AGENT_
     integer, digest = np.dtype("<i8"), np.dtype("<u8")
     ticks = np.dtype([("tick", "<i8"), *((count.name, np.dtype(count.dtype).newbyteorder("<")) for count in layout.counts)])
     tick_units = {"tick": "tick", **{count.name: count.unit for count in layout.counts}}
-    plan = {"trajectory": PlannedDataset(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, _units(TRAJECTORY_UNITS))}
+    datasets = {"trajectory": DatasetSpec(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, _units(TRAJECTORY_UNITS))}
     for column in layout.columns:
         width = column.width if column.width > 1 else 0
         dtype, resolution = column.stored_dtype(exact), 0.0 if exact else column.resolution
-        plan[f"agents/{column.name}"] = PlannedDataset(dtype, "rows", agent_chunk_rows, column.unit, width, column.about, resolution=resolution)
-    plan["frames/start"] = PlannedDataset(integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*")
-    plan["frames/tick"] = PlannedDataset(integer, "frames", unit="tick", about="tick that each frame shows")
-    plan["events"] = PlannedDataset(EVENT_DTYPE, "events", unit=_units(EVENT_UNITS))
-    plan["roster"] = PlannedDataset(ROSTER_DTYPE, "agents", unit=_units(ROSTER_UNITS))
-    plan["ticks"] = PlannedDataset(ticks, "ticks", unit=_units(tick_units))
+        datasets[f"agents/{column.name}"] = DatasetSpec(dtype, "rows", agent_chunk_rows, column.unit, width, column.about, resolution=resolution)
+    datasets["frames/start"] = DatasetSpec(integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*")
+    datasets["frames/tick"] = DatasetSpec(integer, "frames", unit="tick", about="tick that each frame shows")
+    datasets["events"] = DatasetSpec(EVENT_DTYPE, "events", unit=_units(EVENT_UNITS))
+    datasets["roster"] = DatasetSpec(ROSTER_DTYPE, "agents", unit=_units(ROSTER_UNITS))
+    datasets["ticks"] = DatasetSpec(ticks, "ticks", unit=_units(tick_units))
     if layout.systems:
         about = "clock readings, parallel to ticks"
-        plan["timings"] = PlannedDataset(integer, "ticks", unit="ns", width=len(layout.systems), about=about, columns=layout.systems)
+        datasets["timings"] = DatasetSpec(integer, "ticks", unit="ns", width=len(layout.systems), about=about, columns=layout.systems)
     if layout.digests:
-        plan["digests"] = PlannedDataset(digest, "ticks", width=len(layout.digests), about="XXH64 of each column, parallel to ticks", columns=layout.digests)
+        datasets["digests"] = DatasetSpec(digest, "ticks", width=len(layout.digests), about="XXH64 of each column, parallel to ticks", columns=layout.digests)
     if layout.trace:
-        plan["trace/index"] = PlannedDataset(TRACE_DTYPE, "trace", about="which digests belong to which tick, system and column")
-        plan["trace/digests"] = PlannedDataset(digest, "trace_digests", AGENT_CHUNK_ROWS, about="XXH64 of each block of 64 agents")
+        datasets["trace/index"] = DatasetSpec(TRACE_DTYPE, "trace", about="which digests belong to which tick, system and column")
+        datasets["trace/digests"] = DatasetSpec(digest, "trace_digests", AGENT_CHUNK_ROWS, about="XXH64 of each block of 64 agents")
     if layout.explain:
-        plan["explanations"] = PlannedDataset(EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, _units(EXPLANATION_UNITS))
-    plan["verdict"] = PlannedDataset(np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on")
-    return plan
+        datasets["explanations"] = DatasetSpec(EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, _units(EXPLANATION_UNITS))
+    datasets["verdict"] = DatasetSpec(np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on")
+    return datasets

@@ -1,4 +1,4 @@
-"""Prints a digest of what ClearPath and HRVO choose in a few crowds; started by test_cones_everywhere in other circumstances."""
+"""Prints a digest of what ClearPath and HRVO choose in a few crowds; started by test_velocity_obstacles_everywhere in other circumstances."""
 
 import hashlib
 import sys

@@ -1,4 +1,4 @@
-"""What the models that look round share: what agents show of themselves, who is near, the walls as kernels read them, and the step from tick to tick."""
+"""What models of neighbours share: the state of neighbours, the search for them, the walls as kernels read them, and the step from tick to tick."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from crowdsim.kernels.threads import Team
 MARGIN_TICKS = 1.0  # ticks of walking at the crowd's greatest speed
 MARGIN_M = 1e-3
 
-# Places of what an agent shows of itself, in a float32 array by slot: velocity, radius, the share that the other one takes of avoiding it, and the
+# Places of an agent's state as its neighbours see it, in a float32 array by slot: velocity, radius, the share that the other one takes of avoiding it, and the
 # velocity by which sides are chosen, where a model wants that.
-SHOWN_VX, SHOWN_VY, SHOWN_RADIUS, SHOWN_SHARE, SHOWN_MEANT_X, SHOWN_MEANT_Y = (np.uint64(place) for place in range(6))
-SHOWN, SHOWN_WITH_MEANT = np.uint64(4), np.uint64(6)  # numbers of one agent
+STATE_VX, STATE_VY, STATE_RADIUS, STATE_SHARE, STATE_REFERENCE_X, STATE_REFERENCE_Y = (np.uint64(place) for place in range(6))
+STATE_FLOATS, FULL_STATE_FLOATS = np.uint64(4), np.uint64(6)  # numbers of one agent
 
 # Areas of a float32 array with what is known of each neighbour.
 _AREA = MOST_NEIGHBOURS + 16  # room for a whole set of lanes
-OTHER_X, OTHER_Y, OTHER_VX, OTHER_VY, OTHER_RADIUS, OTHER_SHARE, OTHER_SIDE = (np.uint64(_AREA * area) for area in range(7))
-OTHER_FLOATS = 7 * _AREA
+NEIGHBOUR_X, NEIGHBOUR_Y, NEIGHBOUR_VX, NEIGHBOUR_VY, NEIGHBOUR_RADIUS, NEIGHBOUR_SHARE, NEIGHBOUR_SIDE = (np.uint64(_AREA * area) for area in range(7))
+NEIGHBOUR_FLOATS = 7 * _AREA
 
 _F0, _HALF, _WHOLE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 
@@ -49,8 +49,8 @@ class Columns(NamedTuple):
 
 
 @lean_kernel
-def gather_shown(start, stop, cells, velocity, meant, radius, active, shown):
-    """Copy what agents show of themselves into cell order.
+def gather_states(start, stop, cells, velocity, side_reference, radius, active, states):
+    """Copy the states of agents, as neighbours see them, into cell order.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def gather_shown(start, stop, cells, velocity, meant, radius, active, shown):
         Range of slots.
     cells : Cells
     velocity : (n, 2) float64, m/s
-    meant : (n, 2) float64, m/s, or None
+    side_reference : (n, 2) float64, m/s, or None
         The velocity by which sides are chosen.
     radius : (n,) float64, m
     active : (n,) uint8
         As in `CrowdView`.
-    shown : (4 n,) or, with `meant`, (6 n,) float32
-        Receives for each slot velocity, radius, the share that the other one takes of avoiding it: 1/2, or 1 of one that stands or keeps to its way, and
-        `meant`; those who stand have no velocities.
+    states : (4 n,) or, with `side_reference`, (6 n,) float32
+        Receives for each slot velocity, radius, the share that the other one takes of avoiding it: 1/2, or 1 of one that stands or keeps its velocity, and
+        `side_reference`; agents that stand have no velocities.
 
     Returns
     -------
@@ -75,25 +75,25 @@ def gather_shown(start, stop, cells, velocity, meant, radius, active, shown):
     Notes
     -----
     Neighbours lie close together in cell order, while their rows lie anywhere: 1 to 5 ns an agent spent here save several times that later.
-    Twin: `tests/reference/surroundings.py`.
+    Twin: `tests/reference/neighbour_model.py`.
     """
     fastest, cells_row = _F0, cells.row
-    width = SHOWN if meant is None else SHOWN_WITH_MEANT
+    width = STATE_FLOATS if side_reference is None else FULL_STATE_FLOATS
     for slot in range(np.uint64(start), np.uint64(stop)):
         row, place = np.uint64(cells_row[slot]), slot * width
         moves = active[row] != 0
         vx, vy = np.float32(velocity[row, 0]) if moves else _F0, np.float32(velocity[row, 1]) if moves else _F0
-        shown[place + SHOWN_VX], shown[place + SHOWN_VY] = vx, vy
-        shown[place + SHOWN_RADIUS], shown[place + SHOWN_SHARE] = np.float32(radius[row]), _HALF if active[row] == 1 else _WHOLE
-        if meant is not None:
-            shown[place + SHOWN_MEANT_X] = np.float32(meant[row, 0]) if moves else _F0
-            shown[place + SHOWN_MEANT_Y] = np.float32(meant[row, 1]) if moves else _F0
+        states[place + STATE_VX], states[place + STATE_VY] = vx, vy
+        states[place + STATE_RADIUS], states[place + STATE_SHARE] = np.float32(radius[row]), _HALF if active[row] == 1 else _WHOLE
+        if side_reference is not None:
+            states[place + STATE_REFERENCE_X] = np.float32(side_reference[row, 0]) if moves else _F0
+            states[place + STATE_REFERENCE_Y] = np.float32(side_reference[row, 1]) if moves else _F0
         fastest = max(fastest, max(abs(vx), abs(vy)))
     return fastest
 
 
 @inlined_kernel
-def look_round(
+def find_neighbours(
     cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches, floats, slots
 ):
     """Find the nearest neighbours of an agent, at first no farther than they were.
@@ -102,7 +102,7 @@ def look_round(
     ----------
     cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted : as for `find_nearest`
     farthest : float32, m
-        Who is farther away is no neighbour.
+        An agent farther away is no neighbour.
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
     row : uint64
@@ -129,31 +129,31 @@ def look_round(
         )
         if count == wanted or not reach < farthest:
             break
-        reach = min(reach + reach, farthest)  # someone left: look farther
+        reach = min(reach + reach, farthest)  # an agent left: look farther
     reaches[row] = np.sqrt(square)
     return count
 
 
 @inlined_kernel
-def meet_others(shown, width, count, floats, slots, others):
-    """Lay out what is known of the neighbours found, by area; `width` is the number of numbers that each shows."""
+def gather_neighbours(states, width, count, floats, slots, neighbours):
+    """Lay out what is known of the neighbours found, by area; `width` is the number of floats in a state."""
     for place in range(count):
         other = np.uint64(slots[CHOSEN + place]) * width
-        others[OTHER_X + place], others[OTHER_Y + place] = floats[NEAR_X + place], floats[NEAR_Y + place]
-        others[OTHER_VX + place], others[OTHER_VY + place] = shown[other + SHOWN_VX], shown[other + SHOWN_VY]
-        others[OTHER_RADIUS + place], others[OTHER_SHARE + place] = shown[other + SHOWN_RADIUS], shown[other + SHOWN_SHARE]
+        neighbours[NEIGHBOUR_X + place], neighbours[NEIGHBOUR_Y + place] = floats[NEAR_X + place], floats[NEAR_Y + place]
+        neighbours[NEIGHBOUR_VX + place], neighbours[NEIGHBOUR_VY + place] = states[other + STATE_VX], states[other + STATE_VY]
+        neighbours[NEIGHBOUR_RADIUS + place], neighbours[NEIGHBOUR_SHARE + place] = states[other + STATE_RADIUS], states[other + STATE_SHARE]
 
 
-class Look(NamedTuple):
-    """The arguments of a chooser: a range of slots, and what it sees and is told."""
+class ChooserArguments(NamedTuple):
+    """The arguments of a chooser: a range of slots, what it sees, and its parameters."""
 
     start: int
     stop: int
     cells: Cells
-    shown: NDArray[np.float32]
+    states: NDArray[np.float32]
     columns: Columns
     frame: WallFrame | None
-    numbers: Any
+    parameters: Any
     margin: np.float32
     out: Choice
 
@@ -162,36 +162,38 @@ class Look(NamedTuple):
         return np.asarray(self.cells.row[slots[int(CHOSEN) + np.asarray(places, dtype=np.int64)].astype(np.int64)], dtype=np.int64)
 
 
-class LookingModel(StatelessModel, ABC):
-    """A model that looks round and lets one kernel choose; what is left to write is parameters, `numbers`, the kernel, and what it tells.
+class NeighbourModel(StatelessModel, ABC):
+    """A model that gathers the neighbours of each agent and lets one kernel choose.
+
+    What is left to write is parameters, `kernel_parameters`, the kernel, and the reasons of a choice.
 
     What guides the search for neighbours is the column `reach`, which belongs to the caller: nothing is remembered here.
 
     Attributes
     ----------
     chooser : kernel
-        Called as ``chooser(start, stop, cells, shown, columns, frame, numbers, margin, out)`` for ranges of slots.
+        Called as ``chooser(start, stop, cells, states, columns, frame, parameters, margin, out)`` for ranges of slots.
     """
 
     chooser: ClassVar[Callable[..., None]]
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__(parameters)
-        self._shown = np.empty(0, dtype=np.float32)
+        self._states = np.empty(0, dtype=np.float32)
         self._walls: Walls | None = None
         self._frame: WallFrame | None = None
 
-    def meant(self, view: CrowdView) -> NDArray[np.float64] | None:
+    def side_reference(self, view: CrowdView) -> NDArray[np.float64] | None:
         """Return the velocities by which sides are chosen, (n, 2) in m/s; None where sides are not chosen."""
         return None
 
     @abstractmethod
-    def numbers(self, tick_length: float) -> Any:
-        """Return what the kernel is told beside the crowd, for ticks of `tick_length` seconds."""
+    def kernel_parameters(self, tick_length: float) -> Any:
+        """Return the parameters of the kernel, for ticks of `tick_length` seconds."""
 
     @abstractmethod
-    def reasons_of(self, entity: int, row: int, look: Look, choice: Choice) -> list[NDArray[Any]]:
-        """Return the reasons of one agent, arrays of `REASON_DTYPE`; `look` are the arguments of `chooser` for this agent alone."""
+    def reasons_of(self, entity: int, row: int, arguments: ChooserArguments, choice: Choice) -> list[NDArray[Any]]:
+        """Return the reasons of one agent, arrays of `REASON_DTYPE`; `arguments` are the arguments of `chooser` for this agent alone."""
 
     def reason_rows(self) -> int:
         """Return how many reasons an agent has in a tick, some: one for each neighbour and two walls, what was preferred and chosen."""
@@ -199,33 +201,33 @@ class LookingModel(StatelessModel, ABC):
 
     def prepare(self, capacity: int) -> None:
         """Make room for `capacity` agents."""
-        needed = int(SHOWN_WITH_MEANT) * capacity
-        if len(self._shown) < needed:
-            self._shown = np.empty(needed, dtype=np.float32)
+        needed = int(FULL_STATE_FLOATS) * capacity
+        if len(self._states) < needed:
+            self._states = np.empty(needed, dtype=np.float32)
 
     def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
-        """Choose a velocity for everyone; see `AvoidanceModel`."""
+        """Choose a velocity for all agents; see `AvoidanceModel`."""
         count = len(view.entity)
         if not count:
             return
         self.prepare(count)
         if view.walls is not self._walls:
             self._walls, self._frame = view.walls, wall_frame(view.walls)
-        fastest = max(team.run(gather_shown, count, view.cells, view.velocity, self.meant(view), view.radius, view.active, self._shown))
+        fastest = max(team.run(gather_states, count, view.cells, view.velocity, self.side_reference(view), view.radius, view.active, self._states))
         margin = np.float32(MARGIN_TICKS * tick_length * float(fastest) + MARGIN_M)
-        team.run(self.chooser, count, view.cells, self._shown, _columns(view), self._frame, self.numbers(tick_length), margin, out)
+        team.run(self.chooser, count, view.cells, self._states, _columns(view), self._frame, self.kernel_parameters(tick_length), margin, out)
 
     def explain(self, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice) -> NDArray[Any]:
         """Return what the kernel worked with for some agents; see `crowdsim.avoidance.explain`.
 
         The choice is made once more for each of them, by the same kernel, whose workspace can then be read.
         """
-        columns, again, numbers = _columns(view)._replace(reach=view.reach.copy()), empty_choice(len(view.entity)), self.numbers(tick_length)
+        columns, again, parameters = _columns(view)._replace(reach=view.reach.copy()), empty_choice(len(view.entity)), self.kernel_parameters(tick_length)
         parts = [np.zeros(0, dtype=REASON_DTYPE)]
         for row in rows.tolist():
             slot = int(view.cells.slot[row])
-            look = Look(slot, slot + 1, view.cells, self._shown, columns, self._frame, numbers, np.float32(MARGIN_M), again)
-            parts.extend(self.reasons_of(int(view.entity[row]), row, look, choice))
+            arguments = ChooserArguments(slot, slot + 1, view.cells, self._states, columns, self._frame, parameters, np.float32(MARGIN_M), again)
+            parts.extend(self.reasons_of(int(view.entity[row]), row, arguments, choice))
         return np.concatenate(parts)
 
 

@@ -1,4 +1,4 @@
-"""Ways beside the shortest ones: scenes whose shortest way is known, walked in a real run."""
+"""Paths beside the shortest ones: scenes whose shortest path is known, walked in a real run."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def around(start, end, radius=0.2):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    path = tmp_path_factory.mktemp("ways") / "run.h5"
+    path = tmp_path_factory.mktemp("paths") / "run.h5"
     with Simulation(parse_scenario(ALONE), out=path) as run:
         run.run()
     return tracks_of(path)
 
 
-def test_shortest_ways_are_those_of_geometry(recorded):
+def test_shortest_paths_are_those_of_geometry(recorded):
     table = detours(recorded).set_index("id")
     assert table.loc[2, "optimum_m"] == pytest.approx(16.0, abs=1e-6)
     assert table.loc[1, "optimum_m"] == pytest.approx(around(np.array([3.0, 1.0]), np.array([15.0, 1.0])) - 0.5, abs=1e-3)
     assert table.loc[2, "ideal_s"] == pytest.approx(16.0 / 1.3)
 
 
-def test_who_is_alone_walks_little_more_than_the_shortest_way_in_its_time(recorded):
+def test_an_agent_that_is_alone_walks_little_more_than_the_shortest_path_in_its_time(recorded):
     table = detours(recorded)
     arrived = table[table["has_arrived"]]
     assert len(arrived) == 4 and arrived["detour"].between(0.995, 1.02).all(), arrived
@@ -79,18 +79,18 @@ def test_a_way_through_two_goals_is_measured_from_where_the_first_was_reached(re
     assert table.loc[3, "optimum_m"] == pytest.approx(to_seat + 4.0, abs=0.5) and 1.0 < table.loc[3, "detour"] < 1.02  # from the seat on somewhere in its circle
 
 
-def test_who_stands_has_no_way(recorded):
+def test_an_agent_that_stands_has_no_path(recorded):
     row = detours(recorded).set_index("id").loc[5]
     assert not row["has_arrived"] and np.isnan(row["optimum_m"]) and np.isnan(row["detour"])
 
 
-def test_nobody_whom_a_program_sent_elsewhere_is_held_to_the_goals_of_the_scenario(recorded):
+def test_no_one_that_a_program_sent_elsewhere_is_held_to_the_goals_of_the_scenario(recorded):
     events = recorded.events.copy()
     events.loc[(events["id"] == 2) & (events["kind"] == "ARRIVAL"), "value"] = recorded.header.goals.index("seat")
     assert np.isnan(detours(replace(recorded, events=events)).set_index("id").loc[2, "optimum_m"])
 
 
-def test_who_was_first_seen_on_the_way_has_the_rest_of_it(recorded):
+def test_an_agent_that_was_first_seen_on_the_way_has_the_rest_of_it(recorded):
     keep = ~((recorded.person == 2) & (recorded.time_s < 4.0))
     late = replace(recorded, person=recorded.person[keep], frame=recorded.frame[keep], x=recorded.x[keep], y=recorded.y[keep], z=recorded.z[keep])
     row = detours(late).set_index("id").loc[2]
@@ -109,7 +109,7 @@ def test_a_door_that_is_shut_at_the_begin_counts_as_open():
     assert detours(walked).set_index("id").loc[1, "optimum_m"] == pytest.approx(16.0, abs=1e-6)
 
 
-def test_measured_people_have_no_shortest_way():
+def test_measured_people_have_no_shortest_path():
     with pytest.raises(RecordingError, match="measured people, and holds no scenario"):
         detours(tracks({1: [(0, 0)]}))
 
@@ -125,7 +125,7 @@ def test_all_measures_of_a_run_are_told_at_once(recorded):
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["bridge", "stairwell", "two-storeys"])
-def test_nobody_walks_less_than_the_shortest_way_over_storeys_and_slopes(name, tmp_path):
+def test_nobody_walks_less_than_the_shortest_path_over_storeys_and_slopes(name, tmp_path):
     with Simulation(load_scenario(SCENARIOS / f"{name}.yaml"), out=tmp_path / "run.h5") as run:
         run.run()
     table = detours(tmp_path / "run.h5")

@@ -1,4 +1,4 @@
-"""Plan and Follow on a grid: ways as waypoints instead of corridors."""
+"""Paths as waypoints: points that agents walk to one after the other, over the cells of a grid."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.saved import MOST, Arrays, Saved, ascends
-from crowdsim.systems.base.slices import Budget, SearchTask, require_open, search
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.ground.ground_change import WALKS, Closed, GroundChange, ask_again
+from crowdsim.systems.base.ground_changes import Closed, GroundChange
+from crowdsim.systems.base.slices import Budget, require_open
+from crowdsim.systems.base.system import Tick
 from crowdsim.systems.paths.cell_guesses import CellGuesses
-from crowdsim.systems.paths.progress import NOTED, TAKEN, forget_path, take_length, take_path
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
-from crowdsim.world.events import EventKind
+from crowdsim.systems.paths.lost_paths import WALKS, ask_on_new_ground, drop_corridors, lose_shut_paths
+from crowdsim.systems.paths.paths import Paths
+from crowdsim.systems.paths.progress import take_length, take_path
+from crowdsim.world.columns import AgentState, PathStatus, has_way
 from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
@@ -41,110 +41,83 @@ def default_budget(agents: int) -> int:
     return max(LEAST_EXPANSIONS, EXPANSIONS_AN_AGENT * agents)
 
 
-class Ways:
-    """The walks of the agents in the world, by entity; what PlanWays and FollowWays share."""
-
-    def __init__(self, parameters: WalkParameters) -> None:
-        self.entity = np.zeros(0, dtype=np.int64)
-        self.walkers = Walkers(np.zeros((0, 2)), parameters)
-
-    def keep_up(self, world: World) -> None:
-        """Number the walks like the rows of the agents, and stop those who do not walk where they are."""
-        agents = world.agents
-        if not np.array_equal(self.entity, agents.entity):
-            place = np.searchsorted(self.entity, agents.entity)
-            known = np.isin(agents.entity, self.entity)
-            self.walkers.select(np.where(known, place, -1), agents.position)
-            self.entity = agents.entity.copy()
-        self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), agents.position)
-
-    def halt(self, entity: NDArray[np.int64], place: NDArray[np.float64]) -> None:
-        """Stop agents where they are, (k, 2), m."""
-        self.walkers.halt(np.searchsorted(self.entity, entity), place)
-
-    def forget_targets(self, entity: NDArray[np.int64]) -> None:
-        """Forget what agents asked for, so that they look for a way even to the same target."""
-        self.walkers.walks.requested[np.isin(self.entity, entity)] = np.nan
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the walks as named arrays."""
-        return {"entity": self.entity.copy(), **self.walkers.state()}
-
-    def restore(self, state: Arrays | Saved, within: tuple[float, float, float, float]) -> None:
-        """Take back what `state()` gave; waypoints are `within` least x and y, greatest x and y (m)."""
-        saved = Saved.of(state)
-        entity = saved.take("entity", "i8", low=1, high=MOST)
-        saved.require(ascends(entity), "entity", "entity ids have to ascend")
-        self.walkers.restore(saved, within)
-        saved.require(len(self.walkers.walks.total) == len(entity), "entity", "has not as many agents as there are walks")
-        self.entity = entity
-
-
-class PlanWays(System):
-    """Ask for ways, search within the budget, set agents on what was found; the place of Plan in the tick.
+class WaypointPaths(Paths):
+    """Paths that are waypoints, and the walks of agents along them.
 
     Parameters
     ----------
-    world : World
-    planner : GridPlanner
-        Its targets are those of `points_of`.
-    ways : Ways
-    budget : Budget
-        Says how far searches get in a tick.
-    groups : (groups,) bool, optional
-        Whose agents it plans for; all by default.
-    name : str
-        Of the searches as a task, one for each planner of a world.
+    world, planner, budget, groups, name
+        See `Paths`; the planner is a `GridPlanner`, its targets are those of `points_of`.
+    parameters : WalkParameters, optional
+    while_waiting : str
+        What agents do whose path is not there yet, see `CellWaitParameters`.
+    near : float, m
+        How far from the end of its path an agent is at most of which it is looked at whether it leads straight there, though the cells have it bend.
+
+    Attributes
+    ----------
+    walkers : Walkers
+        The walks of all agents in the world, row by row.
     """
 
-    reads = ("entity", "group", "activity", "goal", "position", "surface", "radius", "path_status", "path_tick", "asks_again", "is_yielding", *TAKEN)
-    writes = ("activity", "path_status", "path_tick", "goal_piece", *TAKEN)
-    counts = SearchTask.counts
+    on_corridors = False
 
     def __init__(
-        self, world: World, planner: GridPlanner, ways: Ways, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches"
-    ) -> None:
-        super().__init__(world)
-        self.planner, self.ways, self.budget, self.groups = planner, ways, budget, groups
-        self.searches = SearchTask(name, planner, self._apply, budget.tasks, budget.counts_answers)
+        self, world: World, planner: GridPlanner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches",
+        parameters: WalkParameters | None = None, while_waiting: str = "keep", near: float = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(world, planner, budget, groups, name)
+        self._entity = np.zeros(0, dtype=np.int64)
+        self.walkers = Walkers(np.zeros((0, 2)), parameters)
+        self.stays, self.near = while_waiting == "stay", near
         self.guesses: CellGuesses | None = None  # of agents that do not just stand, or keep to their paths, while they wait
+        if while_waiting in ("guess", "previous"):
+            self.guesses = CellGuesses(world, planner, while_waiting == "previous", self.past_walls)
         self._closed: list[Any] = []
         self._chooser: Chooser | None = None
 
-    def process(self, tick: Tick) -> None:
-        """Submit, search, apply."""
-        self.budget.begin()
-        self.ask(tick)
-        search(tick, self.budget, (self.searches,))
-
-    def ask(self, tick: Tick) -> None:
-        """Ask for the ways of those who have none."""
+    def keep_up(self) -> None:
+        """Number the walks like the rows of the agents, and stop those who do not walk where they are."""
         agents = self.world.agents
-        self.ways.keep_up(self.world)
-        wants = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0)
-        wants = np.flatnonzero(wants & self.of_groups(self.groups))
-        if len(wants):
-            self._ask(tick, wants)
+        if not np.array_equal(self._entity, agents.entity):
+            place = np.searchsorted(self._entity, agents.entity)
+            known = np.isin(agents.entity, self._entity)
+            self.walkers.select(np.where(known, place, -1), agents.position)
+            self._entity = agents.entity.copy()
+        self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), agents.position)
+
+    def make_room(self) -> None:
+        """Do nothing: waypoints take no room while agents wait."""
 
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
         self.planner.drop(entity)
         if self.guesses is not None:
             led, agents = entity[self.guesses.led(entity)], self.world.agents
-            self.ways.halt(led, agents.position[np.searchsorted(agents.entity, led)])
+            self.walkers.halt(np.searchsorted(self._entity, led), agents.position[np.searchsorted(agents.entity, led)])
             self.guesses.forget(entity)
 
-    def keep_ways(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Return that nobody keeps a way: targets are compared when they are asked for."""
+    def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
+        """Return that no agent keeps its path: targets are compared when they are asked for."""
         return np.zeros(len(rows), dtype=np.bool_)
 
-    def lose_ways(self, rows: NDArray[np.int64]) -> None:
-        """Take the goals of agents that are sent elsewhere; they walk on until they have another way."""
-        agents = self.world.agents
-        rows = rows[self.of_groups(self.groups)[rows]]
-        forget_path(agents, rows)
-        agents.corridor_length[rows] = 0
-        agents.goal_piece[rows] = -1
+    def let_go(self, rows: NDArray[np.int64]) -> None:
+        """Take the goals of agents that are sent elsewhere; they walk on until they have another path."""
+        drop_corridors(self.world.agents, rows)
+
+    def too_narrow(self, row: int, radius: float, before: float) -> bool:
+        """Return that a path over cells serves one radius."""
+        return True
+
+    def forget_targets(self, rows: NDArray[np.int64]) -> None:
+        """Forget what agents asked for, so that they look for a path even to the same target."""
+        self.keep_up()
+        self.walkers.forget(rows)
+
+    @property
+    def widest_body(self) -> float:
+        """The greatest radius (m) that paths can be found for."""
+        return np.inf if self.planner.parameters.agent_radius > 0.0 else float(self.planner.grid.widest_body)
 
     def show(self, closed: Sequence[Closed]) -> None:
         """Show on the grid what is closed now."""
@@ -155,37 +128,35 @@ class PlanWays(System):
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Find ways on another ground from now on; whoever waits for a way, or has one over cells that were lost, asks again."""
-        world, agents, walkers = self.world, self.world.agents, self.ways.walkers
+        world, agents, walkers = self.world, self.world.agents, self.walkers
         before, bars = self.planner.grid.walkable(), self.planner.grid.bars
         self.show(change.closed)
         if not change.is_new:
             return
-        ask_again(world, change)
-        self.ways.keep_up(world)
-        mine = self.of_groups(self.groups)
+        ask_on_new_ground(agents, change.has_opened)
+        self.keep_up()
+        mine = self.mine()
         grid = self.planner.grid
         is_lost = before & (~grid.walkable() | ((grid.bars & ~bars) > 0))  # a thin door may hold no centre: then steps over it are what is lost
         is_cut = walkers.cut(is_lost, grid.ground, agents.position, team)
         lost = np.flatnonzero(is_cut & mine & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING))
-        world.events.note(tick, EventKind.WAY_LOST, agents.entity[lost], agents.position[lost], (walkers.walks.total - walkers.walks.current)[lost])
-        wish_to_replan(agents, lost, ReplanCause.WAY_SHUT)
-        agents.path_status[lost] = PathStatus.NONE
+        lose_shut_paths(world, tick, lost, (walkers.walks.total - walkers.walks.current)[lost])
         walkers.forget(np.flatnonzero(mine & (agents.path_status == PathStatus.NONE)))
         has_piece = np.flatnonzero(mine & (agents.goal_piece >= 0))
         agents.goal_piece[has_piece] = self._choices().piece_at(agents.goal[has_piece], walkers.walks.target[has_piece])
 
-    def _ask(self, tick: Tick, rows: NDArray[np.int64]) -> None:
+    def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask for ways to the pieces of the goals that are nearest on foot, round those who stand now."""
-        agents, planner, walkers = self.world.agents, self.planner, self.ways.walkers
+        agents, planner, walkers = self.world.agents, self.planner, self.walkers
         shut_in = self._shut_in(rows)
-        self._give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
+        self.give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
         rows = rows[~shut_in]
         chooser, radius = self._choices(), agents.radius[rows]
         which, choices = chooser.choices(agents.goal[rows], self.world.polygons()[rows], planner.needs(radius), radius)
         agents.path_tick[rows] = tick.number
         hopeless = rows[which < 0]
         agents.goal_piece[hopeless] = -1
-        self._give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
+        self.give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
         rows, which = rows[which >= 0], which[which >= 0]
         # Of several points the search finds which is meant; of one it is known whether a way leads there already.
         only = np.array([points[0] if len(points) == 1 else -1 for points in choices], dtype=np.int64)[which] if len(rows) else which
@@ -212,7 +183,7 @@ class PlanWays(System):
         """
         agents = self.world.agents
         stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
-        return np.flatnonzero(self.ways.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
+        return np.flatnonzero(self.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
 
     def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return who is inside something that is closed: cells know of no way there, walls are all around."""
@@ -228,11 +199,9 @@ class PlanWays(System):
             self._chooser = self.planner.chooser(self.world.mesh, self.world.goals)
         return self._chooser
 
-    def _apply(self, tick: Tick, answers: WayAnswers) -> None:
-        """Set agents on their ways; who has none gives up."""
-        agents, events = self.world.agents, self.world.events
-        rows = np.searchsorted(agents.entity, answers.entity)
-        assert np.array_equal(agents.entity[rows], answers.entity)  # who leaves is forgotten by the planner before
+    def take(self, tick: Tick, answers: WayAnswers, rows: NDArray[np.int64]) -> None:
+        """Set agents on their waypoints; those that have none give up."""
+        agents = self.world.agents
         if self.guesses is not None:
             stands = self._standers(tick)
             answers = self.guesses.join(answers, rows, np.column_stack([agents.position[stands], agents.radius[stands]]))
@@ -240,16 +209,15 @@ class PlanWays(System):
         agents.path_tick[rows] = tick.number
         leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)
         beyond = np.where(leads_there[:, None], answers.target, np.nan)
-        walkers = self.ways.walkers
+        walkers = self.walkers
         walkers.walks.requested[rows] = answers.target
         agents.goal_piece[rows] = self._choices().piece_at(agents.goal[rows], answers.target)
         waypoint, start = self.past_walls(rows, answers.waypoint, answers.start)
         walkers.take(rows, start, waypoint, agents.position, beyond)
         has_way = np.diff(answers.start) > 0
         take_path(agents, rows[has_way], walkers.ahead(rows[has_way], agents.position, tick.team))
-        length = np.column_stack([answers.length, np.zeros(len(rows))])
-        events.note(tick.number, EventKind.PATH_FOUND, answers.entity[has_way], length[has_way], answers.status[has_way])
-        self._give_up(tick, rows[~has_way], answers.status[~has_way])
+        self.has_found(tick, rows[has_way], answers.status[has_way], answers.length[has_way])
+        self.give_up(tick, rows[~has_way], answers.status[~has_way])
 
     def past_walls(
         self, rows: NDArray[np.int64], waypoint: NDArray[np.float64], start: NDArray[np.int64]
@@ -260,65 +228,12 @@ class PlanWays(System):
             return waypoint, start
         return walked(self.world.mesh, self.planner.grid.ground, waypoint, start, agents.position[rows], self.world.polygons()[rows], agents.radius[rows])
 
-    def _give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
-        agents = self.world.agents
-        agents.path_status[rows] = status
-        agents.activity[rows] = AgentState.STANDING
-        self.world.events.note(tick.number, EventKind.UNREACHABLE, agents.entity[rows], agents.position[rows], status)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the searches, the queue, the walks, and the guesses."""
-        parts: list[tuple[str, GridPlanner | Ways | CellGuesses]] = [("planner", self.planner), ("ways", self.ways)]
-        parts += [("guesses", self.guesses)] if self.guesses is not None else []
-        return {f"{part}/{name}": array for part, each in parts for name, array in each.state().items()}
-
-    def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` gave."""
-        saved, ground = Saved.of(state), self.planner.grid.ground
-        self.planner.grid.version = int(saved.take("planner/counters", "i8", (2,), low=0, high=MOST)[1])  # Gates has put the same up by another way
-        self.planner.restore(saved.below("planner/"))
-        require_open(saved, self.world, self.planner.entities, self.of_groups(self.groups))
-        right, top = ground.x + ground.width * ground.cell, ground.y + ground.depth * ground.cell
-        self.ways.restore(saved.below("ways/"), (ground.x - BEYOND_M, ground.y - BEYOND_M, right + BEYOND_M, top + BEYOND_M))
-        if self.guesses is not None:
-            self.guesses.restore(saved.below("guesses/"))
-        self.searches.restored(self.world.tick)
-
-
-class FollowWays(System):
-    """Set preferred velocities along waypoints; the place of Follow in the tick.
-
-    Parameters
-    ----------
-    world : World
-    ways : Ways
-    groups : (groups,) bool, optional
-        Whose agents it leads; all by default.
-    guesses : CellGuesses, optional
-        Leads those whose path is not there yet; without it they keep to the path that they had, or stand.
-    stays : bool
-        Whether they stand instead, even with a path that they had.
-    near : float, m
-        How far from the end of its path an agent is at most of which it is looked at whether it leads straight there, though the cells have it bend.
-    """
-
-    reads = ("entity", "group", "activity", "goal", "path_status", "position", "surface", "radius", "desired_speed", "is_driven", *NOTED)
-    writes = ("activity", "preferred_velocity", "next_corner", "corner_post", *NOTED)
-    counts = ("guessing",)
-
-    def __init__(
-        self, world: World, ways: Ways, groups: NDArray[np.bool_] | None = None, guesses: CellGuesses | None = None, stays: bool = False,
-        near: float = 0.0,
-    ) -> None:  # fmt: skip
-        super().__init__(world)
-        self.ways, self.groups, self.guesses, self.stays, self.near = ways, groups, guesses, stays, near
-
-    def process(self, tick: Tick) -> None:
-        """Lead those who walk; who is as near to its goal as can be stands there."""
-        agents, walkers = self.world.agents, self.ways.walkers
-        mine = self.of_groups(self.groups)
+    def follow(self, tick: Tick) -> float:
+        """Lead agents along their waypoints; one that is as near to its goal as can be stands there."""
+        agents, walkers = self.world.agents, self.walkers
+        mine = self.mine()
         waits = mine & (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.PENDING)
-        tick.counts["guessing"] = float(len(self.guesses.lead(tick, np.flatnonzero(waits), walkers))) if self.guesses is not None else 0.0
+        guessing = len(self.guesses.lead(tick, np.flatnonzero(waits), walkers)) if self.guesses is not None else 0
         before = walkers.walks.current.copy()
         velocity, arrived = walkers.follow(agents.position, agents.desired_speed, tick.length, tick.team)
         passed = arrived | (walkers.walks.current != before)
@@ -342,10 +257,11 @@ class FollowWays(System):
         agents.corner_post[free] = np.where(straight[free], np.int32(GOAL_HELD), np.int32(NOTHING_HELD))
         agents.next_corner[free & ~walking] = agents.position[free & ~walking]
         agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = AgentState.STANDING
+        return guessing
 
     def _leads_straight(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whose path leads straight to its end, (k,): over the last waypoint alone, or over bends that are not of the ground, but of cells."""
-        agents, walkers = self.world.agents, self.ways.walkers
+        agents, walkers = self.world.agents, self.walkers
         walks = walkers.walks
         found = walks.total[rows] - walks.current[rows] <= 1
         bends = np.flatnonzero(~found & (agents.remaining[rows] <= STRAIGHT * self.near))
@@ -354,3 +270,26 @@ class FollowWays(System):
             line = walks.waypoint[walks.start[near] + walks.total[near] - 1] - agents.position[near]
             found[bends] = walkers.ahead(near, agents.position, tick.team) <= STRAIGHT * np.hypot(line[:, 0], line[:, 1])
         return found
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the searches, the request queue, the walks, and the guesses."""
+        parts = {"planner": self.planner.state(), "walks": {"entity": self._entity.copy(), **self.walkers.state()}}
+        parts |= {"guesses": self.guesses.state()} if self.guesses is not None else {}
+        return {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave."""
+        saved, ground = Saved.of(state), self.planner.grid.ground
+        self.planner.grid.version = saved.whole("planner/version", 0, MOST)  # Gates has put the same up by another way
+        self.planner.restore(saved.below("planner/"))
+        require_open(saved, self.world, self.planner.entities, self.mine())
+        right, top = ground.x + ground.width * ground.cell, ground.y + ground.depth * ground.cell
+        walks = saved.below("walks/")
+        entity = walks.take("entity", "i8", low=1, high=MOST)
+        walks.require(ascends(entity), "entity", "entity ids have to ascend")
+        self.walkers.restore(walks, (ground.x - BEYOND_M, ground.y - BEYOND_M, right + BEYOND_M, top + BEYOND_M))
+        walks.require(len(self.walkers.walks.total) == len(entity), "entity", "has not as many agents as there are walks")
+        self._entity = entity
+        if self.guesses is not None:
+            self.guesses.restore(saved.below("guesses/"))
+        self.searches.restored(self.world.tick)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def digest(**environment):
     keep = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "GLIBC_"))}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.avoidance.same_cones_everywhere"],
+        [sys.executable, "-m", "tests.avoidance.same_velocity_obstacles_everywhere"],
         cwd=ROOT, env={**keep, **environment}, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

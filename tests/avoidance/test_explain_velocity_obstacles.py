@@ -119,7 +119,7 @@ def apart(line, other):
 
 @pytest.mark.sample(1)
 @each_kind
-def test_a_relaxed_velocity_shows_who_gave_way(kind):
+def test_a_relaxed_velocity_shows_which_agents_gave_way(kind):
     """ClearPath shortens the horizons of agents, HRVO lets the farthest go; walls stay as they are."""
     name, parameters, _ = KINDS[kind]
     choice, reasons = explained(crowd(2, 1.6, n=300), name, **parameters)
@@ -140,7 +140,7 @@ def test_a_relaxed_velocity_shows_who_gave_way(kind):
 
 
 def test_a_cone_reads_as_one_would_draw_it():
-    """Walking at 1 m/s towards one who stands 2 m ahead, reach 0.4 m: apex at rest, legs of sine 0.2, cut off 1.6 m/s ahead after a second."""
+    """Walking at 1 m/s towards one that stands 2 m ahead, reach 0.4 m: apex at rest, legs of sine 0.2, cut off 1.6 m/s ahead after a second."""
     view = view_of([[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.5, 0.0], [0.0, 0.0]], active=[1, 0], speed=1.7)
     choice, reasons = explained(view, "clearpath", tip="butt", time_horizon_standing=1.0)
     (cone,), (tip,) = (reasons[0][reasons[0]["kind"] == kind] for kind in (Reason.OBSTACLE, Reason.TIP))

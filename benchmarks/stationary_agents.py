@@ -1,6 +1,6 @@
-"""What ways on a mesh round those who stand cost, beside the same requests without them, by turns in one process.
+"""What paths on a mesh round stationary agents cost, beside the same requests without them, by turns in one process.
 
-``python -m benchmarks.standers plan.wkt``: people stand at random places of a plan, some of them together, and others ask for ways.
+``python -m benchmarks.stationary_agents plan.wkt``: agents stand at random places of a plan, some of them together, and others ask for paths.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from crowdsim.navigation.stationary.planner import StanderPlanner
 
 ASKING, GOALS, RADIUS_M, REPEATS = 800, 4, 0.2, 7
 STANDING = (0, 50, 500, 2000)
-SHARE = 1.8  # Bodies of one size do not fit between: much more is shut than with the 0.6 of [Pathfinding undated].
+SHARE = 1.8  # Agents of one size do not fit between: much more is shut than with the 0.6 of [Pathfinding undated].
 
 
 def places(ground: shapely.Geometry, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return places a body's radius clear of walls."""
+    """Return places an agent's radius clear of walls."""
     clear = ground.buffer(-RADIUS_M)
     shapely.prepare(clear)
     found = np.zeros((0, 2))
@@ -48,14 +48,14 @@ def polygons(mesh: NavMesh, position: NDArray[np.float64]) -> NDArray[np.int64]:
 def main() -> None:
     """Print the table."""
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m benchmarks.standers plan.wkt")
+        raise SystemExit("usage: python -m benchmarks.stationary_agents plan.wkt")
     ground = shapely.from_wkt(Path(sys.argv[1]).read_text())
     rng = np.random.default_rng(1)
     mesh = build_mesh(max(shapely.get_parts(ground), key=lambda part: part.area)).mesh
     goals = cut_goals(mesh, [GoalShape(shapely.Point(place), reach=0.3) for place in places(ground, GOALS, rng)])
     asking, team = places(ground, ASKING, rng), Team(1)
     request = np.arange(ASKING), asking, polygons(mesh, asking), rng.integers(0, GOALS, ASKING).astype(np.int32), np.full(ASKING, RADIUS_M)
-    print(f"{mesh.polygon_count} polygons, {ASKING} ask for ways to {GOALS} goals, one thread; best of {REPEATS}, by turns")
+    print(f"{mesh.polygon_count} polygons, {ASKING} ask for paths to {GOALS} goals, one thread; best of {REPEATS}, by turns")
     print("| standing | without them | round them | times | expansions | through them |\n| ---: | ---: | ---: | ---: | ---: | ---: |")
     for count in STANDING:
         standing = places(ground, count, rng) if count else np.zeros((0, 2))

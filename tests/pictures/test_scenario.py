@@ -1,4 +1,4 @@
-"""The picture of a scenario before it runs: every layer on every floor, ways that are those of the run, and mistakes in one sentence."""
+"""The picture of a scenario before it runs: every layer on every floor, paths that are those of the run, and mistakes in one sentence."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.pictures.plan import LAYERS, draw_plan
+from crowdsim.pictures.scenario import LAYERS, draw_scenario
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world
 from crowdsim.setup.path_lines import lines_of
@@ -41,7 +41,7 @@ def test_every_layer_changes_the_picture(tmp_path):
     built = build_world(parse_scenario(ROOM.replace("TERRAIN", "")))
     seen = []
     for layers in ((), *((layer,) for layer in LAYERS), LAYERS):
-        draw_plan(built, tmp_path / "a.png", layers=layers, dpi=60)
+        draw_scenario(built, tmp_path / "a.png", layers=layers, dpi=60)
         seen.append(picture(tmp_path / "a.png"))
     for number, one in enumerate(seen):
         assert all(one.shape != other.shape or not np.array_equal(one, other) for other in seen[:number])
@@ -50,11 +50,11 @@ def test_every_layer_changes_the_picture(tmp_path):
 def test_a_wider_body_sees_less(tmp_path):
     built = build_world(parse_scenario(ROOM.replace("TERRAIN", "")))
     for name, radius in (("thin", 0.1), ("wide", 1.5)):
-        draw_plan(built, tmp_path / f"{name}.png", layers=["visibility"], radius=radius, dpi=60)
+        draw_scenario(built, tmp_path / f"{name}.png", layers=["visibility"], radius=radius, dpi=60)
     assert not np.array_equal(picture(tmp_path / "thin.png"), picture(tmp_path / "wide.png"))
 
 
-def test_ways_are_as_long_as_those_of_the_run_and_keep_clear_of_walls():
+def test_paths_are_as_long_as_those_of_the_run_and_keep_clear_of_walls():
     text = parse_scenario(ROOM.replace("TERRAIN", ""))
     built = build_world(text)
     lines = {line.row + 1: line.points for line in lines_of(built, 100)}
@@ -81,7 +81,7 @@ groups:
 
 
 @pytest.mark.parametrize("name", ["two-storeys", ""])
-def test_ways_on_stairs_are_drawn_on_the_floors_that_they_lead_over(name):
+def test_paths_on_stairs_are_drawn_on_the_floors_that_they_lead_over(name):
     """On the one that turns back at its head and at its foot, too."""
     text = load_scenario(SCENARIOS / f"{name}.yaml") if name else parse_scenario(HOUSE)
     built = build_world(text)
@@ -106,14 +106,14 @@ def test_the_verb_draws_floors_and_terrain_in_every_form(form, tmp_path, capsys)
     path = tmp_path / "house.yaml"
     path.write_text(f"version: 1\ngeometry:{storeys}\ngoals: {{up: {{point: [8, 2], storey: high}}}}\n"
                     "groups: [{name: one, storey: low, positions: [[1, 1]], goals: up}]\n")  # fmt: skip
-    code, out, _ = outcome(capsys, "plot", path, "-o", tmp_path / f"a.{form}", "--show", "mesh, portals,widths,ways")
+    code, out, _ = outcome(capsys, "plot", path, "-o", tmp_path / f"a.{form}", "--show", "mesh, portals,widths,paths")
     assert code == 0 and out.strip() == str(tmp_path / f"a.{form}") and (tmp_path / f"a.{form}").stat().st_size > 5_000
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--show", "mash"], 'there is no layer "mash". Known are mesh, portals, widths, visibility, ways.'),
+        (["--show", "mash"], 'there is no layer "mash". Known are mesh, portals, widths, visibility, paths.'),
         (["--explain", "1", "--at", "2"], "--explain is of a recording"),
         (["--set", "groups=3"], "groups"),
     ],
@@ -139,4 +139,4 @@ def test_visibility_of_several_floors_and_terrain_under_other_planners_are_refus
     path = tmp_path / "room.yaml"
     path.write_text(ROOM.replace("TERRAIN", "  terrain: [{name: grass, speed: 0.6, area: {box: [0, 0, 2, 2]}}]"))
     code, _, err = outcome(capsys, "plot", path, "--show", "ways")
-    assert code == 2 and "grid looks for short ways and knows no speeds of ground" in err
+    assert code == 2 and "grid looks for short ways and knows no speeds of ground" in err and 'note: the layer "ways" is called "paths" now' in err

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from crowdsim.setup.build import Built
     from crowdsim.setup.path_lines import Line
 
-LAYERS = ("mesh", "portals", "widths", "visibility", "ways")
-MOST_WAYS = 200  # More are a solid colour.
+LAYERS = ("mesh", "portals", "widths", "visibility", "paths")
+MOST_PATHS = 200  # More are a solid colour.
 MOST_NUMBERS = 150  # Widths that are written beside their portals, the narrowest first; more cannot be read.
 SLOW, FAST, OBSTACLE, EDGE, PORTAL, START = "#7fb069", "#9db4d0", "#d9d9d9", "#9aa0a6", "#3a6ea5", "#c1443c"
 
 
-def draw_plan(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), radius: float | None = None, form: str | None = None, dpi: int = 130) -> None:
+def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), radius: float | None = None, form: str | None = None, dpi: int = 130) -> None:
     """Draw the plan of a scenario, floor by floor.
 
     Parameters
@@ -35,9 +35,9 @@ def draw_plan(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), rad
     out : Path
     layers : sequence of str
         Of ``mesh`` (polygons), ``portals`` (with the points that stand for them in costs), ``widths`` (of gaps between walls, in metres), ``visibility``
-        (tangents that a body can use) and ``ways`` (of agents to their first goals).
+        (tangents that an agent can use) and ``paths`` (of agents to their first goals).
     radius : float, m, optional
-        Of the body whose visibility is drawn; by default that of the thinnest agent.
+        Of the agent whose visibility is drawn; by default that of the thinnest agent.
     form : str, optional
         png, svg or pdf; without it as the name ends.
     dpi : int
@@ -57,7 +57,7 @@ def draw_plan(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), rad
     if radius is None:
         radius = float(built.agents.radius.min()) if len(built.agents) else 0.2
     graph = _graph_of(mesh) if "visibility" in layers else None
-    lines = _lines_of(built) if "ways" in layers else []
+    lines = _lines_of(built) if "paths" in layers else []
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     for number, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
@@ -75,7 +75,7 @@ def draw_plan(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), rad
         if graph is not None:
             draw_visibility(axes, graph, radius)
         _draw_starts(axes, built, number)
-        _draw_ways(axes, built, [line for line in lines if line.layer == number], named=number == 0)
+        _draw_paths(axes, built, [line for line in lines if line.layer == number], named=number == 0)
         if geometry.floors:
             floor = geometry.floors[number]
             axes.set_title(f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""), fontsize=9)
@@ -90,9 +90,9 @@ def draw_plan(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), rad
 
 def _notes(layers: Sequence[str], radius: float, lines: Sequence[Line], built: Built) -> list[str]:
     found = [f"visibility of a radius of {radius:.3g} m"] if "visibility" in layers else []
-    if "ways" in layers:
+    if "paths" in layers:
         shown = len({line.row for line in lines})
-        found.append(_counted(shown, "way") + (f" of {len(built.agents):,}" if shown < len(built.agents) else ""))
+        found.append(_counted(shown, "path") + (f" of {len(built.agents):,}" if shown < len(built.agents) else ""))
     return found
 
 
@@ -112,7 +112,7 @@ def _graph_of(mesh: NavMesh) -> Any:
 def _lines_of(built: Built) -> list[Line]:
     from crowdsim.setup.path_lines import lines_of
 
-    return lines_of(built, MOST_WAYS)
+    return lines_of(built, MOST_PATHS)
 
 
 def _draw_areas(axes: Any, built: Built, layer: int) -> None:
@@ -174,8 +174,8 @@ def _draw_starts(axes: Any, built: Built, layer: int) -> None:
     axes.plot(*built.agents.position[rows].T, ".", color=START, markersize=2.5, zorder=3)
 
 
-def _draw_ways(axes: Any, built: Built, lines: Sequence[Line], *, named: bool) -> None:
-    """Draw ways in the colours of their groups."""
+def _draw_paths(axes: Any, built: Built, lines: Sequence[Line], *, named: bool) -> None:
+    """Draw paths in the colours of their groups."""
     import matplotlib as mpl
     from matplotlib.collections import LineCollection
 

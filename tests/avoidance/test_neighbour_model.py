@@ -3,23 +3,23 @@
 import numpy as np
 import pytest
 
+from crowdsim.avoidance.neighbour_model import gather_states
 from crowdsim.avoidance.registry import available_models, origin_of
-from crowdsim.avoidance.surroundings import gather_shown
 from tests.avoidance.crowds import random_view
 from tests.avoidance.models import choose
-from tests.reference import surroundings as twin
+from tests.reference import neighbour_model as twin
 
 MODELS = [name for name in available_models() if origin_of(name) is None]
 
 
-@pytest.mark.parametrize("with_meant", [False, True])
-def test_what_is_shown_agrees_with_reference(with_meant):
+@pytest.mark.parametrize("with_reference", [False, True])
+def test_states_agree_with_reference(with_reference):
     view = random_view(3, 50, active=np.random.default_rng(3).choice([0, 1, 2], size=50))
-    meant = view.preferred_velocity if with_meant else None
+    side_reference = view.preferred_velocity if with_reference else None
     out = np.full(6 * 50, np.nan, np.float32)
-    fastest = gather_shown(10, 50, view.cells, view.velocity, meant, view.radius, view.active, out)
-    expected = np.array(twin.shown(view.cells.row, view.velocity, meant, view.radius, view.active), dtype=np.float32)
-    width = 6 if with_meant else 4
+    fastest = gather_states(10, 50, view.cells, view.velocity, side_reference, view.radius, view.active, out)
+    expected = np.array(twin.states(view.cells.row, view.velocity, side_reference, view.radius, view.active), dtype=np.float32)
+    width = 6 if with_reference else 4
     assert np.array_equal(out[10 * width : 50 * width].reshape(-1, width), expected[10:])
     assert np.isnan(out[: 10 * width]).all() and np.isnan(out[50 * width :]).all()
     assert fastest == np.abs(expected[10:, :2]).max()

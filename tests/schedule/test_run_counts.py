@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.comparison.counts import COLLISION_DEPTH_M, Tally, Trace
+from crowdsim.comparison.counts import COLLISION_DEPTH_M, RunCounts, Trace
 from crowdsim.measures import collisions, detours, path_lengths, steering_scores
 from crowdsim.measures.sources import tracks_of
 from crowdsim.scenario.load import parse_scenario
@@ -36,67 +36,67 @@ def both(tmp_path_factory):
     """Sums of a run, and the tracks of its recording."""
     path = tmp_path_factory.mktemp("tally") / "run.h5"
     with Simulation(parse_scenario(json.dumps(CROWD)), out=path) as run:
-        tally = Tally(run, Trace())
+        counts = RunCounts(run, Trace())
         while not run.why_over():
-            tally.note(run.step())
-        tally.close_trace(["to_east", "to_west", "others"])
-        optimal = tally.optimal_lengths()
+            counts.note(run.step())
+        counts.close_trace(["to_east", "to_west", "others"])
+        optimal = counts.optimal_lengths()
         run.finish()
-    return tally, optimal, tracks_of(path)
+    return counts, optimal, tracks_of(path)
 
 
 def test_lengths_times_and_arrivals_are_those_of_the_recording(both):
-    tally, _, tracks = both
-    ways = path_lengths(tracks)
-    assert len(ways) == tally.count == 19 and 0 < (tally.arrived > 0).sum() < 19
-    assert np.array_equal(tally.arrived > 0, ways["has_arrived"])
-    np.testing.assert_allclose(tally.length, ways["length_m"], atol=1e-9)
-    np.testing.assert_allclose(tally.on_the_way_s(), ways["duration_s"], atol=1e-9)
+    counts, _, tracks = both
+    paths = path_lengths(tracks)
+    assert len(paths) == counts.count == 19 and 0 < (counts.arrived > 0).sum() < 19
+    assert np.array_equal(counts.arrived > 0, paths["has_arrived"])
+    np.testing.assert_allclose(counts.length, paths["length_m"], atol=1e-9)
+    np.testing.assert_allclose(counts.on_the_way_s(), paths["duration_s"], atol=1e-9)
 
 
 def test_collisions_and_scores_are_those_of_the_recording(both):
-    tally, _, tracks = both
+    counts, _, tracks = both
     hits = collisions(tracks, deeper_than_m=COLLISION_DEPTH_M)["collisions"].to_numpy()
-    assert hits.sum() > 0 and np.array_equal(tally.collisions, hits) and tally.overlaps == hits.sum() // 2
+    assert hits.sum() > 0 and np.array_equal(counts.collisions, hits) and counts.overlaps == hits.sum() // 2
     scores = steering_scores(tracks, deeper_than_m=COLLISION_DEPTH_M)
-    np.testing.assert_allclose(tally.scores(), scores["score"], rtol=1e-9)
-    np.testing.assert_allclose(tally.acceleration, scores["acceleration"], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(counts.scores(), scores["score"], rtol=1e-9)
+    np.testing.assert_allclose(counts.acceleration, scores["acceleration"], rtol=1e-9, atol=1e-9)
 
 
-def test_shortest_ways_are_those_of_the_recording(both):
-    tally, optimal, tracks = both
+def test_shortest_paths_are_those_of_the_recording(both):
+    counts, optimal, tracks = both
     expected = detours(tracks)["optimum_m"].to_numpy()
-    assert np.isfinite(expected).sum() == (tally.arrived > 0).sum()
+    assert np.isfinite(expected).sum() == (counts.arrived > 0).sum()
     np.testing.assert_allclose(optimal, expected, atol=1e-9)
 
 
 def test_a_trace_has_everybodys_way_and_where_bodies_met(both):
-    tally, _, tracks = both
-    trace = tally.trace
-    assert trace.people == 19 and trace.trails.shape[1:] == (19, 2) and trace.group.tolist() == tally.run.built.agents.group.tolist()
-    assert len(trace.overlaps) == tally.overlaps and trace.last_tick == tally.run.tick
+    counts, _, tracks = both
+    trace = counts.trace
+    assert trace.people == 19 and trace.trails.shape[1:] == (19, 2) and trace.group.tolist() == counts.run.built.agents.group.tolist()
+    assert len(trace.overlaps) == counts.overlaps and trace.last_tick == counts.run.tick
     first = tracks.x[tracks.starts[:-1]]
     np.testing.assert_allclose(trace.trails[0, :, 0], first, atol=1e-5)
     there = ~np.isnan(trace.trails[:, :, 0])
     assert there[0].all() and not there[-1].all() and np.all(np.diff(there.astype(int), axis=0) <= 0)  # who has left does not come back
 
 
-def test_somebody_alone_walks_the_shortest_way_and_scores_its_time_and_energy():
+def test_an_agent_alone_walks_the_shortest_path_and_scores_its_time_and_energy():
     document = room([{"position": [-5, 0], "goals": [{"point": [5, 0], "arrive_within": 0.2}], "speed": 1.25, "radius": 0.2}], after=30)
     with Simulation(parse_scenario(json.dumps(document))) as run:
-        tally = Tally(run)
+        counts = RunCounts(run)
         while not run.why_over():
-            tally.note(run.step())
-        took = tally.on_the_way_s()[0]
-        assert 9.8 / 1.25 <= took <= 9.8 / 1.25 + 0.15 and tally.length[0] == pytest.approx(9.8, abs=0.07)
-        assert tally.optimal_lengths()[0] == pytest.approx(9.8, abs=1e-6)
-        assert tally.scores()[0] == pytest.approx(took + 20.0 * took * 0.5 * 1.25**2, rel=0.02)
-        assert tally.mean_accelerations()[0] == pytest.approx(0.0, abs=0.02)
+            counts.note(run.step())
+        took = counts.on_the_way_s()[0]
+        assert 9.8 / 1.25 <= took <= 9.8 / 1.25 + 0.15 and counts.length[0] == pytest.approx(9.8, abs=0.07)
+        assert counts.optimal_lengths()[0] == pytest.approx(9.8, abs=1e-6)
+        assert counts.scores()[0] == pytest.approx(took + 20.0 * took * 0.5 * 1.25**2, rel=0.02)
+        assert counts.mean_accelerations()[0] == pytest.approx(0.0, abs=0.02)
 
 
-def test_where_nobody_arrives_there_is_no_shortest_way():
+def test_where_nobody_arrives_there_is_no_shortest_path():
     with Simulation(parse_scenario(json.dumps(room([{"position": [0, 0]}], stop={"after": 1, "when": "never"})))) as run:
-        tally = Tally(run)
+        counts = RunCounts(run)
         for _ in range(3):
-            tally.note(run.step())
-        assert math.isnan(tally.optimal_lengths()[0]) and tally.length[0] == 0.0 and tally.scores()[0] == pytest.approx(0.15)
+            counts.note(run.step())
+        assert math.isnan(counts.optimal_lengths()[0]) and counts.length[0] == 0.0 and counts.scores()[0] == pytest.approx(0.15)

@@ -1,0 +1,56 @@
+"""The serve loop: slots work through their requests, whatever a search is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crowdsim.kernels.template import lean_kernel_of
+
+
+def serve(first, last, search, work):
+    """Let slots first..last - 1 work through their requests.
+
+    Parameters
+    ----------
+    first, last : int
+    search : NamedTuple
+        What searches of the kind work on, with a row for each slot.
+    work : Work
+
+    Notes
+    -----
+    What a kind of search consists of stands in its own file:
+    ``begin(search, work, slot, job)`` sets the slot up for a request, and returns what that counts as, in expansions; -1 where it has no room for it.
+    ``advance(search, slot, grant)`` goes on for at most `grant` expansions, and returns those that it made.
+    ``finish(search, work, slot, job)`` notes status, piece and path of the request, and returns the length of the path in ``work.out``; -1 where the search
+    has not come to its end, or there is no room left for the path, which the next round then has.
+    """
+    for slot in range(first, last):
+        work.used[slot] = spent = work.fill[slot] = 0
+        while work.job_next[slot] < work.job_count[slot] and spent < work.grant[slot]:
+            job = work.jobs[slot, work.job_next[slot]]
+            if work.is_open[job] == 0:
+                work.job_next[slot] += 1
+                continue
+            if work.is_active[slot] == 0:
+                counts_as = begin(search, work, slot, job)  # type: ignore[name-defined]  # noqa: F821
+                if counts_as < 0:
+                    break
+                spent += counts_as
+                work.is_active[slot] = 1
+            made = advance(search, slot, work.grant[slot] - spent)  # type: ignore[name-defined]  # noqa: F821
+            work.used[slot] += made
+            spent += made
+            size = finish(search, work, slot, job)  # type: ignore[name-defined]  # noqa: F821
+            if size < 0:
+                break
+            work.where[job], work.size[job] = work.fill[slot], size
+            work.fill[slot] += size
+            work.is_active[slot] = 0
+            work.job_next[slot] += 1
+            spent += work.answer_work + work.path_work * size
+
+
+def serve_loop(name: str, begin: Any, advance: Any, finish: Any) -> Any:
+    """Return the serve loop over searches of a kind, to be bound to `name` in the module that calls this; see `serve`."""
+    return lean_kernel_of(serve, name, begin=begin, advance=advance, finish=finish)

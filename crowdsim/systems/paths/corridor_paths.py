@@ -1,0 +1,357 @@
+"""Paths as corridors: portals of the mesh in their store, in which agents steer to the next corner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD, Held
+from crowdsim.navigation.corridor.guess import join_many, trail_along
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.steer import guess_many, steer_many
+from crowdsim.navigation.goals.targets import TargetParameters, targets_of
+from crowdsim.navigation.planning.protocol import Answers, Planner
+from crowdsim.navigation.planning.request_queue import pieces
+from crowdsim.saved import MOST, Arrays, Saved, ascends
+from crowdsim.systems.base.ground_changes import GroundChange
+from crowdsim.systems.base.slices import Budget, require_open
+from crowdsim.systems.base.standing import standing
+from crowdsim.systems.base.system import Tick, shares_in_plan
+from crowdsim.systems.paths.corner_guesses import CornerGuesses
+from crowdsim.systems.paths.corridor_blocks import make_room
+from crowdsim.systems.paths.lost_paths import ask_on_new_ground, drop_corridors
+from crowdsim.systems.paths.paths import Paths
+from crowdsim.systems.paths.progress import take_path
+from crowdsim.systems.paths.straighten import led_round_free_vertices, straighten
+from crowdsim.world.checks import is_inside
+from crowdsim.world.columns import AgentState, PathStatus, has_way
+from crowdsim.world.world import World
+
+LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
+TRAIL_SLACK = 8  # Portals that a trail has room for before its block is exchanged for a larger one; nobody goes through so many in a tick.
+
+
+def default_budget(agents: int) -> int:
+    """Return the expansions a tick where the scenario names none: 2,000, or one for each agent."""
+    return max(LEAST_EXPANSIONS, agents)
+
+
+class CorridorPaths(Paths):
+    """Paths that are portals of the mesh, and the funnel through them.
+
+    Parameters
+    ----------
+    world, planner, budget, groups, name
+        See `Paths`.
+    make_planner : callable, optional
+        Makes a planner for a world whose mesh has changed.
+    while_waiting : str
+        What agents do whose path is not there yet, see `crowdsim.navigation.corridor.guess.WaitParameters`.
+    price : float, m
+        What a path costs besides through each portal that an agent remembers as shut.
+    same_target : float, m
+        A target this near to the one that an agent has a path to is no new request ([Pathfinding undated], section 7).
+    """
+
+    on_corridors = True
+
+    def __init__(
+        self, world: World, planner: Planner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches",
+        make_planner: Callable[[World], Planner] | None = None, while_waiting: str = "guess", price: float = 0.0,
+        same_target: float = TargetParameters.same_target,
+    ) -> None:  # fmt: skip
+        super().__init__(world, planner, budget, groups, name)
+        self.price, self.same_target, self.while_waiting, self._make_planner = price, same_target, while_waiting, make_planner
+        self.keeps_previous = while_waiting == "previous"
+        self._previous: dict[int, NDArray[np.int32]] = {}  # by entity: the path it keeps to, as it was when the search began
+        self.corner_guesses: CornerGuesses | None = None  # of agents that guess over points of visibility
+
+    def take_mesh(self) -> None:
+        """Search on the mesh that the world has now; who waits for an answer has to ask again."""
+        assert self._make_planner is not None
+        self.planner = self._make_planner(self.world)
+        self.searches.take(self.planner)
+        self._previous.clear()
+        if self.corner_guesses is not None:
+            self.corner_guesses.clear()
+
+    def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
+        """Search on another ground from now on; agents that wait for a path ask again."""
+        self.take_mesh()
+        if change.is_new:
+            ask_on_new_ground(self.world.agents, change.has_opened)
+
+    def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
+        """Ask the planner for the paths of agents from where they are."""
+        world, agents, planner = self.world, self.world.agents, self.planner
+        request = agents.entity[rows], agents.position[rows], world.polygons()[rows], agents.goal[rows], agents.radius[rows]
+        if planner.heeds_standing:
+            stands = np.flatnonzero(standing(agents))
+            planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands], world.polygons()[stands])
+        if self.price > 0.0 and planner.prices and np.any(agents.priced_portal[rows, 0] >= 0):
+            planner.submit(tick.number, *request, agents.priced_portal[rows], self.price)
+        else:
+            planner.submit(tick.number, *request)
+        agents.path_status[rows] = PathStatus.PENDING
+        agents.path_tick[rows] = tick.number
+        if self.keeps_previous:
+            rows = self._keep_to_path(rows)
+        if self.corner_guesses is not None:
+            self.corner_guesses.ask(rows)
+        # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the path back to where the search began.
+        make_room(world, rows, np.zeros(len(rows), dtype=np.int64))
+        agents.corridor_length[rows] = 0
+
+    def _keep_to_path(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Let those who have a path keep to it while they wait; return the others."""
+        agents = self.world.agents
+        keeps = (agents.corridor_length[rows] > 0) & (agents.goal_piece[rows] >= 0)
+        for row in rows[keeps].tolist():
+            start = int(agents.corridor_start[row])
+            self._previous[int(agents.entity[row])] = self.world.corridors.cells[start : start + int(agents.corridor_length[row])].copy()
+        others = rows[~keeps]
+        agents.goal_piece[others] = -1  # so that `follow` knows which have a path
+        for entity in agents.entity[others].tolist():
+            self._previous.pop(entity, None)
+        return others
+
+    def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
+        """Let agents keep paths that lead to within `same_target` of a piece of another goal, in the same polygon; see `Paths.keep`."""
+        agents, goals = self.world.agents, self.world.goals
+        keeps = np.zeros(len(rows), dtype=np.bool_)
+        first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
+        mine = has_way(agents.path_status[rows]) & (agents.activity[rows] == AgentState.WALKING) & (agents.goal_piece[rows] >= 0)
+        mine &= self.mine()[rows]
+        if last == first or not mine.any():
+            return keeps
+        target, heads_for = targets_of(goals), agents.goal_piece[rows]
+        for piece in np.unique(heads_for[mine]).tolist():
+            away = np.hypot(*(target[first:last] - target[piece]).T)
+            away = np.where(goals.piece_polygon[first:last] == goals.piece_polygon[piece], away, np.inf)
+            nearest = int(np.argmin(away))
+            if away[nearest] <= self.same_target:
+                theirs = mine & (heads_for == piece)
+                agents.goal_piece[rows[theirs]], keeps[theirs] = first + nearest, True
+        return keeps
+
+    def let_go(self, rows: NDArray[np.int64]) -> None:
+        """Have the paths of agents end where they are, but for those that keep to them until they have another."""
+        agents = self.world.agents
+        status = agents.path_status[rows]
+        keeps = has_way(status) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
+        drop_corridors(agents, rows[~(keeps & self.keeps_previous)])
+
+    def forget(self, entity: NDArray[np.int64]) -> None:
+        """Forget the requests of agents that changed their mind."""
+        self.planner.drop(entity)
+        if self.corner_guesses is not None:
+            self.corner_guesses.forget(entity)
+        for each in entity.tolist() if self._previous else ():
+            self._previous.pop(each, None)
+
+    def take(self, tick: Tick, answers: Answers, rows: NDArray[np.int64]) -> None:
+        """Set agents on the corridors that were found, from where they are now."""
+        world, agents = self.world, self.world.agents
+        found, is_joined = has_way(answers.status), np.zeros(len(rows), dtype=np.bool_)
+        if self.corner_guesses is not None:
+            answers, is_joined = self.corner_guesses.join(answers, rows)
+        agents.path_status[rows] = answers.status
+        agents.path_tick[rows] = tick.number
+        agents.goal_piece[rows] = answers.piece
+        agents.strays[rows] = 0
+        agents.guessed[rows] = -1
+        agents.corner_post[rows] = NOTHING_HELD
+        lengths = np.diff(answers.start)
+        agents.corridor_length[rows[is_joined]] = 0  # what is joined over corners needs no way back over portals
+        trail, trail_start = self._trails(rows)
+        make_room(world, rows, lengths + np.diff(trail_start))
+        world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
+        ahead = lengths.astype(np.int32)
+        join_many(
+            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
+            agents.position[rows],
+        )  # fmt: skip
+        agents.corridor_length[rows] = ahead
+        straighten(world, rows)
+        self.give_up(tick, rows[~found], answers.status[~found])
+        agents.corridor_length[rows[~found]] = 0
+        lengths_m = np.empty(len(rows))
+        corridors = (
+            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
+            agents.goal_piece[rows], agents.position[rows], agents.radius[rows],
+        )  # fmt: skip
+        if world.is_even:
+            measure_corridors(*corridors, lengths_m)
+        else:
+            measure_ways(*corridors, lengths_m, np.empty(len(rows)))
+        take_path(agents, rows[found], lengths_m[found])
+        self.has_found(tick, rows[found], answers.status[found], lengths_m[found])
+
+    def _trails(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the portals back to where the searches of agents began, the nearest last, and where each begins: by guesses, or by their previous paths."""
+        agents, cells = self.world.agents, self.world.corridors.cells
+        length = agents.corridor_length[rows].astype(np.int64)
+        if not self._previous:
+            return pieces(cells, agents.corridor_start[rows], length), np.concatenate([[0], np.cumsum(length)])
+        trails, here = [], self.world.polygons()
+        for row, start, portals in zip(rows.tolist(), agents.corridor_start[rows].tolist(), length.tolist(), strict=True):
+            ahead, previous = cells[start : start + portals].copy(), self._previous.pop(int(agents.entity[row]), None)
+            trails.append(ahead if previous is None else trail_along(self.world.mesh, previous, ahead, int(here[row])))
+        return np.concatenate([np.zeros(0, dtype=np.int32), *trails]), np.cumsum([0, *(len(trail) for trail in trails)])
+
+    def make_room(self) -> None:
+        """Give agents that wait larger blocks before their trails fill them: one without room has to ask again, at the end of the queue."""
+        if not self.planner.waiting:
+            return
+        agents = self.world.agents
+        waits = (agents.path_status == PathStatus.PENDING) & (agents.corridor_length > agents.corridor_capacity - TRAIL_SLACK)
+        rows = np.flatnonzero(waits & self.mine())
+        if len(rows):
+            make_room(self.world, rows, agents.corridor_capacity[rows].astype(np.int64))
+
+    def follow(self, tick: Tick) -> float:
+        """Steer agents with a path, let those without guess, and the others stand."""
+        world, agents = self.world, self.world.agents
+        polygon = world.polygons()
+        free = (agents.is_driven == 0) & self.mine()
+        walking = (agents.activity == AgentState.WALKING) & free
+        follows = walking & has_way(agents.path_status)
+        guesses = walking & (agents.path_status == PathStatus.PENDING)
+        if self.keeps_previous:
+            keeps = guesses & (agents.goal_piece >= 0)
+            follows, guesses = follows | keeps, guesses & ~keeps
+        elif self.while_waiting == "stay":
+            guesses[:] = False
+        stands = free & ~follows & ~guesses
+        agents.preferred_velocity[stands] = 0.0
+        agents.next_corner[stands] = agents.position[stands]
+        before = agents.corner_post.copy()
+        self._steer(tick, follows, polygon)
+        aside = led_round_free_vertices(world, follows, before)
+        if len(aside):
+            self._straighten(aside)
+            agents.corner_post[aside] = NOTHING_HELD
+            again = np.zeros(len(agents), dtype=np.bool_)
+            again[aside] = True
+            self._steer(tick, again, polygon)
+        guessing = int(np.count_nonzero(guesses))
+        if guessing and self.corner_guesses is not None:
+            self.corner_guesses.lead(tick, guesses)
+        elif guessing:
+            self._guess(tick, guesses, polygon)
+        if not world.is_even:
+            walks = follows | guesses
+            agents.preferred_velocity[walks] *= shares_in_plan(world, tick, agents.preferred_velocity)[walks, None]
+        return guessing
+
+    def _straighten(self, rows: NDArray[np.int64]) -> None:
+        """Lead corridors that are being followed past free vertices on their straight side."""
+        straighten(self.world, rows)
+
+    def _steer(self, tick: Tick, follows: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
+        """Set the preferred velocities of agents that follow a corridor."""
+        world, agents = self.world, self.world.agents
+        tick.team.run(
+            steer_many, len(agents), world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, polygon,
+            agents.goal_piece, follows.view(np.uint8), agents.position, agents.radius, agents.desired_speed, tick.length,
+            Held(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
+        )
+
+    def _guess(self, tick: Tick, guesses: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
+        """Set the preferred velocities of agents whose path is not there yet."""
+        world, agents = self.world, self.world.agents
+        tick.team.run(
+            guess_many, len(agents), world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, agents.goal, polygon,
+            agents.guessed, guesses.view(np.uint8), agents.position, agents.radius, agents.desired_speed, agents.preferred_velocity, agents.next_corner,
+        )
+
+    def too_narrow(self, row: int, radius: float, before: float) -> bool:
+        """Return whether the corridor of an agent has a portal, a turn inside a polygon, or a region at its end, that its body has become too wide for."""
+        mesh, goals, agents, width = self.world.mesh, self.world.goals, self.world.agents, 2.0 * radius
+        if radius <= before:
+            return False
+        start, length, piece = int(agents.corridor_start[row]), int(agents.corridor_length[row]), int(agents.goal_piece[row])
+        cells = self.world.corridors.cells[start : start + length]  # the goal's end first
+        if length and float(mesh.edge_width[cells].min()) < width:
+            return True
+        leave, enter = cells[:-1], mesh.edge_twin[cells[1:]]
+        polygon = mesh.edge_polygon[leave]
+        first = mesh.polygon_start[polygon]
+        turn = mesh.pair_start[polygon] + (enter - first).astype(np.int64) * (mesh.polygon_start[polygon + 1] - first) + (leave - first)
+        if len(turn) and float(mesh.pair_width[turn].min()) < width:
+            return True
+        is_region = piece >= 0 and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
+        return bool(is_region and 2.0 * goals.room[piece] < width)
+
+    def forget_targets(self, rows: NDArray[np.int64]) -> None:
+        """Forget nothing: every request is searched for."""
+
+    def keep_up(self) -> None:
+        """Do nothing: corridors lie in columns of the agents."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the planner's searches and queue, and the paths that agents keep to."""
+        state = self.planner.state()
+        if self.corner_guesses is not None:
+            state |= self.corner_guesses.state()
+        if self.keeps_previous:
+            entities = sorted(self._previous)
+            paths = [self._previous[entity] for entity in entities]
+            state |= {
+                "previous_entity": np.array(entities, dtype=np.int64), "previous_length": np.array([len(path) for path in paths], dtype=np.int64),
+                "previous_cells": np.concatenate([np.zeros(0, dtype=np.int32), *paths]),
+            }  # fmt: skip
+        return state
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave, to a world in which everybody is where they were."""
+        saved, agents = Saved.of(state), self.world.agents
+        self.planner.restore(saved)
+        self.searches.restored(self.world.tick)
+        if self.corner_guesses is not None:
+            self.corner_guesses.restore(saved)
+        if self.keeps_previous:
+            entity = saved.take("previous_entity", "i8", low=1, high=MOST)
+            cells = saved.take("previous_cells", "i4", low=0, high=self.world.mesh.edge_count - 1)
+            ends = np.cumsum(saved.parts("previous_length", len(entity), len(cells)))
+            saved.require(ascends(entity), "previous_entity", "entity ids have to ascend")
+            saved.require(np.isin(entity, agents.entity), "previous_entity", "there is no such agent")
+            saved.require(self.world.mesh.edge_twin[cells] >= 0, "previous_cells", "that is no portal")
+            paths = np.split(cells, ends[:-1]) if len(entity) else []
+            self._previous = {each: path.copy() for each, path in zip(entity.tolist(), paths, strict=True)}
+            saved.require([self._is_known(each) for each in self._previous], "previous_entity", "does not come back to the path that it keeps to")
+        self._check_starts(saved)
+
+    def _check_starts(self, saved: Saved) -> None:
+        """Look whether the ways that are searched for begin where their agents can get back to: what they have gone since is joined with what is found."""
+        world, agents, starts = self.world, self.world.agents, self.planner.starts
+        require_open(saved, world, starts["entity"].tolist(), self.mine() & (agents.path_status == PathStatus.PENDING))
+        position = np.column_stack([starts["x"], starts["y"]])
+        saved.require(bool(is_inside(world.mesh, position, starts["polygon"]).all()), "", "has a request from a place that is not in its polygon")
+        mesh, cells, here = world.mesh, world.corridors.cells, world.polygons()
+        rows = np.searchsorted(agents.entity, starts["entity"])
+        begins = here[rows]
+        far = agents.corridor_length[rows] > 0
+        begins[far] = mesh.edge_polygon[mesh.edge_twin[cells[agents.corridor_start[rows[far]]]]]
+        for place, entity in enumerate(starts["entity"].tolist()):
+            path = self._previous.get(entity)
+            if path is not None and len(path):
+                begins[place] = mesh.edge_polygon[path[-1]]
+        saved.require(bool(np.array_equal(begins, starts["polygon"])), "", "has a request from where its agent has never been")
+        if self.corner_guesses is not None:
+            self.corner_guesses.check(saved, starts)
+
+    def _is_known(self, entity: int) -> bool:
+        """Return whether the way of an agent leads to the path that it keeps to, as `trail_along` takes for granted."""
+        row = int(np.searchsorted(self.world.agents.entity, entity))
+        start, length = int(self.world.agents.corridor_start[row]), int(self.world.agents.corridor_length[row])
+        ahead = self.world.corridors.cells[start : start + length] if length else np.zeros(0, dtype=np.int32)
+        try:
+            trail_along(self.world.mesh, self._previous[entity], ahead, int(self.world.polygons()[row]))
+        except KeyError:
+            return False
+        return True

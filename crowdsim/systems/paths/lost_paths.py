@@ -1,0 +1,67 @@
+"""Losing a path: the one place at which agents come to have none."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+GAVE_UP = (PathStatus.NEAREST_REACHABLE, PathStatus.ENCLOSED, PathStatus.UNREACHABLE, PathStatus.OUT_OF_NODES)
+WALKS = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
+LOST = ("path_status", "corridor_length", "goal_piece", "strays")  # what `lose_paths` writes
+
+
+def lose_paths(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], status: PathStatus = PathStatus.NONE) -> None:
+    """Take the paths of agents, whether they follow, wait for, or never found them.
+
+    Parameters
+    ----------
+    agents : AgentColumns
+    rows : (k,) int or (n,) bool
+    status : PathStatus
+        Why they have none now. With NONE they ask for a path in their next tick, if they walk.
+    """
+    agents.path_status[rows] = status
+    drop_corridors(agents, rows)
+
+
+def ask_anew(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_]) -> None:
+    """Let agents, (k,) rows or (n,) bool, ask for a path in their next tick; one that they have is theirs until then."""
+    agents.path_status[rows] = PathStatus.NONE
+
+
+def drop_corridors(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_]) -> None:
+    """Let agents, (k,) rows or (n,) bool, have no portals ahead, nor behind, and head for no piece of their goal; what became of their requests stays."""
+    agents.corridor_length[rows], agents.goal_piece[rows], agents.strays[rows] = 0, -1, 0
+
+
+def lose_shut_paths(world: World, tick: int, rows: NDArray[np.int64], ahead: NDArray[np.int64] | NDArray[np.int32]) -> None:
+    """Take paths that lead over ground that was lost: those who walk are told so, and ask for another.
+
+    Parameters
+    ----------
+    world : World
+    tick : int
+    rows : (k,) int64
+    ahead : (k,) int
+        Portals or waypoints that were still ahead.
+    """
+    agents = world.agents
+    walks = agents.activity[rows] == AgentState.WALKING
+    told = rows[walks]
+    world.events.note(tick, EventKind.WAY_LOST, agents.entity[told], agents.position[told], ahead[walks])
+    wish_to_replan(agents, told, ReplanCause.WAY_SHUT)
+    lose_paths(agents, rows)
+
+
+def ask_on_new_ground(agents: AgentColumns, has_opened: bool) -> None:
+    """Let agents that wait for a path ask on the new ground, and, if something has opened, those that had given up."""
+    ask_anew(agents, agents.path_status == PathStatus.PENDING)
+    if has_opened:
+        hopes = np.isin(agents.path_status, GAVE_UP) & (agents.goal >= 0) & np.isin(agents.activity, (AgentState.STANDING, AgentState.WALKING))
+        agents.activity[hopes] = AgentState.WALKING
+        ask_anew(agents, hopes)
