@@ -49,7 +49,7 @@ def ideal_time(run):
     return longest
 
 
-SLOW = {"crossing-obstacle": pytest.mark.xfail(reason="two press at the corner of a box: 22.4 s of 19.8 (docs/models.md)", strict=True)}
+SLOW = {"crossing-obstacle": pytest.mark.xfail(reason="two press at the corner of a box: 22.4 s of 19.8 (docs/learn/models.md)", strict=True)}
 
 
 @pytest.mark.sample(1)
