@@ -23,7 +23,7 @@ from crowdsim.navigation.planning import registry
 from crowdsim.navigation.planning.plain_planner import PlainPlanner
 from crowdsim.navigation.planning.registry import register_planner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
-from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.load import parse_scenario, scenario_of_run
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import AgentState, PathStatus
 from tests.navigation.toy import FILE, straight_line
@@ -102,12 +102,13 @@ def test_agents_follow_the_paths_of_a_plug_in_and_those_without_one_stand(tmp_pa
         assert verdict.arrived == 2
         assert run.agents.path_status.tolist() == [PathStatus.UNREACHABLE] and run.agents.activity.tolist() == [AgentState.STANDING]
     with open_run(out) as recording:
-        entry = dict(recording.header.plugins)
+        header, entry = recording.header, dict(recording.header.plugins)
     assert entry["straight-line"]["sha256"] == origin_of("straight-line").sha256 and entry["straight-line"]["kind"] == "planner"
     assert require_recorded(entry, "run.h5") == []
     registry.forget("straight-line")
     with pytest.raises(PluginError, match=r"made with a planner that is not crowdsim's own and is not loaded: \"straight-line\" of .*straight_line.py"):
         require_recorded(entry, "run.h5")
+    assert {each.name for each in scenario_of_run(header, "run.h5").navigations} == {"optimal"}  # to look at it and to measure it, the file need not be there
 
 
 def test_a_run_with_a_plug_in_goes_on_from_a_saved_state_in_the_middle_of_a_search():
