@@ -1,6 +1,6 @@
 """Geometric or sampled velocities: which avoid better? Both families over geometries, densities, seeds, time horizons and numbers of samples.
 
-    python analysis/geometric_against_sampled.py [--page docs/geometric-against-sampled.md] [--workers 2] [--go-on] [--seeds 1:9] [--levels 1 2 3 4]
+    python analysis/geometric_against_sampled.py [--page docs/reference/geometric-against-sampled.md] [--workers 2] [--go-on] [--seeds 1:9] [--levels 1 2 3 4]
 
 Writes every run to runs.jsonl in --out; with --page it also puts its tables between the markers of that page and its pictures beside it. Five geometries,
 each at four levels of crowding, are run under every model with its own default numbers; at the third level also with other time horizons, other numbers of

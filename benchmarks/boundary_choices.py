@@ -1,6 +1,6 @@
 """Which velocity on the boundary is best? Models and choices on the same scenes: which agents arrive, which stand still, how long it takes.
 
-    python -m benchmarks.boundary_choices                                        the table of docs/avoidance-clearpath.md, some ten minutes
+    python -m benchmarks.boundary_choices                                        the table of docs/learn/choosing-velocities.md, some ten minutes
     python -m benchmarks.boundary_choices --only clearpath:tip=butt,side_bias=0  one model with numbers of its own
     python -m benchmarks.boundary_choices --scenes circles bottleneck --seeds 1
 

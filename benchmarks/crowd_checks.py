@@ -1,7 +1,7 @@
 """Crowds that meet, and crowds that press: does the symmetry breaker pay, and how deep do bodies overlap? Measured from recorded positions alone.
 
-    python -m benchmarks.crowd_checks breaker                     last arrivals with and without the breaker: the table of docs/models.md, an hour
-    python -m benchmarks.crowd_checks overlaps                    deepest overlaps and longest steps: the table of docs/bodies.md, some hours
+    python -m benchmarks.crowd_checks breaker                     last arrivals with and without the breaker: the table of docs/learn/models.md, an hour
+    python -m benchmarks.crowd_checks overlaps                    deepest overlaps and longest steps: the table of docs/learn/bodies.md, some hours
     python -m benchmarks.crowd_checks breaker --scenes "imo-8, 50" --models orca clearpath --seeds 3
     python -m benchmarks.crowd_checks overlaps --runs overlaps.jsonl --table      the table of what is kept there so far; nothing is run
 

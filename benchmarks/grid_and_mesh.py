@@ -1,6 +1,6 @@
 """Five scenes in which an agent or an obstacle is in the way, each on a mesh and on a grid: what they result in.
 
-``python benchmarks/grid_and_mesh.py`` prints the table of docs/grid-and-mesh.md. Nothing in it is a time of the clock: it is the same on every machine.
+``python benchmarks/grid_and_mesh.py`` prints the table of docs/learn/stationary-agents.md. No time of the clock is in it: it is the same on every machine.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the `crowdsim` command returns; listed for users in docs/exit-codes.md."""
+    """What the `crowdsim` command returns; listed for users in docs/reference/exit-codes.md."""
 
     OK = 0  # the verb did what it was asked; a run: everybody arrived or the run reached its end as the scenario says
     FAULT = 1  # a fault of the program (traceback)

@@ -45,7 +45,7 @@ def test_the_readmes_snippet_runs(tmp_path):
 
 def test_the_snippets_of_the_page_about_the_library_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    snippets = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "library.md").read_text(encoding="utf-8"), flags=re.S)
+    snippets = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guides" / "library.md").read_text(encoding="utf-8"), flags=re.S)
     space: dict = {}
     outcomes = []
     for snippet in snippets:

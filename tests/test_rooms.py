@@ -163,7 +163,7 @@ def test_what_the_page_points_at_is_there():
 
 
 def test_the_tests_that_docstrings_and_pages_name_are_there():
-    texts = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").glob("*.md")]
+    texts = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").rglob("*.md")]
     named = {path for text in texts for path in re.findall(r"\btests/[\w/]+\.py\b", text.read_text(encoding="utf-8"))}
     assert len(named) > 100
     assert sorted(path for path in named if not (ROOT / path).is_file()) == []

@@ -155,7 +155,7 @@ def _flow_warning(result: Mapping[str, Any]) -> str:
     flow, most = _greatest_flow(result), PEOPLE_PER_M_S[1]
     if flow is None or round(flow["per_m_s"], 1) <= most:  # as it is shown
         return ""
-    way_out = "; speed_density: weidmann slows crowds down as people do (docs/models.md)" if result.get("speed_law") == "none" else ""
+    way_out = "; speed_density: weidmann slows crowds down as people do (docs/learn/models.md)" if result.get("speed_law") == "none" else ""
     ratio = flow["per_m_s"] / most
     times = f"{ratio:.{2 if ratio >= 1.05 else 3}g} times as many as people at most do"
     through = f"through {visible(flow['exit'])} {flow['per_m_s']:.2g} persons get a second and metre"

@@ -75,7 +75,7 @@ class Heights(NamedTuple):
     slope : (n, 2) float64
         Metres up for each metre in x and in y.
     step : float, m
-        Two share ground where each stands less than this above or below the plane of the other (docs/floors.md).
+        Two share ground where each stands less than this above or below the plane of the other (docs/guides/floors.md).
     """
 
     z: NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 Every function takes a path, an open `Recording`, or `Tracks`, which are read once and can be measured often: ``tracks = tracks_of("run.h5")``. It returns
 a pandas DataFrame with a row for each thing that happened, or a Series; ``attrs["units"]`` of a table has the unit of every column. Numbers that are of
-nobody are NaN. See docs/measures.md.
+nobody are NaN. See docs/guides/measures.md.
 """
 
 from __future__ import annotations

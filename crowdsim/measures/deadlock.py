@@ -1,7 +1,7 @@
 """Deadlocks: which agents were stuck when and where, which others they waited for, and why.
 
 `stuck_spells` says when agents were stuck, `why_stuck` why at one moment and for what they waited, `deadlocks` puts both together: one row for each group of
-agents that blocked each other or were blocked by the same. What the words mean stands in docs/deadlocks.md.
+agents that blocked each other or were blocked by the same. What the words mean stands in docs/guides/deadlocks.md.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-PEOPLE_PER_M_S = (1.2, 2.3)  # Specific flow of measured people through doors of 0.8 to 2 m, 1/(m s), rising with the width; docs/models.md.
+PEOPLE_PER_M_S = (1.2, 2.3)  # Specific flow of measured people through doors of 0.8 to 2 m, 1/(m s), rising with the width; docs/learn/models.md.
 LEAST_COUNTED = 20  # Arrivals in a row that make a flow: of fewer, chance decides.
 _TOUCH_M = 1e-3  # Ground and exits lie on grids of micrometres; a gap of a millimetre between them is none.
 

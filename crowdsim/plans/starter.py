@@ -152,7 +152,7 @@ def _text(name: str, plan: Path, words: Sequence[str], where: str, level: str, e
     mu, sigma, high = PREMOVEMENT
     return f"""# Made from {visible(plan.name)} by "crowdsim new". What was found there, and what was taken for granted:
 {notes}
-# docs/scenarios.md, or "crowdsim schema", says what else may stand here; change this file as you like.
+# docs/reference/scenarios.md, or "crowdsim schema", says what else may stand here; change this file as you like.
 version: 1
 seed: 1                       # the same seed gives the same run, to the last bit
 

@@ -96,7 +96,7 @@ class Header:
     first_tick : int
         The tick before which this recording knows nothing: above 0 where the run goes on from a checkpoint of another (`crowdsim fork`).
     stuck_by : str
-        What being stuck means in it: ``progress`` along the path; or, in recordings that do not say, net ``displacement``, see docs/deadlocks.md.
+        What being stuck means in it: ``progress`` along the path; or, in recordings that do not say, net ``displacement``, see docs/guides/deadlocks.md.
     run_id : str
         Distinguishes two runs of one scenario; a run that goes on after a stop keeps it.
     started : str

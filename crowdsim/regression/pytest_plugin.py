@@ -140,7 +140,7 @@ class Golden:
 
 @pytest.fixture
 def crowdsim_golden(request: pytest.FixtureRequest) -> Golden:
-    """Compare runs with golden recordings: ``crowdsim_golden("scenario.yaml", seconds=5)``; see docs/golden-runs.md of crowdsim."""
+    """Compare runs with golden recordings: ``crowdsim_golden("scenario.yaml", seconds=5)``; see docs/learn/reproducibility.md of crowdsim."""
     return Golden(request)
 
 

@@ -343,9 +343,9 @@ def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Gr
 
 
 def scenario_of_run(header: Header, file: str) -> Scenario:
-    """Return the scenario of a recorded run, to look at or to measure; where models came from plug-ins, all agents have the model `none` in their place.
+    """Return the scenario of a recorded run, to look at or to measure. What came from plug-ins has a stand-in: model `none`, no system, the default planner.
 
-    How agents avoided each other changes nothing that is drawn or measured afterwards, and a user's model need not be at hand for it.
+    How agents avoided each other and found their paths changes nothing that is drawn or measured afterwards, and a user's file need not be at hand for it.
 
     Parameters
     ----------
@@ -355,4 +355,6 @@ def scenario_of_run(header: Header, file: str) -> Scenario:
         What messages call it.
     """
     sets = ["systems=[]", "avoidance=none", *(f"groups.{number}.avoidance=none" for number in range(len(header.groups)))] if header.plugins else []
+    if any(each.get("kind") == "planner" for each in header.plugins.values()):
+        sets += ["navigation=optimal", *(f"groups.{number}.navigation=optimal" for number in range(len(header.groups)))]
     return parse_scenario(header.scenario, file=file, sets=sets)

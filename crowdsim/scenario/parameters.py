@@ -112,7 +112,7 @@ class BudgetParameters:
 
 def paths_lead_over_cells(kind: str) -> bool:
     """Return whether paths of a kind of navigation lead over the cells of a grid."""
-    return any(known.over_cells for known in _imported("crowdsim.navigation.planners", "planner_kinds")() if known.name == kind)
+    return bool(_imported("crowdsim.navigation.planners", "leads_over_cells")(kind))
 
 
 def _imported(module: str, name: str) -> Any:

@@ -75,7 +75,7 @@ class Simulation(Interventions):
     start : Start, optional
         Where the run begins, if not with everybody at the places of the scenario.
     systems : sequence of classes of systems
-        Of your own, beside those that the scenario names; see docs/own-systems.md.
+        Of your own, beside those that the scenario names; see docs/guides/own-systems.md.
 
     Raises
     ------

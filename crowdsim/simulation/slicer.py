@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base.slices import Spent, Wish, Work
 
-DEFAULT_SLICE = 1000  # Expansions: 0.2 to 0.5 ms of a core on the mesh. Smaller overruns less and hands out searches more often, see docs/budget.md.
+DEFAULT_SLICE = 1000  # Expansions: 0.2 to 0.5 ms of a core on the mesh. Smaller overruns less and hands out searches more often, see docs/learn/budget.md.
 
 
 class Meter(Protocol):

@@ -9,9 +9,9 @@ from typing import Any
 from crowdsim.sweep.folder import FINISHED
 from crowdsim.sweep.plan import Plan, Run
 
-US_PER_AGENT_TICK = 40.0  # Of small crowds with any model and a recording, one thread of a 2.5 GHz core (docs/models.md has 31 to 61); large crowds take less.
+US_PER_AGENT_TICK = 40.0  # Of small crowds with any model and a recording, one thread of a 2.5 GHz core (31 to 61 in docs/learn/models.md); large ones less.
 MS_PER_TICK = 0.5  # What a tick of a small scene takes however few agents there are.
-BYTES_PER_ROW = 30.0  # Of an agent in a frame, all columns, compressed (docs/recordings.md has 22 to 41).
+BYTES_PER_ROW = 30.0  # Of an agent in a frame, all columns, compressed (docs/reference/recordings.md has 22 to 41).
 BYTES_PER_TICK = 150.0  # Digests and timings.
 
 

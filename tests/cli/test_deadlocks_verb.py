@@ -14,7 +14,7 @@ from crowdsim.world.causes import Cause
 from tests.cli.command import crowdsim, environment
 from tests.crowds import ROOT, SCENARIOS
 
-PAGE = (ROOT / "docs" / "deadlocks.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "deadlocks.md").read_text(encoding="utf-8")
 SCENE = ROOT / "tests" / "scenes" / "stuck" / "head-on-narrow-corridor.yaml"
 
 

@@ -1,4 +1,4 @@
-"""docs/first-steps.md: its commands, typed as they stand there, say what the page says; two of them lead from a drawing to a page for a browser."""
+"""docs/learn/first-steps.md: its commands, typed as they stand there, say what the page says; two of them lead from a drawing to a page for a browser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT
 
-PAGE = (ROOT / "docs" / "first-steps.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "learn" / "first-steps.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```console\n\$ crowdsim (.*)\n((?:.*\n)*?)```", PAGE)
 
 
@@ -28,7 +28,7 @@ def test_the_commands_of_the_page_say_what_it_shows_and_end_in_a_page_for_a_brow
         done = crowdsim(shlex.split(command), cwd=tmp_path)
         assert without_what_differs(done.stdout + done.stderr) == without_what_differs(shown), command
         assert done.returncode == (0 if number < 2 else 2)
-    pictures = re.findall(r"\$ crowdsim (plot .*)\n(.*)\n", (ROOT / "docs" / "pictures.md").read_text(encoding="utf-8"))
+    pictures = re.findall(r"\$ crowdsim (plot .*)\n(.*)\n", (ROOT / "docs" / "guides" / "pictures.md").read_text(encoding="utf-8"))
     for command, shown in pictures[1:]:  # the page about pictures draws this run
         assert crowdsim(shlex.split(command), cwd=tmp_path).stdout == f"{shown}\n" and (tmp_path / shown).is_file()
     assert len(pictures) == 2 and "<canvas" in (tmp_path / "runs" / "office.html").read_text(encoding="utf-8")

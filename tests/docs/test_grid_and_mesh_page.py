@@ -1,4 +1,4 @@
-"""docs/grid-and-mesh.md: the table is what the scenes come to. docs/moving-obstacles.md: its scenario runs."""
+"""docs/learn/stationary-agents.md: the table is what the scenes come to. docs/guides/changing-ground.md: its scenario of obstacles runs."""
 
 import re
 
@@ -9,8 +9,8 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import ROOT
 
-PAGE = (ROOT / "docs" / "grid-and-mesh.md").read_text(encoding="utf-8")
-OBSTACLES = (ROOT / "docs" / "moving-obstacles.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "learn" / "stationary-agents.md").read_text(encoding="utf-8").split("## A grid or a mesh?")[1]
+OBSTACLES = (ROOT / "docs" / "guides" / "changing-ground.md").read_text(encoding="utf-8")
 QUICK = ("doorway-blocked", "goal-in-closed-room")
 
 
@@ -26,7 +26,7 @@ def test_every_scene_is_in_the_table_once_on_each_ground():
 
 
 def test_the_scenario_of_the_page_on_obstacles_runs():
-    (text,) = re.findall(r"```yaml\n(.*?)```", OBSTACLES, re.DOTALL)
+    (text,) = (text for text in re.findall(r"```yaml\n(.*?)```", OBSTACLES, re.DOTALL) if "obstacles:" in text)
     scenario = parse_scenario(text)
     assert scenario.notes == () and [each.name for each in scenario.obstacles] == ["cart", "trolley"]
     with Simulation(scenario) as run:

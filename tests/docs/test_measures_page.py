@@ -14,7 +14,7 @@ from crowdsim import measures
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT, SCENARIOS
 
-PAGE = (ROOT / "docs" / "measures.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "measures.md").read_text(encoding="utf-8")
 COMMANDS = [shlex.split(line[2:]) for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines() if line.startswith("$ ")]
 SNIPPET = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
 

@@ -1,4 +1,4 @@
-"""docs/models.md: its examples are those that are tested, and it names everything that there is."""
+"""docs/learn/models.md: its examples are those that are tested, and it names everything that there is."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from crowdsim.simulation.simulation import Simulation
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT
 
-PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "learn" / "models.md").read_text(encoding="utf-8")
 
 
 def blocks(language):
@@ -57,4 +57,4 @@ def test_the_picture_of_a_choice_is_made_as_the_page_says(tmp_path):
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)\)", PAGE))))
 def test_the_links_of_the_page_lead_somewhere(link):
-    assert (ROOT / "docs" / link).exists()
+    assert (ROOT / "docs" / "learn" / link).exists()

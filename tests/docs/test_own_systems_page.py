@@ -1,4 +1,4 @@
-"""docs/own-systems.md: its example is the file that is tested, what it tells works, and its messages are those that are printed."""
+"""docs/guides/own-systems.md: its example is the file that is tested, what it tells works, and its messages are those that are printed."""
 
 import re
 import shlex
@@ -17,7 +17,7 @@ from crowdsim.world import registry
 from tests.cli.test_mistakes import outcome
 from tests.crowds import BUSY, ROOT, SCENARIOS, simulation
 
-PAGE = (ROOT / "docs" / "own-systems.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "own-systems.md").read_text(encoding="utf-8")
 FATIGUE = ROOT / "docs" / "examples" / "fatigue.py"
 
 
@@ -87,4 +87,4 @@ def test_the_messages_of_the_page_are_those_that_are_told(tire, number, process,
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", PAGE))))
 def test_the_links_of_the_page_lead_somewhere(link):
-    assert (ROOT / "docs" / link).exists()
+    assert (ROOT / "docs" / "guides" / link).exists()

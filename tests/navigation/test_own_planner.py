@@ -18,12 +18,12 @@ from crowdsim.errors import NavigationError, ScenarioError
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
-from crowdsim.navigation.planners import OWN, planner_kind, planner_kinds
+from crowdsim.navigation.planners import OWN, leads_over_cells, planner_kind, planner_kinds
 from crowdsim.navigation.planning import registry
 from crowdsim.navigation.planning.plain_planner import PlainPlanner
 from crowdsim.navigation.planning.registry import register_planner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
-from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.load import parse_scenario, scenario_of_run
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import AgentState, PathStatus
 from tests.navigation.toy import FILE, straight_line
@@ -102,12 +102,13 @@ def test_agents_follow_the_paths_of_a_plug_in_and_those_without_one_stand(tmp_pa
         assert verdict.arrived == 2
         assert run.agents.path_status.tolist() == [PathStatus.UNREACHABLE] and run.agents.activity.tolist() == [AgentState.STANDING]
     with open_run(out) as recording:
-        entry = dict(recording.header.plugins)
+        header, entry = recording.header, dict(recording.header.plugins)
     assert entry["straight-line"]["sha256"] == origin_of("straight-line").sha256 and entry["straight-line"]["kind"] == "planner"
     assert require_recorded(entry, "run.h5") == []
     registry.forget("straight-line")
     with pytest.raises(PluginError, match=r"made with a planner that is not crowdsim's own and is not loaded: \"straight-line\" of .*straight_line.py"):
         require_recorded(entry, "run.h5")
+    assert {each.name for each in scenario_of_run(header, "run.h5").navigations} == {"optimal"}  # to look at it and to measure it, the file need not be there
 
 
 def test_a_run_with_a_plug_in_goes_on_from_a_saved_state_in_the_middle_of_a_search():
@@ -165,7 +166,7 @@ def test_a_planner_that_breaks_its_promises_is_told_by_name_and_agent(tmp_path, 
 
 
 def test_the_page_shows_the_file_that_is_tested():
-    page = (FILE.parents[1] / "planners.md").read_text(encoding="utf-8")
+    page = (FILE.parents[1] / "guides" / "planners.md").read_text(encoding="utf-8")
     assert f"```python\n{FILE.read_text(encoding='utf-8')}```" in page and PlainPlanner.__name__ in page and register_planner.__name__ in page
 
 
@@ -173,3 +174,8 @@ def test_the_parameters_of_a_kind_are_listed_once():
     for kind in planner_kinds():
         names = [field.name for owner in (*kind.owners, *kind.options) for field in dataclasses.fields(owner)]
         assert len(set(names)) == len(names), kind.name
+
+
+def test_what_scenarios_are_read_by_is_what_planners_register():
+    assert {kind.name: kind.over_cells for kind in planner_kinds()} == {name: leads_over_cells(name) for name in OWN}
+    assert not leads_over_cells("no planner")

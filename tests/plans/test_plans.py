@@ -271,7 +271,7 @@ def test_an_obj_file_is_a_plan_whose_largest_piece_of_ground_people_leave(tmp_pa
 
 def test_nobody_starts_on_a_gallery_that_no_way_leads_down_from(tmp_path: Path) -> None:
     loaded, _ = scenario(tmp_path, ROOT / "scenarios" / "maps" / "bridge.obj", people=300)
-    gallery = shapely.box(34, 16, 40, 20)  # 1.8 m high, put with the floor below it; docs/floors.md
+    gallery = shapely.box(34, 16, 40, 20)  # 1.8 m high, put with the floor below it; docs/guides/floors.md
     assert not any(gallery.contains(shapely.Point(place)) for place in resolve_agents(loaded).position)
 
 

@@ -14,7 +14,7 @@ from tests.cli.forked import server
 from tests.crowds import ROOT
 from tests.golden.scene import SCENE
 
-DOCUMENTED = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8"), re.MULTILINE)}
+DOCUMENTED = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8"), re.MULTILINE)}
 PAGE = 4096
 MOST_SECONDS = 120.0  # for a command that takes a second on an idle machine
 OF_RECORDINGS = (  # what each verb is given; {} is the damaged file

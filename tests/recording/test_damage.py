@@ -1,4 +1,4 @@
-"""Recordings that are damaged, or made to do harm, given to every verb that reads one: an exit code that docs/exit-codes.md has, a sentence, never a traceback."""
+"""Recordings that are damaged, or made to do harm, given to every verb that reads one: an exit code that docs/reference/exit-codes.md has, a sentence, never a traceback."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.crowds import ROOT
 from tests.recording.crowd import header, record
 from tests.recording.damage import BAD, VERBS, call, damaged_recording, make_whole, rewritten
 
-DOCUMENTED = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8"), re.MULTILINE)} - {1}
+DOCUMENTED = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8"), re.MULTILINE)} - {1}
 MOST_SECONDS = 60.0
 
 

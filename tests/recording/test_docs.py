@@ -16,7 +16,7 @@ from crowdsim.world import events
 from tests.cli.command import crowdsim
 from tests.crowds import ROOT, SCENARIOS
 
-PAGE = (ROOT / "docs" / "recordings.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "recordings.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = [line[2:] for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 

@@ -13,7 +13,7 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.templates import TEMPLATES, template_text
 from crowdsim.setup.agents import resolve_agents
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Every constant of [Pathfinding undated] is a parameter with its value, and changing it changes what agents do; the table in docs/grid.md is this one."""
+"""Every constant of [Pathfinding undated] is a parameter with its value, and changing it changes what agents do; the table in docs/learn/grid.md is this one."""
 
 import re
 from dataclasses import dataclass
@@ -200,7 +200,7 @@ def test_a_constant_is_a_parameter_with_that_default_and_takes_effect(constant, 
 
 
 def test_the_table_of_the_page_is_this_one():
-    page = (ROOT / "docs" / "grid.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "learn" / "grid.md").read_text(encoding="utf-8")
     rows = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in page.split("<!-- constants -->\n")[1].split("\n\n")[0].splitlines()[2:]]
     told = {row[0]: (row[1], row[2].split(" ")[0], row[3]) for row in rows}
     for constant, section, value, parameter, _ in CONSTANTS:

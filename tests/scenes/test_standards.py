@@ -1,4 +1,4 @@
-"""Lanes, doors and the tests of RiMEA 4.1 that judge crowds, under ORCA, with and without Weidmann's relation; docs/models.md has every model's numbers.
+"""Lanes, doors and the tests of RiMEA 4.1 that judge crowds, under ORCA, with and without Weidmann's relation; docs/learn/models.md has every model's numbers.
 
 What plain ORCA does not claim (a relation of speed and density) is not asked of it; what holds is held.
 """

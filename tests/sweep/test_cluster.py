@@ -238,7 +238,7 @@ def tls_of(page: str, place) -> dict[str, str]:
 @pytest.mark.full
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
 def test_with_the_certificates_of_the_page_a_sweep_runs_over_tls_and_without_them_nobody_gets_in(small, tmp_path, monkeypatch):
-    variables = tls_of((ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8"), tmp_path)
+    variables = tls_of((ROOT / "docs" / "guides" / "sweeps.md").read_text(encoding="utf-8"), tmp_path)
     with dask_cluster(tmp_path / "dask", 1, "--protocol", "tls", protocol="tls", **variables) as dask:
         assert json.loads(dask.file.read_text())["address"].startswith("tls://")
         command = ["sweep", small, "--vary", "avoidance.model=none", "--cluster", dask.file, "--out"]

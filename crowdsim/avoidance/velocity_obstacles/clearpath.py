@@ -52,7 +52,7 @@ class ClearPath(VelocityObstacleModel):
             "weighted", "", choices=("nearest", "progress", "steady", "side", "weighted"),
             source="[Mononen 2010], Geometric vs. Sampling: nearest is not good enough",
             why="which velocity on the boundary is best: the nearest to the preferred one; or swerving costs less than falling behind (progress), changing"
-            " velocity costs (steady), swerving to the preferred side is free (side); or all at once (weighted): measured in docs/avoidance-clearpath.md",
+            " velocity costs (steady), swerving to the preferred side is free (side); or all at once (weighted): measured in docs/learn/choosing-velocities.md",
         )
         sideways_cost: float = param(
             0.8, "", above=0.0, high=1.0, source="ours",

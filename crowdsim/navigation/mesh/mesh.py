@@ -66,7 +66,7 @@ class NavMesh(NamedTuple):
     polygon_part : (np,) int32
         Number of the connected part of the mesh that the polygon belongs to, by the lowest polygon.
     step : float, m
-        Ground that is this much higher or lower is other ground (docs/floors.md).
+        Ground that is this much higher or lower is other ground (docs/guides/floors.md).
     vertex_room : (nv,) or (0,) float64, m
         Distance from each vertex to the nearest wall, at most `MOST_ROOM_M`; inf where the ground ends without a wall. Empty where walls end at all vertices.
     """

@@ -130,10 +130,6 @@ class Paths(ABC):
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Search on another ground from now on; agents that wait for a path ask again."""
 
-    def take_mesh(self) -> None:
-        """Search on the mesh that the world has now."""
-        raise NotImplementedError(f"{type(self).__name__} cannot change the mesh")
-
     @property
     def widest_body(self) -> float:
         """The greatest radius (m) that paths can be found for."""
