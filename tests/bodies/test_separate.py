@@ -229,8 +229,8 @@ def test_further_passes_let_the_pressure_out_of_a_knot(seed):
 def test_further_passes_move_nobody_faster_than_a_push_may(seed):
     position = pressed_knot(seed=seed)
     three, _ = separate(position, 0.2, passes=3, further=0)
-    far = [np.hypot(*(separate(position, 0.2, passes=3, tick=tick)[0] - three).T).max() for tick in (0.05, 0.1, 1.0)]
-    assert far[0] <= 0.2 + 1e-9 and far[1] <= 0.4 + 1e-9 < far[2]
+    far = [np.hypot(*(separate(position, 0.2, passes=3, tick=tick)[0] - three).T).max() for tick in (0.02, 0.05, 1.0)]
+    assert far[0] <= 0.12 + 1e-9 and far[1] <= 0.3 + 1e-9 < far[2]
 
 
 def test_a_knot_that_further_passes_do_not_loosen_takes_its_step_back_and_nobody_else_does():
@@ -247,9 +247,9 @@ def test_one_wedged_between_immovable_discs_takes_nobodys_step():
     """Two that are never pushed leave one no room, wherever it comes from; another that touches it takes its step."""
     before = np.array([[0.0, 0.0], [0.3, 0.0], [0.6, 0.0], [0.3, 0.45]])
     after = before + [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, -0.08]]
-    moved, result = separate(after, 0.2, before=before, passes=3, movable=[0, 1, 0, 1])
+    moved, result = separate(after, 0.2, before=before, passes=3, movable=[0, 1, 0, 1], tick=0.03)
     assert result.after.deepest > 0.03 and (moved[[0, 2]] == after[[0, 2]]).all()
-    kept, _ = separate(after, 0.2, before=after, passes=3, movable=[0, 1, 0, 1])
+    kept, _ = separate(after, 0.2, before=after, passes=3, movable=[0, 1, 0, 1], tick=0.03)
     assert (moved == kept).all()
 
 
@@ -257,6 +257,15 @@ def test_further_passes_are_only_made_where_something_is_deep():
     for gap, differs in ((0.015, False), (0.06, True)):  # twenty people in a row, each overlapping the next
         row = np.stack([np.arange(20) * (0.4 - gap), np.zeros(20)], axis=1)
         assert (separate(row, 0.2, passes=1)[0] != separate(row, 0.2, passes=1, further=0)[0]).any() == differs
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_discs_that_passes_without_harm_leave_wedged_are_parted_all_the_same(seed):
+    """Packed closely enough, every push that does no harm is none at all: some of these crowds stood for good with 2 cm of overlap."""
+    position, separator = np.random.default_rng(seed).uniform(0.0, 10.0, (400, 2)), Separator()
+    for _ in range(250):
+        position, result = separate(position, 0.25, separator=separator)
+    assert result.after.deepest < 0.002
 
 
 def test_what_nobody_can_part_ends_the_further_passes(monkeypatch):

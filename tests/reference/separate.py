@@ -11,6 +11,7 @@ TOUCH = 1e-6
 MOVABLE, DRIVEN = 1, 2
 SWING = 0.97
 STILL = 1e-4
+WEDGED = 0.1
 SLIGHT = 1e-3
 STEPS_BACK = (1.5, 2.25, 2.25, 2.25)
 LEAST_ALONG = 1e-6
@@ -118,7 +119,7 @@ def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=No
     return result
 
 
-def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60, before=None, farthest=0.2):
+def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60, before=None, farthest=0.3):
     """Positions after some passes and further ones; where those leave somebody too deep, its knot goes back to `before`, and all begins anew."""
     before, fewer = before or position, list(position)
     parted = part(fewer, radius, movable, layer, walls, passes, tolerated, further, farthest)
@@ -146,6 +147,7 @@ def knots(position, radius, layer, movable, depth):
 
 def part(position, radius, movable, layer, walls, passes, tolerated, further, farthest):
     """Positions after some passes; the guarded form takes over in a pass in which the plain one would do harm. Then `loosen`."""
+    moved = math.inf
     for _ in range(passes):
         count, deepest, total = measure(position, radius, layer, movable)
         if not count:
@@ -153,7 +155,9 @@ def part(position, radius, movable, layer, walls, passes, tolerated, further, fa
         plain = one_pass(position, radius, movable, layer, walls, False)
         _, deepest_then, total_then = measure(plain, radius, layer, movable)
         harmless = deepest_then <= deepest and total_then <= total
-        position = plain if harmless else one_pass(position, radius, movable, layer, walls, True)
+        old, position = position, plain if harmless else one_pass(position, radius, movable, layer, walls, True)
+        moved = max(map(math.dist, position, old))
+    tolerated *= WEDGED if moved < STILL else 1.0
     return loosen(position, radius, movable, layer, walls, tolerated, further, farthest)
 
 
