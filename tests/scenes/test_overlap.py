@@ -129,7 +129,7 @@ def test_crowds_that_meet_in_a_corridor_do_not_overlap():
     assert deepest <= MOST_M
 
 
-LONGEST_STEP_M = 0.07 + 0.2 + 0.05  # what one walks at most in a tick of 0.05 s, what further pushes may add (4 m/s), and what the first three did in any tick
+LONGEST_STEP_M = 0.07 + 0.3 + 0.05  # what an agent walks at most in a tick of 0.05 s, what further pushes may add (6 m/s), and what the first three did in any tick
 
 
 @pytest.mark.parametrize("model", ["orca", *(pytest.param(other, marks=pytest.mark.full) for other in MODELS[1:])])
