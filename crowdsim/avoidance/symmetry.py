@@ -297,7 +297,7 @@ class SymmetryBreaker:
         )
         patience: float = param(
             1.0, "s", above=0.0, high=60.0, source="ours",
-            why="how long agents hold each other fast before they turn; shorter disturbs queues that would clear by themselves: with 0.5, two crowds of 30 at a "
+            why="how long agents hold each other fast before they turn; shorter disturbs queues that would clear by themselves: with 0.5, crowds of 30 at a "
             "door take 2 s longer under sampled-hrvo",
         )
         slow: float = param(

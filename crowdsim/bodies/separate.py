@@ -25,7 +25,7 @@ STILL_M = 1e-4  # A further pass that moves nobody farther than this is the last
 STEPS_BACK = (1.5, 2.25, 2.25, 2.25)  # Where further passes leave somebody overlapping by more than this times what ends them, the knot that it is in takes its
 # step back, and what is left is pushed again. Others may then step into the knot; so that goes on, but only for what comes near 5 cm: where each round asks for
 # 1.5, too many stand, and crowds that meet stand for good under sampled-hrvo.
-WEDGED = 0.1  # Where passes move no disc any more, further ones follow from this share of that depth on: among discs packed as closely as four of 0.5 m a square
+WEDGED = 0.1  # Where passes move no disc any more, further ones follow from this share of that depth on: among discs as dense as four of 0.5 m a square
 # metre, passes that do no harm end with 2 cm left, which nothing would ever part.
 SLIGHT_M = 1e-3  # Overlaps from this depth on join discs to a knot.
 _LEAST_CAPACITY = 64  # Neighbours of one disc that there is room for at first; grows when a pile needs more.
@@ -256,7 +256,7 @@ class Separator:
         team: Team,
         heights: Heights | None,
     ) -> NDArray[np.bool_]:
-        """Return (n,) bool: discs that can be pushed and are deeper than `depth` in each other, and all others that can be and that a chain of overlaps joins to them."""
+        """Return (n,) bool: movable discs that are deeper than `depth` in each other, and all movable ones that a chain of overlaps joins to them."""
         n, stands = len(radius), np.zeros(len(radius), dtype=np.bool_)
         cells, now, widest, rows = self._look(position, radius, movable, layer, team, heights)
         nowhere = np.zeros(n, dtype=np.float32)
