@@ -1,6 +1,6 @@
-"""From a way over corners to the corridor of polygons that steering follows.
+"""From a path over corners to the corridor of polygons that steering follows.
 
-The line over the corners themselves lies in what the body sweeps, and nothing stands there: so it goes through the same gaps, between the same walls.
+The line over the corners themselves lies in what the agent sweeps, and nothing stands there: so it goes through the same gaps, between the same walls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _put(mesh, out, at, begin, edge):
 
 @lean_kernel
 def _turn_in_fan(mesh, corners, corner, first, last, out, at, begin):
-    """Write the portals that a way crosses as it turns round a corner from polygon `first` to polygon `last`, goal's end first."""
+    """Write the portals that a path crosses as it turns round a corner from polygon `first` to polygon `last`, goal's end first."""
     i = j = corners.fan_start[corner]
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
         polygon = mesh.edge_polygon[corners.fan_edge[fan]]
@@ -91,17 +91,17 @@ def copy_visibility_corridor(slots, slot, terrain, out, at, scratch):
 
 @lean_kernel
 def corridor_over(terrain, chain, count, sx, sy, polygon, tx, ty, piece, out, at, scratch):
-    """Write the corridor of a given way over corners to ``out[at:]``, the portal at the goal first.
+    """Write the corridor of a given path over corners to ``out[at:]``, the portal at the goal first.
 
     Parameters
     ----------
     terrain : Terrain
     chain : (k,) int32
-        The corners that the way goes by, ``chain[:count]``, the one next to the goal first.
+        The corners that the path goes by, ``chain[:count]``, the one next to the goal first.
     count : int
     sx, sy : float, m
     polygon : int
-        Where the way begins.
+        Where the path begins.
     tx, ty : float, m
     piece : int
         Where it ends, in this piece of the goal.
