@@ -99,7 +99,7 @@ def test_agents_follow_the_paths_of_a_plug_in_and_those_without_one_stand(tmp_pa
     out = tmp_path / "run.h5"
     with Simulation(parse_scenario(SCENE), out=out) as run:
         verdict = run.run()
-        assert verdict.arrived == 2
+        assert verdict.arrived == 2 and verdict.reasons == {"its planner found no path to its goal": 1}
         assert run.agents.path_status.tolist() == [PathStatus.UNREACHABLE] and run.agents.activity.tolist() == [AgentState.STANDING]
     with open_run(out) as recording:
         header, entry = recording.header, dict(recording.header.plugins)

@@ -29,7 +29,7 @@ def test_numbers_of_the_grid_change_its_cells(name, value, fewer):
     assert changed < usual if fewer else changed > usual
 
 
-def test_the_widest_agent_says_who_can_ask():
+def test_the_widest_radius_limits_requests():
     grid = build_grid([ROOM], [TABLE], GridParameters(widest_body=2.0))
     assert len(cells_of(grid, 2.0)) < len(cells_of(grid, 1.0))
 

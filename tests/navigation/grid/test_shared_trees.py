@@ -22,7 +22,7 @@ def ask(planner, entity, position, goal, radius, stationary=None):
 
 
 class World:
-    """Open ground with blocked cells here and there, goals with somebody standing on them, and agents whose radii lie on both sides of steps of 0.1 m."""
+    """Open ground with blocked cells here and there, goals with agents standing on them, and agents whose radii lie on both sides of steps of 0.1 m."""
 
     def __init__(self, seed):
         rng = np.random.default_rng(seed)

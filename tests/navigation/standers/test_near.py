@@ -1,4 +1,4 @@
-"""Who stands near the straight line to a goal: the 6 m of [Pathfinding undated], against the twin."""
+"""Which agents stand near the straight line to a goal: the 6 m of [Pathfinding undated], against the twin."""
 
 import itertools
 
