@@ -33,7 +33,8 @@ def find_all(slots, ground, need, start, end, nothing, pulls):
     """Find all paths, one after the other; return (expansions, waypoints)."""
     expansions, waypoints = 0, 0
     for i in range(len(start)):
-        begin_path(slots, 0, ground, need, start[i, 0], start[i, 1], end[i, 0], end[i, 1], nothing, RINGS, -1)
+        slots.choice[0, 0, 0], slots.choice[0, 0, 1] = end[i, 0], end[i, 1]
+        begin_path(slots, 0, ground, need, start[i, 0], start[i, 1], 1, nothing, RINGS, -1)
         expansions += advance_path(slots, 0, ground, RINGS, 1 << 60)
         node = last_node(slots, 0)
         if pulls and node >= 0:

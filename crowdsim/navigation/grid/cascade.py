@@ -111,8 +111,10 @@ def _begin_step(slots, slot, ground, rings):
 
 
 @lean_kernel
-def begin_path(slots, slot, ground, need, from_x, from_y, to_x, to_y, stationary, rings, tree):
-    """Set a slot up to look for a path.
+def begin_path(slots, slot, ground, need, from_x, from_y, choices, stationary, rings, tree):
+    """Set a slot up to look for a path to the nearest on foot of the points in ``slots.choice[slot, :choices]``.
+
+    Of those in one cell the first is meant. Where none can be reached, the path ends at the cell nearest to any as the crow flies.
 
     Parameters
     ----------
@@ -121,24 +123,15 @@ def begin_path(slots, slot, ground, need, from_x, from_y, to_x, to_y, stationary
     ground : Ground
     need : float, m
         Clearance that a cell has to exceed, see `Grid.need`.
-    from_x, from_y, to_x, to_y : float, m
-        Where the agent is and where it wants to be; both may lie off the ground.
+    from_x, from_y : float, m
+        Where the agent is; like the points, that may lie off the ground.
+    choices : int
     stationary : StationaryDiscs
         Agents in the way, see `stamp_stationary`.
     rings : int
         See `nearest_walkable`.
     tree : int
         Row of ``slots.to_go`` that draws the search if its root is the cell of the goal, grown for this agent or a thinner one; -1 for none.
-    """
-    slots.choice[slot, 0, 0], slots.choice[slot, 0, 1] = to_x, to_y
-    begin_path_to_nearest(slots, slot, ground, need, from_x, from_y, 1, stationary, rings, tree)
-
-
-@lean_kernel
-def begin_path_to_nearest(slots, slot, ground, need, from_x, from_y, choices, stationary, rings, tree):
-    """Set a slot up to look for a path to the nearest on foot of several points, which stand in ``slots.choice[slot, :choices]``; see `begin_path`.
-
-    Of those in one cell the first is meant. Where none can be reached, the path ends at the cell nearest to any as the crow flies.
     """
     header, measure = slots.header, slots.measure
     measure[slot, NEED] = need

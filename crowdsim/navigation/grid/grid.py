@@ -76,7 +76,7 @@ class Grid:
     """
 
     def __init__(self, parameters: GridParameters, x: float, y: float, width: int, depth: int) -> None:
-        _refuse_numbers(parameters)
+        refuse_numbers(parameters, GridParameters)
         _refuse_sizes(parameters, width, depth, x, y)
         self.parameters = parameters
         self.x, self.y, self.width, self.depth = x, y, width, depth
@@ -413,7 +413,7 @@ def build_grid(
         If there is no area, two have one name, or the grid would be too large.
     """
     parameters = parameters or GridParameters()
-    _refuse_numbers(parameters)
+    refuse_numbers(parameters, GridParameters)
     boxes = np.array([area.polygon.bounds for area in areas if not area.polygon.is_empty])
     if not len(boxes):
         raise NavigationError("A grid needs at least one area that can be walked on, and there is none.")
@@ -469,8 +469,9 @@ def _cells_over(length: float, cell: float) -> int:
     return max(1, math.ceil(min(length / cell, 2.0 * MOST_CELLS) - 1e-9))
 
 
-def _refuse_numbers(parameters: GridParameters) -> None:
-    for tunable in tunables(GridParameters):
+def refuse_numbers(parameters: Any, owner: type[Any]) -> None:
+    """Refuse parameters of which one that `owner` declares is out of its range, with a `NavigationError`."""
+    for tunable in tunables(owner):
         complaint = tunable.complaint(getattr(parameters, tunable.name))
         if complaint:
             raise NavigationError(f"{tunable.name}: {complaint}.")

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.errors import NavigationError
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import points_of
-from crowdsim.navigation.grid.cascade import advance_path, begin_path_to_nearest, last_node
+from crowdsim.navigation.grid.cascade import advance_path, begin_path, last_node
 from crowdsim.navigation.grid.choices import Chooser
-from crowdsim.navigation.grid.grid import Grid
+from crowdsim.navigation.grid.grid import Grid, refuse_numbers
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.obstacles import StationaryDiscs
 from crowdsim.navigation.grid.parameters import CellParameters, DocumentPathParameters, PathParameters, WalkParameters
@@ -38,7 +37,6 @@ from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Ended, Work
 from crowdsim.navigation.stationary.near import list_stationary
 from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved
-from crowdsim.tunable import tunables
 
 MOST_SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge grids; at least two are left.
@@ -123,7 +121,7 @@ def _begin(search, work, slot, job):
     for place in range(choices):
         slots.choice[slot, place, 0], slots.choice[slot, place, 1] = search.choice[begin + place, 0], search.choice[begin + place, 1]
     stationary = StationaryDiscs(search.stationary, request["first"], request["last"], search.share)
-    begin_path_to_nearest(
+    begin_path(
         slots, slot, search.ground, request["need"], request["x"], request["y"], choices, stationary, search.rings, request["tree"]
     )  # fmt: skip
     return 0
@@ -174,10 +172,7 @@ class GridPlanner(SlotPlanner):
     def __init__(self, grid: Grid, target: NDArray[np.float64], parameters: PathParameters | None = None) -> None:
         self.grid, self.target = grid, np.asarray(target, dtype=np.float64).reshape(-1, 2)
         self.parameters = parameters or PathParameters()
-        for tunable in tunables(PathParameters):
-            complaint = tunable.complaint(getattr(self.parameters, tunable.name))
-            if complaint:
-                raise NavigationError(f"{tunable.name}: {complaint}.")
+        refuse_numbers(self.parameters, PathParameters)
         self._nodes = (grid.width + 2) * (grid.depth + 2)
         self._count = int(min(MOST_SLOTS, max(2, SLOT_MEMORY_BYTES // (BYTES_A_NODE * self._nodes))))
         self._most_choices = 1
@@ -257,8 +252,7 @@ class GridPlanner(SlotPlanner):
         """
         for each in np.unique(radius).tolist() if self.parameters.agent_radius == 0.0 else [self.parameters.agent_radius]:
             self.grid.need(each)
-        fresh = self._fresh(tick, entity, position)
-        fresh["need"] = self.needs(radius)
+        fresh = self._fresh(tick, entity, position, need=self.needs(radius))
         wanted_goals, which = np.unique(goal, return_inverse=True)
         numbers = [self._lists.number_of(self.target[choices[each] if choices else np.array([each])]) for each in wanted_goals.tolist()]
         fresh["to"] = np.array(numbers, dtype=np.int64)[which.reshape(-1)] if len(fresh) else 0

@@ -296,17 +296,23 @@ def take_goals(slots, slot, count):
 
 
 @inlined_kernel
-def _free_neighbours(clearance, mark, node, stride, need, generation, stamped):
-    """Return which of the eight neighbours of a node are walkable, as bits."""
+def _steps_from(ground, mark, node, known, generation, stamped, need, takes_all):
+    """Return the steps that a search takes from a cell, as bits.
+
+    Steps that another path makes as cheaply are left out, unless a wall between cells may bar that path, or `takes_all`: beside the goal, where the path with
+    its diagonal steps first may end in a long straight line with many ties, and where a weight above 1 lets cells be reached over dearer paths.
+    """
+    stride, barred = ground.width + 2, np.int64(ground.bars[node])
     free = 0
     for d in range(8):
-        free |= (clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need) << d
+        free |= (ground.clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need) << d
     if stamped:
         for d in range(8):
             there = mark[node + STEP_Y[d] * stride + STEP_X[d]]
             if there >> GENERATION_SHIFT == generation and there & TAKEN:
                 free &= ~(1 << d)
-    return free
+    is_open = takes_all or barred & NEAR_BARS
+    return STEPS[NO_STEP if is_open else known >> STEP_SHIFT & 15, free & ~(barred & 255)]
 
 
 @lean_kernel
@@ -331,15 +337,13 @@ def advance_astar(slots, slot, ground, grant):
     Twin: `tests/reference/grid_search.py`.
     """
     header = slots.header
-    cost, mark, heap_bound, heap_node, clearance = slots.cost[slot], slots.mark[slot], slots.heap_bound[slot], slots.heap_node[slot], ground.clearance
-    stride = ground.width + 2
-    need = slots.measure[slot, NEED] + TOUCH_M
+    cost, mark, heap_bound, heap_node = slots.cost[slot], slots.mark[slot], slots.heap_bound[slot], slots.heap_node[slot]
+    stride, need = ground.width + 2, slots.measure[slot, NEED] + TOUCH_M
     weight, octile_weight = slots.measure[slot, WEIGHT], slots.measure[slot, OCTILE_WEIGHT]
     goal, target_x, target_y = header[slot, GOAL], header[slot, TARGET_X], header[slot, TARGET_Y]
     generation, stamped, best, best_square = header[slot, GENERATION], header[slot, STAMPED] > 0, header[slot, BEST], header[slot, BEST_SQUARE]
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
-    bars = ground.bars
-    drawn_by, tree_weight, goals = header[slot, DRAWN_BY], weight + octile_weight, header[slot, GOALS]
+    drawn_by, all_weight, goals = header[slot, DRAWN_BY], weight + octile_weight, header[slot, GOALS]
     to_go = slots.to_go[max(drawn_by, 0)]
     while status == PENDING:
         if size == 0:
@@ -363,16 +367,9 @@ def advance_astar(slots, slot, ground, grant):
         if square < best_square:
             best, best_square = node, square
         if node == goal or (goals > 1 and square == 0):
-            status = FOUND
-            if goals > 1:
-                header[slot, GOAL], header[slot, CHOSEN] = node, _which_goal(slots, slot, node)
+            status, header[slot, GOAL], header[slot, CHOSEN] = FOUND, node, _which_goal(slots, slot, node)
             break
-        barred = np.int64(bars[node])
-        free = _free_neighbours(clearance, mark, node, stride, need, generation, stamped) & ~(barred & 255)
-        # Steps are left out that another path makes as cheaply. Beside the goal none is: the path with its diagonal steps first may end in a long straight
-        # line with many ties. Nor where a weight above 1 lets cells be reached over dearer paths, or a wall between cells may bar the other path.
-        is_open = square <= 2 or weight + octile_weight > 1.0 or barred & NEAR_BARS
-        steps = STEPS[NO_STEP if is_open else known >> STEP_SHIFT & 15, free]
+        steps = _steps_from(ground, mark, node, known, generation, stamped, need, square <= 2 or all_weight > 1.0)
         if size + 8 > heap_bound.size:
             size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y)
         here = cost[node]
@@ -387,7 +384,7 @@ def advance_astar(slots, slot, ground, grant):
             cost[there] = total
             mark[there] = generation << GENERATION_SHIFT | d << STEP_SHIFT
             if drawn_by >= 0:
-                left = tree_weight * to_go[there]
+                left = all_weight * to_go[there]
             elif goals > 1:
                 left, _ = _least_left(slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], weight, octile_weight)
             else:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers
+from crowdsim.navigation.planning.protocol import ANSWER_WORK
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
 from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.search_backends import GOAL_BITS, SEARCHES, MiddleSearches
-from crowdsim.navigation.planning.slot_planner import SlotPlanner, corridors
-from crowdsim.navigation.planning.work import Ended, Work
+from crowdsim.navigation.planning.slot_planner import SlotPlanner
+from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.heuristic_weight import AimParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import MOST_PRICED
@@ -128,8 +128,7 @@ class MeshPlanner(SlotPlanner):
             Half-edges of portals that cost `price` besides, on either side; -1 is none, and comes last. Only planners that say so (`prices`) heed them.
         price : float, m
         """
-        fresh = self._fresh(tick, entity, position)
-        fresh["goal"], fresh["polygon"], fresh["width"] = goal, polygon, 2.0 * radius
+        fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius)
         fresh["key"] = (np.asarray(goal, dtype=np.int64) << GOAL_BITS) | (self._searches.radius_step(radius) << 32) | self.width_class(radius)
         note_prices(fresh, priced, price)
         shares = np.flatnonzero(fresh["priced_0"] < 0)
@@ -159,9 +158,6 @@ class MeshPlanner(SlotPlanner):
 
     def _make_room(self) -> bool:
         return self._searches.make_room()
-
-    def _answers(self, ended: Ended) -> Answers:
-        return corridors(ended)
 
     def _progress(self) -> dict[str, NDArray[Any]]:
         return {f"slots_{name}": array for name, array in self._searches.state(self._own, self.queue.is_active).items()}

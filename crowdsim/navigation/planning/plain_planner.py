@@ -20,11 +20,11 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import targets_of
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers
+from crowdsim.navigation.planning.protocol import ANSWER_WORK
 from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve
-from crowdsim.navigation.planning.slot_planner import SlotPlanner, corridors
-from crowdsim.navigation.planning.work import Ended, Work
+from crowdsim.navigation.planning.slot_planner import SlotPlanner
+from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.saved import WIDEST_M, Arrays, Saved
 
@@ -121,9 +121,7 @@ class PlainPlanner(SlotPlanner):
         radius: NDArray[np.float64],
     ) -> None:  # fmt: skip
         """Ask for paths; see `Planner.submit`."""
-        fresh = self._fresh(tick, entity, position)
-        fresh["goal"], fresh["polygon"], fresh["radius"] = goal, polygon, radius
-        self.queue.submit(fresh)
+        self.queue.submit(self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius))
 
     def _begin(self, search: Any, work: Work, slot: int, job: int) -> int:
         request = work.requests[job]
@@ -175,9 +173,6 @@ class PlainPlanner(SlotPlanner):
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
         self._serve_loop(0, 1, None, work)
-
-    def _answers(self, ended: Ended) -> Answers:
-        return corridors(ended)
 
     def _progress(self) -> dict[str, NDArray[Any]]:
         return {"made": np.where(self.queue.is_active, self._made, 0)}

@@ -64,13 +64,15 @@ class SlotPlanner(ABC):
         """Forget the requests of agents that left or changed their mind."""
         self.queue.drop(entity)
 
-    def _fresh(self, tick: int, entity: NDArray[np.int64], position: NDArray[np.float64]) -> NDArray[Any]:
-        """Return new requests of agents, (k,), from where they are, (k, 2) m; those that they made before are withdrawn."""
+    def _fresh(self, tick: int, entity: NDArray[np.int64], position: NDArray[np.float64], **fields: Any) -> NDArray[Any]:
+        """Return new requests of agents, (k,), from where they are, (k, 2) m, with more fields; those that they made before are withdrawn."""
         self.drop(entity)
         fresh = np.zeros(len(entity), dtype=self.queue.record)
         fresh["order"] = self._next_order + np.arange(len(entity))
         self._next_order += len(entity)
         fresh["entity"], fresh["tick"], fresh["x"], fresh["y"], fresh["tree"] = entity, tick, position[:, 0], position[:, 1], NO_TREE
+        for name, value in fields.items():
+            fresh[name] = value
         return fresh
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Any, int]:
@@ -108,9 +110,10 @@ class SlotPlanner(ABC):
         """Give more room to slots that ran out of it; return whether there were any."""
         return False
 
-    @abstractmethod
     def _answers(self, ended: Ended) -> Any:
-        """Return what ended, in the order of the requests, as the planner's answers."""
+        """Return what ended, in the order of the requests, as the planner's answers: with corridors."""
+        start = np.concatenate([[0], np.cumsum(ended.size)]).astype(np.int64)
+        return Answers(ended.entity, ended.status, ended.piece, start, ended.path)
 
     @abstractmethod
     def _progress(self) -> dict[str, NDArray[Any]]:
@@ -160,9 +163,3 @@ def in_order(finished: list[Ended], queue: RequestQueue) -> Ended:
     by_order = np.argsort(order, kind="stable")
     begin, size = (np.cumsum(size) - size)[by_order], size[by_order]
     return Ended(order[by_order], entity[by_order], status[by_order], piece[by_order], size, detail[by_order], pieces(path, begin, size))
-
-
-def corridors(ended: Ended) -> Answers:
-    """Return what ended as answers with corridors."""
-    start = np.concatenate([[0], np.cumsum(ended.size)]).astype(np.int64)
-    return Answers(ended.entity, ended.status, ended.piece, start, ended.path)

@@ -24,7 +24,7 @@ from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, Planner,
 from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.search_backends import MiddleSearches, price_slots
 from crowdsim.navigation.planning.serve import serve_loop
-from crowdsim.navigation.planning.slot_planner import SlotPlanner, bounds_of, corridors, in_order
+from crowdsim.navigation.planning.slot_planner import SlotPlanner, bounds_of, in_order
 from crowdsim.navigation.planning.work import Ended, Work
 from crowdsim.navigation.search.a_star import chain_size
 from crowdsim.navigation.search.portal_prices import set_prices
@@ -189,10 +189,9 @@ class StationaryPlanner(SlotPlanner):
         price: float = 0.0,
     ) -> None:
         """Ask for paths round the agents that stand now; see `MeshPlanner.submit`."""
-        fresh = self._fresh(tick, entity, position)
+        fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius)
         more = (priced, price) if self.prices and priced is not None else ()
         self.planner.submit(tick, entity, position, polygon, goal, radius, *more)
-        fresh["goal"], fresh["polygon"], fresh["width"] = goal, polygon, 2.0 * radius
         note_prices(fresh, priced if self.prices else None, price)
         start, rows = self._near(fresh)
         for i, each in enumerate(fresh["entity"].tolist()):
@@ -297,9 +296,6 @@ class StationaryPlanner(SlotPlanner):
         before, self._slots = self._slots, self._make_slots(2 * self._slots.room)
         _copy_slots(before, self._slots)
         return True
-
-    def _answers(self, ended: Ended) -> Answers:
-        return corridors(ended)
 
     def _progress(self) -> dict[str, NDArray[Any]]:
         looks = self.queue.is_active & (self._slots.marks[:, ANSWER] == LOOKS)

@@ -20,7 +20,7 @@ from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
 from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve_loop
-from crowdsim.navigation.planning.slot_planner import SlotPlanner, corridors
+from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Ended, Work
 from crowdsim.navigation.search.heuristic_weight import AimParameters
 from crowdsim.navigation.search.sharing import ShareParameters
@@ -177,8 +177,7 @@ class VisibilityPlanner(SlotPlanner):
         radius: NDArray[np.float64],
     ) -> None:
         """Ask for paths; see `Planner.submit`."""
-        fresh = self._fresh(tick, entity, position)
-        fresh["goal"], fresh["polygon"], fresh["radius"] = goal, polygon, radius
+        fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius)
         if self.parameters.share_searches and self.parameters.pull > 0.0 and len(fresh):
             fresh["tree"] = self.trees.trees_of(np.column_stack([goal, CornerTrees.radius_class(radius)]), fresh["entity"], np.zeros(len(fresh)))
         self.queue.submit(fresh)
@@ -189,7 +188,7 @@ class VisibilityPlanner(SlotPlanner):
 
     def _answers(self, ended: Ended) -> Answers:
         self.costs = dict(zip(ended.entity.tolist(), ended.detail[:, 0].tolist(), strict=True))
-        return corridors(ended)
+        return super()._answers(ended)
 
     def _progress(self) -> dict[str, NDArray[Any]]:
         return {"made": np.where(self.queue.is_active, self._slots.header[:, EXPANSIONS], 0)}

@@ -171,11 +171,11 @@ def _reach(slots, slot, terrain, node, cost, ex, ey, parent):
     slots.cost[slot, node] = cost
     slots.parent[slot, node] = parent
     slots.bound[slot, node] = cost + slots.measure[slot, WEIGHT] * left
-    _queue(slots, slot, node)
+    queue_node(slots, slot, node)
 
 
 @lean_kernel
-def _queue(slots, slot, node):
+def queue_node(slots, slot, node):
     """Put a node where it belongs in the heap, after its bound fell or while it is not in it."""
     if slots.place[slot, node] == NOT_IN_HEAP:
         size = slots.header[slot, HEAP_SIZE]
@@ -412,7 +412,7 @@ def _test(slots, slot, terrain, node, scratch):
         return True
     slots.cost[slot, node] += more
     slots.bound[slot, node] += more
-    _queue(slots, slot, node)
+    queue_node(slots, slot, node)
     return False
 
 

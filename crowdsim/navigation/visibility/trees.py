@@ -19,13 +19,13 @@ from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goals import GoalPieces, nearest_in_piece
 from crowdsim.navigation.mesh.mesh import NavMesh, make_flood
-from crowdsim.navigation.search.a_star import NOT_IN_HEAP, pop_first, sift_up
+from crowdsim.navigation.search.a_star import NOT_IN_HEAP, pop_first
 from crowdsim.navigation.search.sharing import SharedTrees
 from crowdsim.navigation.search.slot_fields import HEAP_SIZE
 from crowdsim.navigation.visibility.clear import is_edge_clear
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, VisibilityGraph, disc_of
 from crowdsim.navigation.visibility.links import GoalLinks
-from crowdsim.navigation.visibility.search import STRAIGHT_ON, Scratch
+from crowdsim.navigation.visibility.search import STRAIGHT_ON, Scratch, queue_node
 from crowdsim.saved import WIDEST_M, Saved
 
 RADIUS_STEP_M = 0.05  # Agents between the same multiples share a tree; smaller gives closer distances, and more trees.
@@ -94,11 +94,7 @@ def _reach(trees, row, edge, length):
     if length >= trees.bound[row, edge]:
         return
     trees.bound[row, edge] = length
-    if trees.place[row, edge] == NOT_IN_HEAP:
-        size = trees.header[row, HEAP_SIZE]
-        trees.heap[row, size], trees.place[row, edge] = edge, size
-        trees.header[row, HEAP_SIZE] = size + 1
-    sift_up(trees, row, trees.place[row, edge])
+    queue_node(trees, row, edge)
 
 
 @lean_kernel

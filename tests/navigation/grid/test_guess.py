@@ -317,5 +317,6 @@ def test_nothing_is_joined_with_a_trail_that_was_shut_meanwhile():
         walker.go()
     walker.look()
     assert walker.position[0] > 16.0 and walker.joined([(27.5, 5.5)]) is not None
-    walker.grid = grid_of("\n".join(["." * 10 + "#" + "." * 17] * 12))
+    ground = grid_of("\n".join(["." * 10 + "#" + "." * 17] * 12)).ground
+    walker.guess_grid = walker.guess_grid._replace(ground=ground)
     assert walker.joined([(27.5, 5.5)]) is None

@@ -72,7 +72,8 @@ class OneSearch:
 
     def find(self, start, end, radius=0.0, stationary=NONE, share=0.6, rings=8, grant=ALL, after_each=None):
         """Search between two points; return (outcome, cell at the end or None, cost in cells, expansions)."""
-        begin_path(self.slots, 0, self.grid.ground, self.grid.need(radius), *start, *end, StationaryDiscs(stationary, 0, len(stationary), share), rings, -1)
+        self.slots.choice[0, 0] = end
+        begin_path(self.slots, 0, self.grid.ground, self.grid.need(radius), *start, 1, StationaryDiscs(stationary, 0, len(stationary), share), rings, -1)
         total = calls = 0
         while self.slots.header[0, STATUS] == 1:
             used = advance_path(self.slots, 0, self.grid.ground, rings, grant)
