@@ -108,7 +108,7 @@ class Standing(NamedTuple):
     widest: float
 
 
-@inlined_kernel
+@kernel
 def make_scratch(side):
     """Return room for a grid of so many cells a side."""
     return Scratch(
