@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEAST_DEPTH_M = 1e-4  # 0.1 mm: agents that were pushed apart touch, and rounding lets them be deeper by less. Larger hides real contacts.
 _BLOCK_ROWS = 1 << 18  # Rows whose pairs are looked for at once: some 100 MB where people stand densely. Smaller pays for more calls.
@@ -43,8 +40,6 @@ def overlaps(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: 
     RecordingError
         If a person's radius is not known.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     radius = tracks.radius_m(radius_m)
     one, other, depth = _concatenated(list(overlapping_rows(tracks, radius, deeper_than_m)))

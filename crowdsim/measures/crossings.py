@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 
 def crossings(trajectories: pd.DataFrame, *, x: float, fps: float) -> pd.DataFrame:
@@ -26,8 +22,6 @@ def crossings(trajectories: pd.DataFrame, *, x: float, fps: float) -> pd.DataFra
     DataFrame
         id, time_s; ascending by time, then id. Persons that never cross are missing.
     """
-    import pandas as pd
-
     first = trajectories[trajectories["x"] > x].groupby("id")["frame"].min()
     return pd.DataFrame({"id": first.index, "time_s": first.to_numpy() / fps}).sort_values(["time_s", "id"], ignore_index=True)
 

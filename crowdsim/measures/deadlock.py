@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.front_doors import name_of_now
@@ -21,12 +22,8 @@ from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, look_every
 from crowdsim.recording.opening import open_run
+from crowdsim.recording.reader import Recording
 from crowdsim.world.causes import Cause
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdsim.recording.reader import Recording
 
 Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
@@ -119,8 +116,6 @@ def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFram
         entity, agent, other, other_agent (empty for an obstacle); kind: ``contact`` (it would walk into it) or ``yields`` (avoidance gives way to it), or both;
         ``behind`` (it keeps away from it); gap_m: between the discs.
     """
-    import pandas as pd
-
     run = _recorded(recording)
     tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
     moment = run.moment(max(0, run.frame_at(tick)))
@@ -160,8 +155,6 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     cause is the one that most of its agents had most of the time, and each of them has the one that it had most often. Which were deadlocked, and why, is
     what the run reported (the event DEADLOCKED), so that this, the verdict and programs that listened to it say the same.
     """
-    import pandas as pd
-
     run = _recorded(recording)
     people = stuck_people(run)
     rows = []
@@ -266,8 +259,6 @@ def _recorded(recording: Source) -> Recorded:
 
 def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFrame:
     """Return a diagnosis as a table."""
-    import pandas as pd
-
     rows = np.flatnonzero(moment.is_stuck)
     entity = moment.entity[rows]
     gaps = [diagnosed.gap[row] for row in rows.tolist()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
@@ -12,11 +11,9 @@ from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock_graph import Waits, find_waits, linked_parts, strong_parts
 from crowdsim.measures.deadlock_places import GAP_REACH_M, SHUT_IN_REACH_M, Gap, Segments, gap_ahead, is_shut_in, lines_cut
+from crowdsim.scenario.model import Goal
 from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
-
-if TYPE_CHECKING:
-    from crowdsim.scenario.model import Goal
 
 STARVED_SECONDS = 2.0  # A path request that is open longer starves its agent; the verdict of a run warns from then on too.
 ARCH_WIDEST_DIAMETERS = 5.0  # Gaps wider than so many agents do not clog ([To 2001]).

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
-
-if TYPE_CHECKING:
-    from crowdsim.scenario.model import Goal
-    from crowdsim.world.world import World
+from crowdsim.scenario.model import Goal
+from crowdsim.world.world import World
 
 
 def present_moment(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from crowdsim.measures.areas import Area, area_states, area_stays
 from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps
@@ -16,9 +17,6 @@ from crowdsim.measures.shortest_paths import detours
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.steering import steering_scores
 from crowdsim.measures.tracks import Tracks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def all_tables(
@@ -72,8 +70,6 @@ def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd
         last_arrival_s (s), mean_detour, mean_time_over_ideal: of those that arrived; where radii are known overlaps, overlap_s: of all pairs (s),
         deepest_overlap_m (m), collisions_each, score_each, score_2_each: means. NaN of what nobody did.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     tables = all_tables(tracks) if tables is None else tables
     paths = tables["paths"]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps
 from crowdsim.measures.motion import path_lengths
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import with_units
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLLISION_WEIGHT = 50.0  # What one collision counts as, in seconds on the way (SteerBench's composite techniques).
 STEERBENCH_FPS = 20.0  # SteerBench adds up energies and accelerations frame by frame, of which it has so many a second.
@@ -34,8 +30,6 @@ def collisions(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m
         One row for each person that was seen: id, group, collisions, in_collision_s: time in them, of several at a time each counted (s); deepest_m (m;
         0 where there was none). A collision counts for both. Walls are not counted: agents of runs are kept out of them.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     found = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
     both = pd.concat([found[[side, "duration_s", "deepest_m"]].rename(columns={side: "id"}) for side in ("first", "second")])
@@ -63,8 +57,6 @@ def steering_scores(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, rad
         of 1, summed over frames; acceleration: its amount, summed over frames; score: 50 for each collision + time + energy; score_2: the same +
         acceleration. Sums are those of SteerBench's 20 frames a second, whatever the recording's are; after an arrival nothing is added.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     paths = path_lengths(tracks)
     hits = collisions(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from crowdsim.pictures.colours import colours_of, dashes_of
 from crowdsim.pictures.looked_through import Speeds
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdsim.recording.reader import Recording
+from crowdsim.recording.reader import Recording
 
 MOST_GROUPS = 12  # With a line of their own, the largest; more cannot be told apart. The others are one line.
 ALL, OTHERS = "all agents", "other groups"
@@ -31,8 +28,6 @@ def arrivals_by_group(recording: Recording) -> pd.DataFrame:
         time_s (s), group, arrived, of: one row for each group at the begin, whenever one of it arrived, and at the end. An agent with several goals
         has arrived at the last that was reached, as in `crowdsim.measures.evacuation_curve`. Beside the groups there is ``all agents`` where there are several.
     """
-    import pandas as pd
-
     roster, events = recording.roster(), recording.events()
     end = recording.commit.last_tick * recording.header.tick_s
     sizes = roster["group_name"].value_counts()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock import name_of
 from crowdsim.measures.deadlock_causes import WALL, Diagnosed, Moment, diagnose
+from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
 from crowdsim.world.causes import NOT_DIAGNOSED, Cause
-
-if TYPE_CHECKING:
-    from crowdsim.measures.deadlock_recorded import Recorded
 
 AROUND_M = 2.0  # Ground that is shown round those that are stuck.
 LEAST_SIDE_M = 6.0  # Of what is shown, so that one can tell where it is.

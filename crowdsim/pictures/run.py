@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
@@ -13,11 +13,10 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.pictures.colours import colours_of
 from crowdsim.pictures.looked_through import Trails, look_through
 from crowdsim.pictures.moving import draw_doors, draw_obstacles
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
-    from crowdsim.scenario.geometry import Geometry
-    from crowdsim.scenario.model import Scenario
+from crowdsim.recording.reader import Recording
+from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.load import scenario_of_run
+from crowdsim.scenario.model import Scenario
 
 INCHES = 10.0
 GROUND, WALL, EXIT, STUCK, START = "#f7f7f5", "#333333", "#2a9d5c", "#d62828", "#00000040"
@@ -41,8 +40,6 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
         If matplotlib is not installed.
     """
     plt = pyplot()
-    from crowdsim.scenario.load import scenario_of_run
-
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
     trails = look_through(recording, ["trails"], geometry.grounds).trails

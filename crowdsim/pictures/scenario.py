@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.visibility.graph import build_graph
 from crowdsim.pictures.moving import draw_doors, draw_obstacles
 from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
 from crowdsim.pictures.visibility import draw_visibility
-
-if TYPE_CHECKING:
-    from crowdsim.navigation.mesh.mesh import NavMesh
-    from crowdsim.setup.build import Built
-    from crowdsim.setup.path_lines import Line
+from crowdsim.setup.build import Built
+from crowdsim.setup.path_lines import Line, lines_of
 
 LAYERS = ("mesh", "portals", "widths", "visibility", "paths")
 MOST_PATHS = 200  # More are a solid colour.
@@ -102,16 +101,12 @@ def _counted(number: int, what: str) -> str:
 
 def _graph_of(mesh: NavMesh) -> Any:
     """Return the points of visibility."""
-    from crowdsim.navigation.visibility.graph import build_graph
-
     if int(mesh.polygon_layer.max()) > 0:
         raise CrowdsimError("points of visibility are drawn of one floor only, and this geometry has several. Leave visibility out of --show.")
     return build_graph(mesh)[0]
 
 
 def _lines_of(built: Built) -> list[Line]:
-    from crowdsim.setup.path_lines import lines_of
-
     return lines_of(built, MOST_PATHS)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,9 @@ from crowdsim.pictures.budget import draw_budget_in
 from crowdsim.pictures.curves import draw_arrivals, draw_speeds
 from crowdsim.pictures.looked_through import Density, LookedThrough, look_through
 from crowdsim.pictures.run import draw_goals, draw_ground, draw_trails, draw_walls, name_floor, panels_in, panels_size, pyplot, title_of
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
-    from crowdsim.scenario.model import Scenario
+from crowdsim.recording.reader import Recording
+from crowdsim.scenario.load import scenario_of_run
+from crowdsim.scenario.model import Scenario
 
 PANELS = ("trails", "density", "curve", "speeds", "budget")
 ON_THE_PLAN = ("trails", "density")
@@ -68,8 +67,6 @@ def draw_sheet(recording: Recording, out: Path, shown: Sequence[str] = PANELS, *
     The recording is read once, frame by frame: memory does not grow with its length. 10,000 people in 2,000 frames take some ten seconds.
     """
     plt = pyplot()
-    from crowdsim.scenario.load import scenario_of_run
-
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
     seen = look_through(recording, shown, geometry.grounds)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from crowdsim.navigation.visibility.graph import VisibilityGraph
+from crowdsim.navigation.visibility.graph import VisibilityGraph
 
 EDGE, TIGHT, CORNER = "#3a6ea5", "#e08e0b", "#d62828"
 

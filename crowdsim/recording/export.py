@@ -12,6 +12,8 @@ from typing import Any
 
 import h5py
 import numpy as np
+import pandas as pd
+import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
@@ -47,8 +49,6 @@ def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), 
     RecordingError
         If `out` exists, a column is unknown, or the disk is full.
     """
-    import pandas as pd
-
     wanted = ["x", "y", "z", *columns]
     header = recording.rows(0, 0, wanted)
     with new_file(out, force=force) as scratch, scratch.open("w", encoding="ascii", newline="") as file:
@@ -80,8 +80,6 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
     RecordingError
         If `out` exists, the recording has no ground, or the disk is full.
     """
-    import shapely
-
     ground = recording.header.wkt_geometry() if recording.floors() else ""
     if not ground:
         raise RecordingError(f"{recording.path}: has no ground, which a JuPedSim file needs.")
@@ -173,8 +171,6 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
     RecordingError
         If a file exists, or the recording has no ground or does not know which agents were on which floor.
     """
-    import shapely
-
     ground = recording.floors()
     if not ground:
         raise RecordingError(f"{recording.path}: has no ground, which PedPy needs.")
@@ -196,8 +192,6 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
 
 
 def _write_piece(recording: Recording, path: Path, pieces: Sequence[Any], number: int, layer: int | None) -> None:
-    import shapely
-
     tree = shapely.STRtree(pieces)
     file = h5py.File(path, "x", libver=("v110", "v110"))
     try:

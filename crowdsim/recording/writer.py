@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,9 @@ from crowdsim.recording.encode import round_to_multiples
 from crowdsim.recording.files import Kept, give_name, lock_of, partial_name, reason_of, require_place
 from crowdsim.recording.header import Header, Layout, plain
 from crowdsim.recording.leftovers import clear_left, is_part_of
+from crowdsim.recording.reader import Recording
+from crowdsim.recording.recover import copy_recording, copy_rows
+from crowdsim.recording.salvage import counts_until
 from crowdsim.recording.schema import (
     EVENT_DTYPE,
     EXPLANATION_DTYPE,
@@ -35,9 +38,6 @@ from crowdsim.recording.schema import (
 )
 from crowdsim.recording.scratch import scratch_folder
 from crowdsim.recording.storage import Storage, clock_ns
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
 
 BLOCK_BYTES = 2**25  # Rows that are committed at once, before they are packed: two seconds of a very large or fast run. Larger loses more in a kill.
 FLUSH_SECONDS = 2.0  # Longest time between commits. A commit of few rows takes 0.1 ms, one of a large crowd some 5.
@@ -171,9 +171,6 @@ class RecordingWriter:
         RecordingError
             If the earlier recording has other columns, does not reach `last_tick`, or is damaged.
         """
-        from crowdsim.recording.recover import copy_rows
-        from crowdsim.recording.salvage import counts_until
-
         if self._now != Commit():
             raise ValueError("begin_with comes before everything else")
         if (recording.layout, recording.header.exact) != (self.layout, self.header.exact):
@@ -451,8 +448,6 @@ class RecordingWriter:
 
     def _end_with_the_last_commit(self, state: RunState, content: Mapping[str, Any]) -> None:
         """Finish what is in the file, since what is in memory was left half-way by an exception."""
-        from crowdsim.recording.recover import copy_recording
-
         self._storage.freeze(is_held=True)
         try:
             with scratch_folder(self.partial.parent) as folder:

@@ -18,6 +18,7 @@ import numpy as np
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.blank import LIBRARY_VERSIONS
+from crowdsim.recording.closeness import aggregates
 from crowdsim.recording.compare import first_difference
 from crowdsim.recording.datasets import DatasetSpec, list_datasets
 from crowdsim.recording.header import plain, to_json
@@ -129,8 +130,6 @@ def what_changed(old: Path, new: Path) -> str:
     ----------
     old, new : Path
     """
-    from crowdsim.recording.closeness import aggregates
-
     try:
         open_run(old).close()
     except RecordingError as error:

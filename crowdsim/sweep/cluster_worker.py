@@ -6,6 +6,7 @@ run servers that have had nothing to do for a while, whose sweep may have been k
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -182,8 +183,6 @@ def _look_after() -> None:
 
 async def end_sweep(sweep: str) -> None:
     """End all runs of a sweep on this worker; return when they have ended."""
-    import asyncio
-
     await asyncio.get_running_loop().run_in_executor(None, partial(_end, sweep))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -241,8 +242,6 @@ def _yaml(node: Node) -> str:
 
 def _quoted(text: str) -> str:
     """Return a text as YAML: bare where it would be read as the same text, else in quotes."""
-    import json
-
     if text.replace("-", "").replace("_", "").isalnum():
         node, found = read_yaml(text, "value")
         if not found and node is not None and node.value == text:

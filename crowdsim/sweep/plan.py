@@ -13,6 +13,7 @@ from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.yaml_reader import read_yaml
 from crowdsim.sweep.code import code_version
 from crowdsim.sweep.design import Point
 
@@ -205,8 +206,6 @@ def _told(mistakes: dict[Problem, tuple[Point, int]], count: int) -> ScenarioErr
 
 def _plain_value(text: str) -> Any:
     """Return a value as a table holds it: numbers and truth values as such, everything else as the text that was given."""
-    from crowdsim.scenario.yaml_reader import read_yaml
-
     node, _ = read_yaml(text, "value")
     value = node.value if node is not None else None
     return value if isinstance(value, (str, int, float, bool)) else text

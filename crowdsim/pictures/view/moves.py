@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.pictures.view.packing import Packer, in_steps
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
+from crowdsim.recording.reader import Recording
 
 COARSEST_S = 1.0  # Frames are not thinned beyond one a second while agents can be: what moves on in leaps is no longer followed with the eye.
 STUCK_BIT = 8  # of a state: the others are the activity
