@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.shell import say, say_json, table
+from crowdsim.cli.shell import table, tell
 from crowdsim.errors import ExitCode
 from crowdsim.version import __version__
 
@@ -50,10 +50,7 @@ def doctor(
     if prune:
         facts["cache"]["freed_bytes"] = freed
     problems: list[str] = facts["problems"]
-    if json:
-        say_json({"ok": not problems, **facts})
-    else:
-        say(_as_text(facts))
+    tell({"ok": not problems, **facts}, json, lambda: _as_text(facts))
     if not problems:
         return ExitCode.OK
     return ExitCode.RECORDING if facts["hdf5"]["problem"] or facts["cache"]["problem"] else ExitCode.USAGE

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdsim.cli.options import CheckpointEvery, Plugins, load_plugins, seconds_between
-from crowdsim.cli.paths import new_output, require_name
+from crowdsim.cli.options import RECORDINGS, CheckpointEvery, Plugins, load_plugins, new_output, require_name, seconds_between
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.run import RECORDING_SUFFIXES, report, report_kept, stoppable
+from crowdsim.cli.run import report, report_kept, stoppable
 from crowdsim.cli.shell import complain, note_steps, say
 from crowdsim.cli.verdict import is_verdict, result_of
 from crowdsim.commands import command
@@ -54,7 +53,7 @@ def resume(
     require_name(run)
     every = seconds_between(checkpoint_every)
     if out is not None:
-        new_output(out, RECORDING_SUFFIXES, "a recording", source=run)
+        new_output(out, RECORDINGS, "a recording", source=run)
     clear_left(run.parent, keep=run)
     stopped = _chosen(run)
     if stopped.writer:
