@@ -97,7 +97,7 @@ def _places() -> list[Path]:
 def _left() -> Iterator[dict[str, Any]]:
     """Yield what killed commands have left, and runs that go on: path, what it is in words, bytes, and what can be done with it."""
     from crowdsim.recording.files import out_of, partials_in
-    from crowdsim.recording.scratch import left_scratch
+    from crowdsim.recording.locks import left_scratch
     from crowdsim.simulation.going_on import runs_of
 
     for place in _places():
@@ -128,7 +128,7 @@ def _what_is(found: Found) -> str:
 def _clear_left() -> None:
     """Remove what killed commands have left and nobody needs any more."""
     from crowdsim.recording.leftovers import clear_left
-    from crowdsim.recording.scratch import clear_scratch
+    from crowdsim.recording.locks import clear_scratch
 
     for place in _places():
         clear_left(place)

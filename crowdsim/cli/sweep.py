@@ -151,7 +151,7 @@ def _progress_lines(report: Report) -> tuple[str, ...]:
 
 def _list_runs(plan: Plan, folder: Folder, workers: int, *, record: bool, retry: bool, json: bool) -> int:
     """Show what would run."""
-    from crowdsim.sweep.estimate import estimate
+    from crowdsim.sweep.plan import estimate
     from crowdsim.sweep.supervise import waiting
 
     todo, known = waiting(plan, folder, record=record, retry=retry)

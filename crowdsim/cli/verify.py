@@ -36,8 +36,8 @@ def verify(
 
     Exit code 0: identical; 6: different.
     """
+    from crowdsim.recording.locks import scratch_folder
     from crowdsim.recording.opening import open_run
-    from crowdsim.recording.scratch import scratch_folder
     from crowdsim.regression.golden_recordings import later_digests
     from crowdsim.regression.golden_runs import difference, other_versions, run_for
     from crowdsim.scenario.load import parse_scenario

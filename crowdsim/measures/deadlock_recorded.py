@@ -16,7 +16,7 @@ from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.areas import closed_areas
-from crowdsim.scenario.floor import joins_of
+from crowdsim.scenario.geometry import joins_of
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
 from crowdsim.world.causes import Cause

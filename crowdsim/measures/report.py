@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 
 from crowdsim.measures.areas import Area, area_states, area_stays
-from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps
+from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps, steering_scores
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
 from crowdsim.measures.motion import path_lengths, speed_over_time
 from crowdsim.measures.shortest_paths import detours
 from crowdsim.measures.sources import Source, tracks_of
-from crowdsim.measures.steering import steering_scores
 from crowdsim.measures.tracks import Tracks
 
 

@@ -23,10 +23,9 @@ from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
-from crowdsim.recording.content import look_at_agents, look_at_rows
 from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, list_datasets
 from crowdsim.recording.files import lock_of
-from crowdsim.recording.gate import Damage, first_line
+from crowdsim.recording.gate import Damage, Packed, first_line, look_at_agents, look_at_rows
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, MOST_TICKS, Header, Layout, OtherVersion, from_json
 from crowdsim.recording.journal import Kept
 from crowdsim.recording.locks import is_held
@@ -45,7 +44,6 @@ from crowdsim.recording.schema import (
     RunState,
 )
 from crowdsim.recording.snapshot import Snapshot
-from crowdsim.recording.unpack import Packed
 
 if TYPE_CHECKING:
     import pandas as pd

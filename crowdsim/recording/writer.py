@@ -22,6 +22,7 @@ from crowdsim.recording.encode import round_to_multiples
 from crowdsim.recording.files import Kept, give_name, lock_of, partial_name, reason_of, require_place
 from crowdsim.recording.header import Header, Layout, plain
 from crowdsim.recording.leftovers import clear_left, is_part_of
+from crowdsim.recording.locks import scratch_folder
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.recover import copy_recording, copy_rows
 from crowdsim.recording.salvage import counts_until
@@ -36,7 +37,6 @@ from crowdsim.recording.schema import (
     RunState,
     digest_text,
 )
-from crowdsim.recording.scratch import scratch_folder
 from crowdsim.recording.storage import Storage, clock_ns
 
 BLOCK_BYTES = 2**25  # Rows that are committed at once, before they are packed: two seconds of a very large or fast run. Larger loses more in a kill.

@@ -17,10 +17,9 @@ import h5py
 import numpy as np
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.blank import LIBRARY_VERSIONS
 from crowdsim.recording.closeness import aggregates
 from crowdsim.recording.compare import first_difference
-from crowdsim.recording.datasets import DatasetSpec, list_datasets
+from crowdsim.recording.datasets import LIBRARY_VERSIONS, DatasetSpec, list_datasets
 from crowdsim.recording.header import plain, to_json
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording

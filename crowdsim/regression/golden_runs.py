@@ -14,9 +14,9 @@ from crowdsim.recording.closeness import compare_places
 from crowdsim.recording.compare import first_difference
 from crowdsim.recording.difference import Difference
 from crowdsim.recording.header import software_versions
+from crowdsim.recording.locks import scratch_folder
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
-from crowdsim.recording.scratch import scratch_folder
 from crowdsim.regression.golden_recordings import MOST_BYTES, expected_bytes, later_digests, pack_golden
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.recorded import recordable_columns

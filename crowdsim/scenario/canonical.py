@@ -8,8 +8,7 @@ from typing import Any
 import shapely
 
 from crowdsim.scenario.distributions import Distribution
-from crowdsim.scenario.floor import Flight, Floor
-from crowdsim.scenario.geometry import Geometry, NamedPolygon
+from crowdsim.scenario.geometry import Flight, Floor, Geometry, NamedPolygon
 from crowdsim.scenario.model import Event, Goal, Group, ListedAgent, Scenario, Visit
 from crowdsim.scenario.obstacles import obstacle_data
 from crowdsim.scenario.parameters import SECTIONS

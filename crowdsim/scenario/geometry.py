@@ -1,4 +1,7 @@
-"""From the areas of a scenario to one walkable ground: valid, oriented, on a fine grid, the same in whatever order the areas are listed."""
+"""From the areas of a scenario to one walkable ground: valid, oriented, on a fine grid, the same in whatever order the areas are listed.
+
+Where there are several floors, these are storeys, which are level, and connections, which lead from one up to another.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,92 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
+from crowdsim.geometry.floor_plans import CLEARANCE_M, FloorPlan, Join, Plane, Terrain
 from crowdsim.geometry.surface import Patch
 from crowdsim.navigation.grid.layout import Raster
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
-from crowdsim.scenario.floor import Floor
 from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, pieces_of_wkt
 from crowdsim.scenario.limits import MAX_AREAS, MAX_KEY_LENGTH
 from crowdsim.scenario.shapes import GRID_M, as_written, cleaned, united_on_grid
 from crowdsim.scenario.tree import Path, Problems, clipped
+
+Line = tuple[tuple[float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Flight:
+    """How a connection leads up.
+
+    Attributes
+    ----------
+    kind : str
+        ``stair`` or ``ramp``.
+    lower, upper : int
+        Numbers of the floors that it joins.
+    foot, head : ((x, y), (x, y)), m
+        Its lines on these; parallel.
+    speed_up, speed_down : float
+        Speed on it as a share of that on level ground, along the surface.
+    """
+
+    kind: str
+    lower: int
+    upper: int
+    foot: Line
+    head: Line
+    speed_up: float
+    speed_down: float
+
+
+@dataclass(frozen=True, eq=False)
+class Floor:
+    """A storey or a connection.
+
+    Attributes
+    ----------
+    name : str
+    ground : shapely Polygon or MultiPolygon
+        In plan, like the walkable ground of a scenario with one floor; what has too little height above it has been cut out.
+    plane : Plane
+    obstacles : tuple of NamedPolygon
+        As given.
+    flight : Flight or None
+        None for a storey.
+    """
+
+    name: str
+    ground: Any
+    plane: Plane
+    obstacles: tuple[Any, ...] = ()
+    flight: Flight | None = None
+
+    @property
+    def elevation(self) -> float:
+        """Height of a storey, or of the foot of a connection (m)."""
+        return self.plane.place[2]
+
+    def plan(self, openings: Any = None, terrain: tuple[Terrain, ...] = ()) -> FloorPlan:
+        """Return the floor as navigation wants it; boundary inside `openings` (shapely geometry) is an exit."""
+        pace = (self.flight.speed_up, self.flight.speed_down) if self.flight is not None else (1.0, 1.0)
+        return FloorPlan(self.name, self.ground, self.plane, pace, openings, terrain)
+
+
+def joins_of(floors: tuple[Floor, ...]) -> list[Join]:
+    """Return the lines along which floors meet: foot and head of each connection."""
+    found = []
+    for number, floor in enumerate(floors):
+        if floor.flight is not None:
+            flight = floor.flight
+            found.append(Join((flight.lower, number), flight.foot, floors[flight.lower].elevation))
+            found.append(Join((flight.upper, number), flight.head, floors[flight.upper].elevation))
+    return found
+
+
+def seen_from_above(floors: tuple[Floor, ...]) -> Any:
+    """Return the ground of all floors in plan, shapely Polygon or MultiPolygon."""
+    return shapely.union_all([floor.ground for floor in floors])
+
 
 LEAST_SPAN_M = 0.1  # Ground that is less across holds no agent; the file is in other units.
 _NAME = re.compile(schema.NAME_PATTERN)

@@ -16,10 +16,8 @@ from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.limits import MAX_DISCS
 from crowdsim.scenario.schema_obstacles import DiscShape, ObstacleShape, WaypointShape
 from crowdsim.scenario.shapes import GRID_M, circle_corners
-from crowdsim.scenario.ticks import ticks_in
-from crowdsim.scenario.timetable import Timetable
+from crowdsim.scenario.timetable import AS_DRAWN, Timetable, Turning, ticks_in
 from crowdsim.scenario.tree import Path, Problems, number_text
-from crowdsim.scenario.turning import AS_DRAWN, Turning
 
 OUTLINE_CORNERS = 24  # Of a disc as a polygon, inside of it by at most 0.9 % of the radius: agents that touch it do not stand in its wall.
 _MOST_SPEED = 50.0  # m/s, as for agents
