@@ -96,9 +96,14 @@ def why_stuck(recording: Source, time_s: float | None = None) -> pd.DataFrame:
         before it, NaN where there is none, gap_x, gap_y: its middle. Ascending by entity.
     """
     run = _recorded(recording)
-    tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
-    moment = run.moment(max(0, run.frame_at(tick)))
+    moment = _moment_at(run, time_s)
     return _table_of(run, moment, diagnose(moment))
+
+
+def _moment_at(run: Recorded, time_s: float | None) -> Moment:
+    """Return the last frame that is not later than a time; without one, that of the end."""
+    tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
+    return run.moment(max(0, run.frame_at(tick)))
 
 
 def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFrame:
@@ -117,8 +122,7 @@ def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFram
         ``behind`` (it keeps away from it); gap_m: between the discs.
     """
     run = _recorded(recording)
-    tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
-    moment = run.moment(max(0, run.frame_at(tick)))
+    moment = _moment_at(run, time_s)
     waits = diagnose(moment).waits
     source, target = moment.entity[waits.source], moment.entity[waits.target]
     table = pd.DataFrame({
@@ -277,10 +281,7 @@ def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFra
 
 def _stuck_for(run: Recorded, tick: int, entity: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return (n,) float64, s: for how long each has been stuck at the end of a tick."""
-    spells = run.spells
-    now = spells[(spells["begin_tick"] <= tick) & (spells["end_tick"] > tick)]
-    begin = dict(zip(now["entity"].tolist(), now["begin_tick"].tolist(), strict=True))
-    return np.array([(tick - begin[each]) * run.tick_s for each in entity.tolist()], dtype=np.float64).round(9)
+    return ((tick - run.stuck_since(tick, entity)) * run.tick_s).round(9)
 
 
 def name_of(run: Recorded, entity: int) -> str:

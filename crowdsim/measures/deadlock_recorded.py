@@ -45,6 +45,7 @@ class Recorded:
         self.roster: pd.DataFrame = recording.roster()
         self.tick_s = recording.header.tick_s
         self.people = int(self.roster["entity"].max()) if len(self.roster) else 0
+        self._walls: dict[int, Segments] = {}  # by how many changes of the ground came before
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -183,10 +184,6 @@ class Recorded:
         if era not in self._walls:
             self._walls[era] = self._walls_of(self.grounds(tick))
         return self._walls[era]
-
-    @cached_property
-    def _walls(self) -> dict[int, Segments]:
-        return {}
 
     def _walls_of(self, grounds: Sequence[Any]) -> Segments:
         starts, ends, layers = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0, dtype=np.int32)]

@@ -34,7 +34,7 @@ def arrivals(source: Source) -> pd.DataFrame:
     happened = tracks.events[tracks.events["kind"] == "ARRIVAL"]
     people = tracks.people.set_index("id").reindex(happened["id"])
     start = np.fmax(people["start_s"].to_numpy(), tracks.frame_s[0] if len(tracks.frame_s) else 0.0)
-    names = np.array([*_goal_names(tracks), ""], dtype=object)
+    names = np.array([*(tracks.header.goals if tracks.header is not None else ()), ""], dtype=object)
     value = happened["value"].to_numpy().astype(np.int64)
     goal = names[np.where((value >= 0) & (value < len(names) - 1), value, len(names) - 1)]
     table = happened[["id", "time_s", "x_m", "y_m"]].assign(group=people["group"].to_numpy(), goal=goal, travel_s=happened["time_s"].to_numpy() - start)
@@ -114,10 +114,6 @@ def _with_goals(source: Source) -> Tracks:
     if not tracks.has_events:
         raise RecordingError(f"{tracks.name}: measured people have no goals. Count those that leave with a line: line_crossings, or crowdsim measure --line.")
     return tracks
-
-
-def _goal_names(tracks: Tracks) -> tuple[str, ...]:
-    return tuple(tracks.header.goals) if tracks.header is not None else ()
 
 
 def _goal_kinds(tracks: Tracks) -> dict[str, str]:

@@ -47,12 +47,17 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     notes = draw_trails(all_axes, recording, scenario, trails)
     title = "  |  ".join([title_of(recording), *notes])
-    if geometry.floors:
+    finish(figure, None if geometry.floors else all_axes[0], title, out, form=form, dpi=dpi)
+
+
+def finish(figure: Any, axes: Any, title: str, out: Path, *, form: str | None = None, dpi: int = 130) -> None:
+    """Write a title above a figure, or above its only panel, and the figure as a picture."""
+    if axes is None:
         figure.suptitle(title, fontsize=10)
     else:
-        all_axes[0].set_title(title, fontsize=10)
+        axes.set_title(title, fontsize=10)
     figure.savefig(out, dpi=dpi, format=form)
-    plt.close(figure)
+    pyplot().close(figure)
 
 
 def title_of(recording: Recording) -> str:

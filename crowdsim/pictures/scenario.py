@@ -14,7 +14,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.visibility.graph import VisibilityGraph, build_graph
 from crowdsim.pictures.moving import draw_doors, draw_obstacles
-from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
+from crowdsim.pictures.run import draw_goals, draw_ground, finish, name_floor, panels, pyplot
 from crowdsim.setup.build import Built
 from crowdsim.setup.path_lines import Line, lines_of
 
@@ -55,7 +55,7 @@ def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",),
     if radius is None:
         radius = float(built.agents.radius.min()) if len(built.agents) else 0.2
     graph = _graph_of(mesh) if "visibility" in layers else None
-    lines = _lines_of(built) if "paths" in layers else []
+    lines = lines_of(built, MOST_PATHS) if "paths" in layers else []
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     for number, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
@@ -74,16 +74,9 @@ def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",),
             draw_visibility(axes, graph, radius)
         _draw_starts(axes, built, number)
         _draw_paths(axes, built, [line for line in lines if line.layer == number], named=number == 0)
-        if geometry.floors:
-            floor = geometry.floors[number]
-            axes.set_title(f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""), fontsize=9)
+        name_floor(axes, geometry, number)
     title = "  |  ".join([scenario.name, f"{_counted(len(built.agents), 'agent')}, {mesh.polygon_count:,} polygons", *_notes(layers, radius, lines, built)])
-    if geometry.floors:
-        figure.suptitle(title, fontsize=10)
-    else:
-        all_axes[0].set_title(title, fontsize=10)
-    figure.savefig(out, dpi=dpi, format=form)
-    plt.close(figure)
+    finish(figure, None if geometry.floors else all_axes[0], title, out, form=form, dpi=dpi)
 
 
 def _notes(layers: Sequence[str], radius: float, lines: Sequence[Line], built: Built) -> list[str]:
@@ -103,10 +96,6 @@ def _graph_of(mesh: NavMesh) -> Any:
     if int(mesh.polygon_layer.max()) > 0:
         raise CrowdsimError("points of visibility are drawn of one floor only, and this geometry has several. Leave visibility out of --show.")
     return build_graph(mesh)[0]
-
-
-def _lines_of(built: Built) -> list[Line]:
-    return lines_of(built, MOST_PATHS)
 
 
 def _draw_areas(axes: Any, built: Built, layer: int) -> None:

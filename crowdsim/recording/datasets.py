@@ -162,14 +162,11 @@ def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetS
     datasets : mapping of str to DatasetSpec
     """
     with h5py.File("blank", "x", driver="core", backing_store=False, libver=LIBRARY_VERSIONS, fs_strategy="page", fs_page_size=PAGE_BYTES) as file:
-        facts = {"format": FORMAT, "format_version": FORMAT_VERSION, "run_id": header.run_id, "wkt_geometry": header.wkt_geometry()}
-        for key, value in facts.items():
-            if value:
-                file.attrs[key] = value
+        write_facts(file, header)
         content = np.frombuffer(text, dtype=np.uint8)
         file.create_dataset("header", data=content, chunks=(min(len(content), 65536),), shuffle=False, compression="gzip", track_times=False)
         for name, spec in datasets.items():
-            _create_dataset(file, name, spec)
+            create_dataset(file, name, spec)
         file["trajectory"].attrs["fps"] = header.fps
         commits = file.create_dataset("commit", shape=(2, COMMIT_WORDS), chunks=(1, COMMIT_WORDS), dtype="<u8", track_times=False)
         for slot in range(2):
@@ -181,21 +178,28 @@ def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetS
         return Blank(recording, bytes(file.id.get_file_image()))
 
 
-def _create_dataset(file: h5py.File, name: str, spec: DatasetSpec) -> None:
+def write_facts(file: h5py.File, header: Header) -> None:
+    """Write what a file says of itself at its root, for programs that look no farther."""
+    facts = {"format": FORMAT, "format_version": FORMAT_VERSION, "run_id": header.run_id, "wkt_geometry": header.wkt_geometry()}
+    for key, value in facts.items():
+        if value:
+            file.attrs[key] = value
+
+
+def create_dataset(file: h5py.File, name: str, spec: DatasetSpec, rows: Any = None, *, level: int = 1) -> None:
+    """Make a dataset; one that has its rows already is one chunk, deflated at a level."""
     dataset = file.create_dataset(
         name,
-        shape=(0, *spec.shape),
+        data=np.zeros((0, *spec.shape), dtype=spec.dtype) if rows is None else rows,
         maxshape=(None, *spec.shape),
-        chunks=(spec.chunk_rows, *spec.shape),
+        chunks=(spec.chunk_rows if rows is None else max(1, len(rows)), *spec.shape),
         dtype=spec.dtype,
         shuffle=True,
         compression="gzip",
-        compression_opts=1,
+        compression_opts=level,
         track_times=False,
     )
-    attributes = {"unit": spec.unit, "about": spec.about, "columns": json.dumps(spec.columns) if spec.columns else ""}
-    if spec.resolution:
-        dataset.attrs["resolution"] = spec.resolution
-    for key, text in attributes.items():
-        if text:
-            dataset.attrs[key] = text
+    facts = {"unit": spec.unit, "about": spec.about, "columns": json.dumps(spec.columns) if spec.columns else "", "resolution": spec.resolution}
+    for key, value in facts.items():
+        if value:
+            dataset.attrs[key] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import itertools
@@ -88,11 +89,7 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
     facts = {"version": SQLITE_VERSION, "fps": recording.fps, **dict(zip(("xmin", "ymin", "xmax", "ymax"), bounds, strict=True))}
     with new_file(out, force=force) as scratch:
         try:
-            base = sqlite3.connect(scratch, isolation_level=None)
-            try:
-                base.execute("PRAGMA journal_mode=OFF")  # a scratch file needs no way back
-                base.execute("PRAGMA synchronous=OFF")
-                base.execute("BEGIN")
+            with contextlib.closing(sqlite3.connect(scratch, isolation_level=None)) as base:
                 _make_tables(base)
                 base.executemany("INSERT INTO metadata VALUES (?, ?)", [(key, str(value)) for key, value in facts.items()])
                 base.execute("INSERT INTO geometry VALUES (?, ?)", (mark, ground))
@@ -101,22 +98,22 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
                     base.executemany("INSERT INTO trajectory_data VALUES (?, ?, ?, ?, ?, ?)", rows)
                 base.execute("CREATE INDEX frame_id_idx ON trajectory_data(frame, id)")
                 base.execute("COMMIT")
-            finally:
-                base.close()
         except sqlite3.Error as error:
             raise RecordingError(f"{out}: could not be written ({error}).") from error
     return recording.commit.rows
 
 
 def _make_tables(base: sqlite3.Connection) -> None:
-    base.execute(
-        "CREATE TABLE trajectory_data (frame INTEGER NOT NULL, id INTEGER NOT NULL, pos_x REAL NOT NULL, pos_y REAL NOT NULL, "
-        "ori_x REAL NOT NULL, ori_y REAL NOT NULL)"
-    )
-    base.execute("CREATE TABLE metadata (key TEXT NOT NULL UNIQUE PRIMARY KEY, value TEXT NOT NULL)")
-    base.execute("CREATE TABLE geometry (hash INTEGER NOT NULL, wkt TEXT NOT NULL)")
-    base.execute("CREATE UNIQUE INDEX geometry_hash ON geometry(hash)")
-    base.execute("CREATE TABLE frame_data (frame INTEGER NOT NULL, geometry_hash INTEGER NOT NULL)")
+    base.executescript("""PRAGMA journal_mode=OFF;
+        PRAGMA synchronous=OFF;
+        BEGIN;
+        CREATE TABLE trajectory_data (frame INTEGER NOT NULL, id INTEGER NOT NULL, pos_x REAL NOT NULL, pos_y REAL NOT NULL,
+            ori_x REAL NOT NULL, ori_y REAL NOT NULL);
+        CREATE TABLE metadata (key TEXT NOT NULL UNIQUE PRIMARY KEY, value TEXT NOT NULL);
+        CREATE TABLE geometry (hash INTEGER NOT NULL, wkt TEXT NOT NULL);
+        CREATE UNIQUE INDEX geometry_hash ON geometry(hash);
+        CREATE TABLE frame_data (frame INTEGER NOT NULL, geometry_hash INTEGER NOT NULL);
+    """)  # a scratch file needs no way back
 
 
 def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:

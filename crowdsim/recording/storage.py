@@ -28,9 +28,9 @@ import h5py
 
 from crowdsim.commands import command
 from crowdsim.errors import RecordingError
-from crowdsim.recording.chunks import GrowingDataset
 from crowdsim.recording.commit import Commit
 from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, LIBRARY_VERSIONS, blank_recording, list_datasets
+from crowdsim.recording.encode import GrowingDataset
 from crowdsim.recording.files import free_bytes, freeze_file, lock_of, reason_of, room_text, synchronise
 from crowdsim.recording.header import Header, Layout, to_json
 from crowdsim.recording.journal import Journal, Rest

@@ -33,7 +33,6 @@ from crowdsim.recording.schema import (
     TRACE_BLOCK_ROWS,
     TRACE_DTYPE,
     RecordedColumn,
-    RecordedCount,
     RunState,
     digest_text,
 )
@@ -57,14 +56,8 @@ class RecordingWriter:
     out : Path
         Wanted name of the finished file.
     header : Header
-    columns : sequence of RecordedColumn
-        What `frame` is given for every agent.
-    systems : sequence of str
-        Names of the systems, in the order of the `timings_ns` of `tick`.
-    counts : sequence of RecordedCount
-        What `tick` is given.
-    digest_columns : sequence of str
-        Names of the columns of the world, in the order of the `digests` of `tick`.
+    layout : Layout
+        What `frame` and `tick` are given, and whether `trace` and `explanations` will be called.
     block_bytes : int
         Largest commit, before it is packed.
     flush_seconds : float, s
@@ -75,12 +68,6 @@ class RecordingWriter:
         The finished file replaces another of its name.
     goes_on : bool
         It replaces one of the same run that has its name, if it has all that is in that one; if that one has all that is in it, it is dropped.
-    trace : bool
-        `trace` will be called.
-    explain : bool
-        `explanations` will be called.
-    traced : sequence of str
-        Names of the columns that `trace` is given beside those of `digest_columns`.
 
     Raises
     ------
@@ -92,23 +79,17 @@ class RecordingWriter:
         self,
         out: Path,
         header: Header,
-        columns: Sequence[RecordedColumn],
-        systems: Sequence[str],
+        layout: Layout,
         *,
-        counts: Sequence[RecordedCount] = (),
-        digest_columns: Sequence[str] = (),
         block_bytes: int = BLOCK_BYTES,
         flush_seconds: float = FLUSH_SECONDS,
         agents: int | None = None,
         force: bool = False,
         goes_on: bool = False,
-        trace: bool = False,
-        explain: bool = False,
-        traced: Sequence[str] = (),
     ) -> None:
         self.out = Path(out)
         self.header = header
-        self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace, explain, tuple(traced))
+        self.layout = layout
         self.force = force
         self.goes_on = goes_on
         self.block_bytes = block_bytes
@@ -303,7 +284,7 @@ class RecordingWriter:
         system : int
             Index of the system that has just run.
         columns : mapping of str to (n, ...) arrays
-            The columns that it writes, among the declared `digest_columns` and `traced`.
+            The columns that it writes, among the `digests` and `traced` of the layout.
         """
         for name, array in columns.items():
             column, values = self._trace_number[name], block_digests(array, TRACE_BLOCK_ROWS)

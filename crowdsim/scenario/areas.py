@@ -12,8 +12,7 @@ from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
-from crowdsim.scenario.floor_names import FloorNames
-from crowdsim.scenario.geometry import Geometry, ToggledArea
+from crowdsim.scenario.geometry import FloorNames, Geometry, ToggledArea
 from crowdsim.scenario.model import Event, Group
 from crowdsim.scenario.recorded import check_agents
 from crowdsim.scenario.shapes import GRID_M, cleaned

@@ -18,8 +18,7 @@ from crowdsim.scenario.areas import resolve_areas, resolve_events, resolve_terra
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
-from crowdsim.scenario.floor_names import FloorNames
-from crowdsim.scenario.geometry import Geometry, resolve_geometry
+from crowdsim.scenario.geometry import FloorNames, Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario

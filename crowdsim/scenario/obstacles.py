@@ -11,8 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cover import BEYOND_M, cover
-from crowdsim.scenario.floor_names import FloorNames
-from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.geometry import FloorNames, Geometry
 from crowdsim.scenario.limits import MAX_DISCS
 from crowdsim.scenario.schema_obstacles import DiscShape, ObstacleShape, WaypointShape
 from crowdsim.scenario.shapes import GRID_M, circle_corners

@@ -17,7 +17,7 @@ import yaml
 
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario.limits import MAX_COLLECTED, MAX_DEPTH, MAX_KEY_LENGTH, MAX_NODES, MAX_NUMBER_LENGTH
-from crowdsim.scenario.tree import UNUSABLE, Node, Path, Place, clipped, item_text
+from crowdsim.scenario.tree import UNUSABLE, Node, Path, Place, Refused, clipped, item_text
 
 _CONSTANTS: dict[str, bool | None] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
@@ -33,12 +33,8 @@ _NOT_FINITE = re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z")
 _MAY_BE_NUMBER = frozenset("0123456789+-.")
 
 
-class ScalarRefused(ValueError):
+class ScalarRefused(Refused):
     """A word that is refused; `way_out` says how to write what was meant."""
-
-    def __init__(self, message: str, way_out: str) -> None:
-        super().__init__(message)
-        self.way_out = way_out
 
 
 def scalar_value(text: str) -> str | int | float | bool | None:
@@ -77,7 +73,7 @@ def _refuse_ambiguous(text: str) -> None:
     if _NOT_FINITE.match(text):
         raise ScalarRefused(f"{text} is not a finite number", "Give a number, or leave the key out.")
     if _LEADING_ZERO.match(text):
-        raise ScalarRefused(f"{text} begins with a zero: some programs read it as octal {int(text.lstrip('+-'), 8)}" if _is_octal(text) else
+        raise ScalarRefused(f"{text} begins with a zero: some programs read it as octal {int(text.lstrip('+-'), 8)}" if not set(text) & set("89") else
                             f"{text} begins with a zero", f"Write {int(text)}, {quoted}")  # fmt: skip
     if _BASED.match(text):
         raise ScalarRefused(f"{text} is not a decimal number", f"Write {int(text, 0)}, {quoted}")
@@ -85,10 +81,6 @@ def _refuse_ambiguous(text: str) -> None:
         raise ScalarRefused(f"{text} groups digits with underscores, which not every program reads", f"Write {text.replace('_', '')}, {quoted}")
     if _SEXAGESIMAL.match(text):
         raise ScalarRefused(f"{text} is a number to the base of sixty for some programs and a time for others", f"Write {_sixty(text)} (seconds), {quoted}")
-
-
-def _is_octal(text: str) -> bool:
-    return not set(text) & set("89")
 
 
 def _sixty(text: str) -> str:
