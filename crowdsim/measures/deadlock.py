@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from crowdsim.front_doors import name_of_now
 from crowdsim.measures.deadlock_by_place import stuck_by_place as stuck_by_place
@@ -269,7 +268,7 @@ def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFra
     middle = np.array([0.5 * (gap.a + gap.b) if gap is not None else (np.nan, np.nan) for gap in gaps]).reshape(-1, 2)
     table = pd.DataFrame({
         "time_s": round(moment.tick * moment.tick_length, 9), "entity": entity, "agent": [run.label.get(each, "") for each in entity.tolist()],
-        "x": moment.position[rows, 0], "y": moment.position[rows, 1], "stuck_for_s": _stuck_for(run, moment.tick, entity),
+        "x": moment.position[rows, 0], "y": moment.position[rows, 1], "stuck_for_s": ((moment.tick - moment.stuck_tick[rows]) * run.tick_s).round(9),
         "cause": [Cause(int(cause)).words for cause in diagnosed.cause[rows]], "waits_for": diagnosed.waits_for[rows], "head": diagnosed.head[rows],
         "is_head": diagnosed.is_head[rows], "ring": diagnosed.ring[rows], "group": diagnosed.group[rows],
         "gap_m": [gap.width if gap is not None else np.nan for gap in gaps], "gap_x": middle[:, 0], "gap_y": middle[:, 1],
@@ -277,11 +276,6 @@ def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFra
     units = dict.fromkeys(table.columns, "") | dict.fromkeys(("time_s", "stuck_for_s"), "s") | dict.fromkeys(("x", "y", "gap_m", "gap_x", "gap_y"), "m")
     table.attrs["units"] = units
     return table
-
-
-def _stuck_for(run: Recorded, tick: int, entity: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return (n,) float64, s: for how long each has been stuck at the end of a tick."""
-    return ((tick - run.stuck_since(tick, entity)) * run.tick_s).round(9)
 
 
 def name_of(run: Recorded, entity: int) -> str:

@@ -53,7 +53,7 @@ class Draft:
 @cache
 def _adapter(key: str) -> tuple[Any, TypeAdapter[Any]]:
     """Return the annotation and the checker of a top-level key, of one goal (``goals/``) or of one group (``groups/``)."""
-    annotation = _PARTS.get(key)
+    annotation: Any = _PARTS.get(key)
     if annotation is None:
         info = schema.ScenarioShape.model_fields[key]
         annotation = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation

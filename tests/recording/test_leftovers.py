@@ -263,10 +263,10 @@ def test_many_at_once_make_their_files_and_leave_nothing(tmp_path):
     program = """
 import sys
 from pathlib import Path
-from crowdsim.recording import scratch
+from crowdsim.recording import locks
 from crowdsim.recording.files import new_file
 for number in range(60):
-    scratch._cleared.clear()  # every process clears away all the time
+    locks._cleared.clear()  # every process clears away all the time
     with new_file(Path(sys.argv[1]) / f"{sys.argv[2]}.{number}") as file:
         file.write_text("whole")
 """
