@@ -10,7 +10,7 @@ import typer
 from crowdsim.cli.options import RECORDINGS, CheckpointEvery, Plugins, SetValues, load_plugins, new_output, seconds_between
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.run import note_cut_off, report, stoppable
-from crowdsim.cli.shell import complain
+from crowdsim.cli.shell import complain_of
 
 
 def fork(
@@ -41,8 +41,7 @@ def fork(
     with Progress(enabled=not (quiet or json)) as progress:
         begun = read_checkpoint(checkpoint)
         load_plugins(plugin)
-        for note in require_recorded(dict(begun.plugins), str(checkpoint)):
-            complain(f"note: {note}")
+        complain_of(require_recorded(dict(begun.plugins), str(checkpoint)))
         before, scenario = parse_scenario(begun.scenario, file=str(checkpoint)), parse_scenario(begun.scenario, file=str(checkpoint), sets=set_ or [])
         start = Start(begun, str(checkpoint), are_models_new=require_same_shape(before, scenario, str(checkpoint)))
         progress.watch_compiler()

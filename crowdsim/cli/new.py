@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdsim.cli.shell import complain, say
+from crowdsim.cli.shell import complain_of, say
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.printable import visible
@@ -101,8 +101,7 @@ def _from_plan(
     for word in starter.words:
         say(f"{plan}: {visible(word)}")
     loaded = load_scenario(file)
-    for note in loaded.notes:
-        complain(f"note: {note}")
+    complain_of(loaded.notes)
     others = " and ".join(str(target) for target in targets[1:])
     say(f"{file} written, with its ground in {others}. Run it with: {command('run', file)}")
 

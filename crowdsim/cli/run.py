@@ -24,7 +24,7 @@ from crowdsim.cli.options import (
     with_seed,
 )
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import complain, note_what_is_left, say, say_json
+from crowdsim.cli.shell import complain, complain_of, note_what_is_left, say, say_json
 from crowdsim.cli.verdict import verdict_text
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
@@ -72,8 +72,7 @@ def run(
         load_plugins(plugin)
         loaded = load_scenario(scenario, sets=sets, allow_dirs=known_folders(allow_dir))
         progress.note("")
-        for problem in loaded.notes:
-            complain(f"note: {problem}")
+        complain_of(loaded.notes)
         had_folder = RUNS.exists()
         target = None if no_record else out or _default_output(loaded.name)
         if target is not None:
@@ -81,8 +80,7 @@ def run(
         progress.watch_compiler()
         try:
             with stoppable() as asked, Simulation(loaded, threads=threads, out=target, force=force) as simulation:
-                for problem in locked_in(simulation.built):
-                    complain(f"note: {problem}")
+                complain_of(locked_in(simulation.built))
                 progress.start(simulation)
                 verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
         except CrowdsimError as error:

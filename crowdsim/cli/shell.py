@@ -51,6 +51,12 @@ def complain(text: str) -> None:
     sys.stderr.write(printable(text, sys.stderr) + "\n")
 
 
+def complain_of(notes: Iterable[Any]) -> None:
+    """Print notes: what is odd, and stops nothing."""
+    for note in notes:
+        complain(f"note: {note}")
+
+
 def printable(text: str, stream: Any) -> str:
     """Return text as it may reach a stream: everything that is printed goes through here.
 

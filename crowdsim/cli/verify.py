@@ -9,7 +9,7 @@ import typer
 
 from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import complain, say, say_json
+from crowdsim.cli.shell import complain_of, say, say_json
 from crowdsim.cli.verdict import result_of
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode
@@ -91,8 +91,7 @@ def require_recorded_plugins(recorded: Recording) -> list[str]:
     from crowdsim.avoidance.plugins import require_recorded
 
     notes = [*require_recorded(dict(recorded.header.plugins), str(recorded.path))]
-    for note in notes:
-        complain(f"note: {note}")
+    complain_of(notes)
     return notes
 
 

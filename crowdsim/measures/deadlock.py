@@ -17,7 +17,7 @@ import pandas as pd
 from crowdsim.front_doors import name_of_now
 from crowdsim.measures.deadlock_by_place import stuck_by_place as stuck_by_place
 from crowdsim.measures.deadlock_causes import NOBODY, WALL, Diagnosed, Moment, diagnose
-from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
+from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, look_every
 from crowdsim.recording.opening import open_run
@@ -195,14 +195,7 @@ def stuck_people(recording: Source) -> pd.DataFrame:
     run = _recorded(recording)
     spells = stuck_spells(run)
     found: list[list[_Look]] = [[] for _ in range(len(spells))]
-    above = list(range(len(spells)))
-
-    def top(spell: int) -> int:
-        while above[spell] != spell:
-            above[spell] = above[above[spell]]
-            spell = above[spell]
-        return spell
-
+    links: list[tuple[int, int]] = []
     for frame in _looked_at(run):
         moment = run.moment(frame)
         diagnosed = diagnose(moment)
@@ -217,10 +210,9 @@ def stuck_people(recording: Source) -> pd.DataFrame:
             head, waits_for, is_head, ring = (int(column[row]) for column in (diagnosed.head, diagnosed.waits_for, diagnosed.is_head, diagnosed.ring))
             look = _Look(Cause(int(diagnosed.cause[row])), head, waits_for, bool(is_head), ring, width)
             found[spell].append(look)
-            other = first.setdefault(int(diagnosed.group[row]), spell)
-            low, high = sorted((top(other), top(spell)))
-            above[high] = low
-    return _with_causes(spells, found, run.reported(), [top(each) for each in range(len(spells))])
+            links.append((first.setdefault(int(diagnosed.group[row]), spell), spell))
+    source, target = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    return _with_causes(spells, found, run.reported(), linked_parts(len(spells), source, target).tolist())
 
 
 def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], reported: list[Cause | None], group: list[int]) -> pd.DataFrame:

@@ -174,10 +174,15 @@ def draw_ground(axes: Any, ground: Any) -> None:
 
 def draw_walls(axes: Any, ground: Any) -> None:
     """Draw the outline of walkable ground alone."""
+    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(ground)]
+    add_lines(axes, rings, colors=WALL, linewidths=0.9, zorder=4, autolim=False)
+
+
+def add_lines(axes: Any, lines: Any, *, autolim: bool = True, **look: Any) -> None:
+    """Draw many lines at once, with what matplotlib's `LineCollection` takes."""
     from matplotlib.collections import LineCollection
 
-    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(ground)]
-    axes.add_collection(LineCollection(rings, colors=WALL, linewidths=0.9, zorder=4), autolim=False)
+    axes.add_collection(LineCollection(list(lines), **look), autolim=autolim)
 
 
 def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool = True) -> None:
@@ -218,8 +223,6 @@ def _open_areas(recording: Recording, available: list[bool]) -> list[bool]:
 
 def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | None, *, named: bool) -> None:
     """Draw trails coloured by group, those on one floor if `layer` is given, with a legend on the panel that is `named`."""
-    from matplotlib.collections import LineCollection
-
     roster = recording.roster()
     groups = dict(zip(roster["entity"].tolist(), roster["group_name"].tolist(), strict=True))
     colours = colours_of(groups.values())
@@ -232,7 +235,7 @@ def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | No
     bounds = np.flatnonzero((np.diff(entities) != 0) | (np.diff(frames) > trails.step)) + 1
     lines = np.split(places, bounds) if len(places) else []
     line_entity = entities[np.append(0, bounds)].tolist() if len(places) else []
-    axes.add_collection(LineCollection(lines, colors=[colours[groups[entity]] for entity in line_entity], linewidths=0.7, alpha=0.6, zorder=2))
+    add_lines(axes, lines, colors=[colours[groups[entity]] for entity in line_entity], linewidths=0.7, alpha=0.6, zorder=2)
     if lines:
         # A line begins where an agent came from another floor, too: only the first of each is where it set out.
         ids, first = np.unique(trails.rows["id"], return_index=True)

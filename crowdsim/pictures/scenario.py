@@ -14,7 +14,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.visibility.graph import VisibilityGraph, build_graph
 from crowdsim.pictures.moving import draw_doors, draw_obstacles
-from crowdsim.pictures.run import draw_goals, draw_ground, finish, name_floor, panels, pyplot
+from crowdsim.pictures.run import add_lines, draw_goals, draw_ground, finish, name_floor, panels, pyplot
 from crowdsim.setup.build import Built
 from crowdsim.setup.path_lines import Line, lines_of
 
@@ -65,7 +65,7 @@ def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",),
         draw_goals(axes, [goal if goal.layer in (-1, number) else None for goal in scenario.goals], {})
         edges = np.flatnonzero(mesh.polygon_layer[mesh.edge_polygon] == number)
         if "mesh" in layers:
-            _draw_mesh(axes, mesh, edges)
+            add_lines(axes, _segments(mesh, _once(mesh, edges)), colors=EDGE, linewidths=0.5, zorder=1.5)
         if "portals" in layers:
             _draw_portals(axes, mesh, edges)
         if "widths" in layers:
@@ -122,32 +122,22 @@ def _once(mesh: NavMesh, edges: NDArray[np.int64]) -> NDArray[np.int64]:
     return edges[(twin >= 0) & ((edges < twin) | other_floor)]
 
 
-def _draw_mesh(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
-    from matplotlib.collections import LineCollection
-
-    axes.add_collection(LineCollection(list(_segments(mesh, _once(mesh, edges))), colors=EDGE, linewidths=0.5, zorder=1.5))
-
-
 def _draw_portals(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
-    from matplotlib.collections import LineCollection
-
     portals = _once(mesh, edges)
-    axes.add_collection(LineCollection(list(_segments(mesh, portals)), colors=PORTAL, linewidths=0.8, alpha=0.7, zorder=1.6))
+    add_lines(axes, _segments(mesh, portals), colors=PORTAL, linewidths=0.8, alpha=0.7, zorder=1.6)
     axes.plot(*mesh.portal_point[portals].T, ".", color=PORTAL, markersize=2.5, zorder=1.7)
 
 
 def _draw_widths(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
     """Draw portals between walls, the narrower the redder and bolder, and write how wide they are."""
     from matplotlib import colormaps
-    from matplotlib.collections import LineCollection
-
     portals = _once(mesh, edges)
     portals = portals[np.isfinite(mesh.edge_width[portals])]
     if not len(portals):
         return
     width = mesh.edge_width[portals]
     share = np.clip(width / 4.0, 0.0, 1.0)  # 4 m: gaps beyond that hold nobody back
-    axes.add_collection(LineCollection(list(_segments(mesh, portals)), colors=colormaps["RdYlGn"](share), linewidths=2.2 - 1.4 * share, zorder=1.8))
+    add_lines(axes, _segments(mesh, portals), colors=colormaps["RdYlGn"](share), linewidths=2.2 - 1.4 * share, zorder=1.8)
     for place in np.argsort(width, kind="stable")[:MOST_NUMBERS].tolist():
         axes.annotate(f"{width[place]:.2f}", mesh.portal_point[portals[place]], fontsize=5, color="#222222", ha="center", va="center", zorder=4.5)
 
@@ -160,12 +150,10 @@ def _draw_starts(axes: Any, built: Built, layer: int) -> None:
 def _draw_paths(axes: Any, built: Built, lines: Sequence[Line], *, named: bool) -> None:
     """Draw paths in the colours of their groups."""
     import matplotlib as mpl
-    from matplotlib.collections import LineCollection
-
     palette = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
     group = built.agents.group
     colours = [palette[group[line.row] % len(palette)] for line in lines]
-    axes.add_collection(LineCollection([line.points for line in lines], colors=colours, linewidths=0.9, zorder=2.5))
+    add_lines(axes, [line.points for line in lines], colors=colours, linewidths=0.9, zorder=2.5)
     scenario = built.scenario
     if named and lines and len(scenario.groups) <= 12:
         for number, each in enumerate(scenario.groups):
@@ -207,9 +195,7 @@ def tangents_of(graph: VisibilityGraph, radius: float) -> tuple[NDArray[np.float
 
 def draw_visibility(axes: Any, graph: VisibilityGraph, radius: float = 0.0) -> None:
     """Draw the graph as an agent of a radius (m) sees it: free tangents blue, those that searches test orange, corners as red dots."""
-    from matplotlib.collections import LineCollection
-
     lines, is_free = tangents_of(graph, radius)
-    axes.add_collection(LineCollection(list(lines[is_free]), colors=EDGE, linewidths=0.4, alpha=0.6, zorder=2))
-    axes.add_collection(LineCollection(list(lines[~is_free]), colors=TIGHT, linewidths=0.4, alpha=0.6, zorder=2))
+    add_lines(axes, lines[is_free], colors=EDGE, linewidths=0.4, alpha=0.6, zorder=2)
+    add_lines(axes, lines[~is_free], colors=TIGHT, linewidths=0.4, alpha=0.6, zorder=2)
     axes.plot(*graph.corners.position.T, ".", color=CORNER, markersize=3, zorder=3)

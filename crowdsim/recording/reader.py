@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -54,7 +55,7 @@ _ATTEMPTS = 20  # A file that is being written can change under a read; the next
 _PAUSE_S = 0.02
 
 
-class Recording:
+class Recording(AbstractContextManager["Recording"]):
     """What was committed of a recording.
 
     Parameters
@@ -283,9 +284,6 @@ class Recording:
             file.close()
         if snapshot is not None:
             snapshot.close()
-
-    def __enter__(self) -> Recording:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

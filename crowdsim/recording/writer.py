@@ -7,6 +7,7 @@ import itertools
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ TICK_BYTES = 4096  # Room that a tick without a frame may need.
 VERDICT_BYTES = 2**20  # A verdict is a screen of text; a longer one belongs into a file of its own.
 
 
-class RecordingWriter:
+class RecordingWriter(AbstractContextManager["RecordingWriter"]):
     """Keep a run while it goes on.
 
     Within a tick call `roster`, `events`, `trace` and `frame` as needed, and `tick` last, in every tick. Everything is collected in memory and
@@ -378,9 +379,6 @@ class RecordingWriter:
         if self.kept is None and not self._is_closed:
             self._is_closed = True
             self._storage.remove()
-
-    def __enter__(self) -> RecordingWriter:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if not self.is_over:

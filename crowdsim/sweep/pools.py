@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -46,7 +47,7 @@ class Pool(Protocol):
         """End whatever goes on, and wait until it has."""
 
 
-class LocalPool:
+class LocalPool(AbstractContextManager["LocalPool"]):
     """As many runs at once as there are workers, on this machine.
 
     Parameters
@@ -61,9 +62,6 @@ class LocalPool:
         self._workers = workers
         self._parent = scratch
         self._held = contextlib.ExitStack()
-
-    def __enter__(self) -> LocalPool:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.end()
