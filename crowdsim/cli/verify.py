@@ -15,7 +15,7 @@ from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode
 
 if TYPE_CHECKING:
-    from crowdsim.recording.difference import Difference
+    from crowdsim.recording.compare_rows import Difference
     from crowdsim.recording.reader import Recording
 
 

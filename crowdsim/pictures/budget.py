@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.pictures.colours import OKABE_ITO
-from crowdsim.pictures.run import pyplot
+from crowdsim.pictures.run import OKABE_ITO, pyplot
 from crowdsim.recording.reader import Recording
 
 MOST_SHOWN = 7  # Systems with a colour of their own, those that took most; the others are one.

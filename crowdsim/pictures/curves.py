@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdsim.pictures.colours import colours_of, dashes_of
 from crowdsim.pictures.looked_through import Speeds
+from crowdsim.pictures.run import colours_of, dashes_of
 from crowdsim.recording.reader import Recording
 
 MOST_GROUPS = 12  # With a line of their own, the largest; more cannot be told apart. The others are one line.

@@ -11,8 +11,7 @@ import numpy as np
 
 from crowdsim.comparison.comparison import OverSeeds, spread_text
 from crowdsim.comparison.counts import Trace
-from crowdsim.pictures.moving import draw_obstacles
-from crowdsim.pictures.run import EXIT, STUCK, add_lines, draw_goals, draw_ground, pyplot
+from crowdsim.pictures.run import EXIT, STUCK, add_lines, draw_goals, draw_ground, draw_obstacles, pyplot
 from crowdsim.scenario.model import Scenario
 
 OVERLAP = "#7b2cbf"

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.visibility.graph import VisibilityGraph, build_graph
-from crowdsim.pictures.moving import draw_doors, draw_obstacles
-from crowdsim.pictures.run import add_lines, draw_goals, draw_ground, finish, name_floor, panels, pyplot
+from crowdsim.pictures.run import add_lines, draw_doors, draw_goals, draw_ground, draw_obstacles, finish, name_floor, panels, pyplot
 from crowdsim.setup.build import Built
 from crowdsim.setup.path_lines import Line, lines_of
 
@@ -161,7 +160,7 @@ def _draw_paths(axes: Any, built: Built, lines: Sequence[Line], *, named: bool) 
         axes.legend(fontsize=7, loc="upper right")
 
 
-EDGE, TIGHT, CORNER = "#3a6ea5", "#e08e0b", "#d62828"
+TANGENT, TIGHT, CORNER = "#3a6ea5", "#e08e0b", "#d62828"
 
 
 def tangents_of(graph: VisibilityGraph, radius: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -196,6 +195,6 @@ def tangents_of(graph: VisibilityGraph, radius: float) -> tuple[NDArray[np.float
 def draw_visibility(axes: Any, graph: VisibilityGraph, radius: float = 0.0) -> None:
     """Draw the graph as an agent of a radius (m) sees it: free tangents blue, those that searches test orange, corners as red dots."""
     lines, is_free = tangents_of(graph, radius)
-    add_lines(axes, lines[is_free], colors=EDGE, linewidths=0.4, alpha=0.6, zorder=2)
+    add_lines(axes, lines[is_free], colors=TANGENT, linewidths=0.4, alpha=0.6, zorder=2)
     add_lines(axes, lines[~is_free], colors=TIGHT, linewidths=0.4, alpha=0.6, zorder=2)
     axes.plot(*graph.corners.position.T, ".", color=CORNER, markersize=3, zorder=3)

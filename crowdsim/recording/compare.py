@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.compare_rows import first_row, with_values
+from crowdsim.recording.compare_rows import NAMES, Difference, Names, ValueDifference, first_row, with_values
 from crowdsim.recording.compare_trace import first_trace_difference, with_trace
-from crowdsim.recording.difference import NAMES, Difference, Names, ValueDifference
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import RunState, digest_text
 

@@ -12,7 +12,7 @@ import yaml
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.closeness import compare_places
 from crowdsim.recording.compare import first_difference
-from crowdsim.recording.difference import Difference
+from crowdsim.recording.compare_rows import Difference
 from crowdsim.recording.header import software_versions
 from crowdsim.recording.locks import scratch_folder
 from crowdsim.recording.opening import open_run

@@ -10,8 +10,7 @@ import shapely
 
 from crowdsim.measures.obstacles import places_of_obstacles
 from crowdsim.pictures.budget import longest_ticks
-from crowdsim.pictures.view.moves import add_moves, kept_frames
-from crowdsim.pictures.view.packing import LIMIT, STEP_M, Packer, in_steps
+from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, add_moves, in_steps, kept_frames
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind, digest_text
 from crowdsim.scenario.model import Scenario

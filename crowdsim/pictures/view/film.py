@@ -11,8 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.pictures.moving import CLOSED, OBSTACLE, OPEN
-from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
+from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, draw_goals, draw_ground, panels, pyplot
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
