@@ -56,7 +56,7 @@ def _bit_for_bit(one: Recording, other: Recording) -> dict[str, Any]:
 
 
 def _by_places(one: Recording, other: Recording, tolerance: float) -> dict[str, Any]:
-    from crowdsim.recording.closeness import compare_places
+    from crowdsim.recording.compare import compare_places
 
     found = compare_places(one, other, tolerance)
     until, apart = f"{found.ticks * one.header.tick_s:g} s", found.apart
@@ -75,7 +75,7 @@ def _by_places(one: Recording, other: Recording, tolerance: float) -> dict[str, 
 
 
 def _on_the_whole(one: Recording, other: Recording, share: float) -> dict[str, Any]:
-    from crowdsim.recording.closeness import COUNTS, aggregates
+    from crowdsim.recording.compare import COUNTS, aggregates
 
     values = [aggregates(recording) for recording in (one, other)]
     rows, apart = [], []

@@ -17,8 +17,7 @@ import h5py
 import numpy as np
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.closeness import aggregates
-from crowdsim.recording.compare import first_difference
+from crowdsim.recording.compare import aggregates, first_difference
 from crowdsim.recording.datasets import LIBRARY_VERSIONS, create_dataset, list_datasets, write_facts
 from crowdsim.recording.header import plain, to_json
 from crowdsim.recording.opening import open_run

@@ -10,8 +10,7 @@ from typing import Any
 import yaml
 
 from crowdsim.errors import CrowdsimError, RecordingError
-from crowdsim.recording.closeness import compare_places
-from crowdsim.recording.compare import first_difference
+from crowdsim.recording.compare import compare_places, first_difference
 from crowdsim.recording.compare_rows import Difference
 from crowdsim.recording.header import software_versions
 from crowdsim.recording.locks import scratch_folder
