@@ -37,7 +37,9 @@ tick: 0.1
 stop: {after: 30}
 geometry: {walkable: {box: [0, 0, 12, 6]}, obstacles: [{box: [5, 2, 6, 4]}]}
 goals: {end: {point: [11, 1], arrive_within: 0.3}}
-groups: [{name: one, positions: [[1, 1], [1, 1.5]], goals: end}, {name: behind, positions: [[1, 4.6]], goals: end}]
+groups:
+  - {name: one, positions: [[1, 1], [1, 1.5]], goals: end}
+  - {name: behind, positions: [[1, 4.6]], goals: end}
 navigation: straight-line
 """
 HEAD = """

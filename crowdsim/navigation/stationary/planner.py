@@ -396,8 +396,8 @@ def _leads_there(mesh: NavMesh, request: Any, way: NDArray[np.int32], end: int) 
 
 def _copy_slots(old: StanderSlots, new: StanderSlots) -> None:
     """Copy searches in the middle into slots with more room."""
-    for before, after in ((old.search, new.search), (old._replace(search=None), new._replace(search=None))):  # type: ignore[arg-type]
+    for before, after in ((old, new), (old.search, new.search)):
         for name in before._fields:
             array = getattr(before, name)
-            if array is not None:
+            if isinstance(array, np.ndarray):
                 getattr(after, name)[tuple(slice(length) for length in array.shape)] = array

@@ -39,7 +39,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_ways_drawn_by_a_shared_tree_cost_what_they_cost_alone_whatever_the_width_and_whoever_stands_on_the_goal(seed):
+def test_paths_drawn_by_a_shared_tree_cost_what_they_cost_alone_with_any_width_and_agents_on_the_goal(seed):
     world, answers = World(seed), []
     for share in (True, False):
         planner = world.planner(share)
