@@ -180,7 +180,7 @@ groups:
     region: {{wkt_file: {_quoted(f"{name}-start.wkt")}}}
 {"    " + level + chr(10) if level else ""}    goals: {names[0] if len(exits) == 1 else "out"}
     radius: {{uniform: {{low: 0.18, high: 0.22}}}}  # m; speeds are those of Weidmann: 1.34 m/s, sd 0.26
-    premovement: {{lognormal: {{mu: {mu}, sigma: {sigma}, high: {high}}}}}  # s; median {median}: an assumption
+    premovement: {{lognormal: {{mu: {mu}, sigma: {sigma}, high: {high}}}}}  # s; median {median}, assumed
 
 record:
   rate: 10                    # frames a second

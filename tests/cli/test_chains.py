@@ -95,7 +95,8 @@ def plan(rng: np.random.Generator) -> str:
     most = {"": 1, "before": 420, "after": 420, "tick": TICKS, "ms": 400, "interrupt": TICKS}[kind]
     if not kind:
         return ""
-    return f"{kind}:{int(most ** rng.uniform(0.0, 1.0) if kind in ('before', 'after') else rng.integers(1, most + 1))}"
+    count = most ** rng.uniform(0.0, 1.0) if kind in ("before", "after") else rng.integers(1, most + 1)
+    return f"{kind}:{int(count)}"
 
 
 def next_command(rng: np.random.Generator, folder: Path) -> tuple[str, ...]:

@@ -77,7 +77,8 @@ from crowdsim import measures, open_run
 path = "runs/corridor.h5"
 with open_run(path) as recording:
     for function in (
-            measures.deadlocks, measures.stuck_people, measures.stuck_spells, measures.waiting_graph, measures.why_stuck,
+            measures.deadlocks, measures.stuck_people, measures.stuck_spells, measures.waiting_graph,
+            measures.why_stuck,
         ):
         table = function(path)
         assert len(table) and table.equals(function(recording)), function.__name__

@@ -136,7 +136,8 @@ count = ahead.make_ready(wanted)
 import walkers.many as many
 values = [getattr(many, f"outer{k}")(1.0) for k in range(COUNT)]
 begun = (told[0][0] and 1, told[0][1])
-print(count, len(set(own)), len(own), begun, told[-1][0] <= told[-1][1], values == [k + 1.0 for k in range(COUNT)])
+is_right = values == [k + 1.0 for k in range(COUNT)]
+print(count, len(set(own)), len(own), begun, told[-1][0] <= told[-1][1], is_right)
 """
 
 
