@@ -5,6 +5,8 @@ and expands little else. It is grown for the thinnest body that shares it and wi
 too short, and ways are the shortest as before; of ways that are equally long another one may be taken.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -6,6 +6,8 @@ line; a tree gets a slot that nobody needs, or one whose line has waited less. W
 else, so that a queue that was saved goes on as it would have.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import heapq

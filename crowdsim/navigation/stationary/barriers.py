@@ -4,6 +4,8 @@ A centre may be in no disc of a share of a stander's radius ([Pathfinding undate
 room for the body between them, leave no way through: a *barrier* joins them. Where a disc reaches into a portal, what is left of the portal are its *gaps*.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -8,6 +8,8 @@ looked at.
 That is for corridors. On the line between two corners, which has no portal, `crowdsim.systems.go_round` leads round them.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

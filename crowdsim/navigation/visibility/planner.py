@@ -4,6 +4,8 @@ Its ways are the shortest of all for their radius, not only in their corridor; o
 corridor, as from any planner: the way over the corners is the taut string in it, so agents walk it, arcs and all, and stay free to be pushed off it.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -7,6 +7,8 @@ the way between costs: A* drawn by them finds the same ways as by the straight l
 too narrow for it are left out.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple
