@@ -20,7 +20,7 @@ class Polite(StatelessModel):
     class Parameters:
         """What can be tuned; `crowdsim parameters avoidance.polite --plugin polite.py` shows it."""
 
-        room: float = param(1.0, "m", above=0.0, high=10.0, why="free gap at full speed; larger: looser queues")
+        room: float = param(1.0, "m", above=0.0, high=10.0, why="gap at full speed; larger: looser queues")
 
     def choose(self, view, tick_length, team, out):
         """Write a velocity for each agent, and the agent that slows it down: rows as in the view."""
