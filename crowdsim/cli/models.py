@@ -12,6 +12,7 @@ from crowdsim.cli.paths import new_output
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say, say_json, table
 from crowdsim.errors import CrowdsimError, ExitCode
+from crowdsim.printable import summary_of
 
 if TYPE_CHECKING:
     from crowdsim.comparison.comparison import Outcome, OverSeeds
@@ -154,10 +155,10 @@ def _list_models(as_json: bool) -> int:
     """Show every model with what it is and where it comes from."""
     from crowdsim.avoidance.registry import available_models, model_named, origin_of
 
-    rows: list[dict[str, Any]] = []
-    for name in available_models():
-        about = (model_named(name).__doc__ or "").strip().split("\n")[0]
-        rows.append({"name": name, "about": about, "origin": str(origin_of(name) or "crowdsim")})
+    rows = [
+        {"name": name, "about": summary_of(model_named(name)), "origin": str(origin_of(name) or "crowdsim")}
+        for name in available_models()
+    ]
     if as_json:
         say_json(rows)
     else:
