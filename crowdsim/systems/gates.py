@@ -26,19 +26,19 @@ from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
 from crowdsim.world.events import EventKind
 
-SAME_PLACE_M = 1e-6  # Something that stands is where it was if it has moved by less: rounding of its path. Nothing goes on so slowly.
+SAME_PLACE_M = 1e-6  # An obstacle that stands is where it was if it has moved by less: rounding of its path. None moves so slowly.
 
 
 class Gates(System):
     """Change the ground when an event says so: a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
 
-    What stands in the way is read from the obstacles of the world, see `Drive`; what finds paths is told of each change when it is put in, `World.planning`.
+    Obstacles that stand are read from the world, see `Drive`; planners hear of each change when it is put in, `World.planning`.
 
     Parameters
     ----------
     setup : Setup
     grounds : Grounds, FloorGrounds or TiledGrounds
-        What builds ground is a task of the slicer, see `Rebuild`; a ground that was foreseen is put in at once.
+        Ground is built as a task of the slicer, see `Rebuild`; a ground that was foreseen is put in at once.
     triggers : Triggers
         For events that wait for agents.
     """
@@ -68,7 +68,7 @@ class Gates(System):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Gates:
-        """Make the system; grounds that the clock asks for are built before the first tick."""
+        """Make the system; grounds that the clock demands are built before the first tick."""
         built, scenario, areas = setup.built, setup.scenario, setup.scenario.geometry.areas
         grounds: Grounds | FloorGrounds | TiledGrounds
         if scenario.geometry.floors:
@@ -78,8 +78,8 @@ class Gates(System):
             for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
                 grounds.foresee(closed)
 
-        def chosen(who: int | str) -> NDArray[np.bool_]:
-            return chosen_rows(scenario, built.agents, (who,))
+        def chosen(agents: int | str) -> NDArray[np.bool_]:
+            return chosen_rows(scenario, built.agents, (agents,))
 
         meetings = [None if event.met is None else (chosen(event.met[0]), chosen(event.met[1])) for event in scenario.events]
         return cls(setup, grounds, Triggers(setup.world, scenario.events, meetings))
@@ -215,7 +215,7 @@ class Gates(System):
         return (*closed_areas_of(self.world), *self._obstacles)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is open, what is over, what is being built, and who has done what events wait for."""
+        """Return what is open, what is over, what is being built, and which agents have done what events wait for."""
         triggers = {f"triggers/{name}": array for name, array in self._triggers.state().items()}
         doors = self._doors
         asked = np.array([-1 if door.asked is None else int(door.asked) for door in doors], dtype=np.int64)

@@ -7,7 +7,7 @@ from crowdsim.systems.base.system import System, Tick
 
 
 class Integrate(System):
-    """Write where everybody would be at the end of the tick."""
+    """Write where each agent would be at the end of the tick."""
 
     reads = ("position", "chosen_velocity", "maximum_speed", "surface")
     writes = ("chosen_velocity", "tentative_position")

@@ -13,7 +13,7 @@ from crowdsim.systems import TICK_ORDER, Tick
 from crowdsim.world.declared import DeclaredColumns, columns_declared
 from tests.crowds import BUSY, SCENARIOS
 
-IDLE = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of those who go east
+IDLE = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of agents that go east
 GUESTS = {"name": "guests", "positions": [[5.5, 7.5], [5.5, 6.5]], "goals": "table", "leave_on_arrival": False}
 CART = {"name": "cart", "shape": {"disc": 0.4}, "path": [[2, 1], {"point": [5, 1], "wait": 2}, [7, 1]], "speed": 1, "vanishes": 9, "stands_after": 0.5}
 DOOR = {"walkable": [*[{"box": [0, 0, 4, 4]}], {"box": [4, 1, 4.2, 3]}, {"box": [4.2, 0, 8, 4]}], "areas": [{"name": "door", "area": {"box": [4, 1, 4.2, 3]}}]}
@@ -28,7 +28,7 @@ STUCK = {
     ],
 }  # fmt: skip
 SCENES = {  # document or file, settings, ticks
-    "people in the way": ({**BUSY, "groups": [*BUSY["groups"], IDLE, GUESTS]}, [*EVERYTHING, "bodies.local_grid=true"], 110),
+    "agents in the way": ({**BUSY, "groups": [*BUSY["groups"], IDLE, GUESTS]}, [*EVERYTHING, "bodies.local_grid=true"], 110),
     "obstacles": ({**BUSY, "obstacles": [CART]}, ["speed_density=weidmann", "bodies.priority=waiting", "avoidance=sampled-hrvo"], 95),
     "on a grid": ({**BUSY, "obstacles": [CART], "groups": [*BUSY["groups"], IDLE]}, ["navigation=grid", *EVERYTHING, "avoidance=hrvo"], 60),
     "over corners": ({**BUSY, "groups": [*BUSY["groups"], IDLE]}, ["navigation={kind: visibility, round_standers: true}", *EVERYTHING], 60),
@@ -41,7 +41,7 @@ SCENES = {  # document or file, settings, ticks
     "slopes": (SCENARIOS / "bridge.yaml", ["bodies.priority=waiting", *EVERYTHING], 40),
     "stuck for long": (STUCK, [], 290),
     "storeys": (SCENARIOS / "two-storeys.yaml", [], 60),
-    "everybody stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
+    "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
 # Looked at in no scene here: a corridor that gets longer round a corner in free ground, and agents that have strayed from theirs.
 RARELY = {"Follow": {"corridor_capacity"}, "Walk": {"entity", "group"}}

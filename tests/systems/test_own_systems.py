@@ -33,7 +33,7 @@ def _only_those_of_the_test(monkeypatch):
 
 
 def made(name="Own", bases=(System,), **said):
-    """Return a class of systems that says some things of itself; it does nothing else unless it is told to."""
+    """Return a class of systems that declares some things; it does nothing else without a `process`."""
     said = {"after": Follow, "process": lambda self, tick: None, "__module__": __name__, **said}
     return type(name, bases, said)
 
@@ -79,7 +79,7 @@ def test_what_it_says_of_itself_and_cannot_be_is_told_once(own, message):
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_component_that_cannot_be_saved_is_told():
+def test_a_component_that_cannot_be_saved_is_reported():
     @dataclass
     class Note:
         text: str
@@ -180,11 +180,11 @@ class Catch(System):
 
     def process(self, tick):
         agents = self.world.agents
-        people = self.world.people_count
+        count = self.world.people_count
         for entity, cold in self.world.query(Cold):
             if tick.number - cold.since >= 10:
                 self.world.entities.remove(entity, Cold)
-        draw = draw_uniform(7, Stream.CHOICE, agents.key[:people], 0.0, 1.0, tick.number)
+        draw = draw_uniform(7, Stream.CHOICE, agents.key[:count], 0.0, 1.0, tick.number)
         for row in np.flatnonzero(draw < 0.05):
             self.world.entities.add(int(agents.entity[row]), Cold(tick.number, float(agents.position[row, 0]), bool(row % 2)))
             agents.colds[row] += 1
@@ -315,7 +315,7 @@ def test_a_plug_in_takes_part_where_the_scenario_names_it(tmp_path, capsys):
         assert one.run_digest == other.run_digest
 
 
-def test_mistakes_in_the_key_are_told():
+def test_mistakes_in_the_key_are_reported():
     load_plugin(FATIGUE)
     for value, message in [
         ("Tire", r"systems: expects a list of names"), (["tire"], r'"tire" is no known system'), ([{"endurance": 2}], 'the key "system" is missing'),

@@ -85,7 +85,7 @@ class System(Processor):
         Saved.of(state).finish()
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Return (n,) bool: which agents belong to groups, given as (groups,) bool; None is everybody. Obstacles belong to none of given groups."""
+        """Return (n,) bool: which agents belong to `groups`, (groups,) bool; None is all of them. Obstacles belong to no group."""
         return self.world.of_groups(groups)
 
     def shares_in_plan(self, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:

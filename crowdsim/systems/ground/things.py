@@ -1,4 +1,4 @@
-"""The doors and obstacles of a world as others than their systems see them: what is closed, what goes on, and what a program asks for."""
+"""The doors and obstacles of a world as others than their systems see them: what is closed, what goes on, and what a program orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losing a path: the one place at which agents come to have none."""
+"""Losing a path: the one place at which agents lose theirs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def drop_corridors(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bo
 
 
 def lose_shut_paths(world: World, tick: int, rows: NDArray[np.int64], ahead: NDArray[np.int64] | NDArray[np.int32]) -> None:
-    """Take paths that lead over ground that was lost: those who walk are told so, and ask for another.
+    """Take paths that lead over ground that was lost: that is noted of agents that walk, and they ask for another.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def lose_shut_paths(world: World, tick: int, rows: NDArray[np.int64], ahead: NDA
     """
     agents = world.agents
     walks = agents.activity[rows] == AgentState.WALKING
-    told = rows[walks]
-    world.events.note(tick, EventKind.WAY_LOST, agents.entity[told], agents.position[told], ahead[walks])
-    wish_to_replan(agents, told, ReplanCause.WAY_SHUT)
+    asks = rows[walks]
+    world.events.note(tick, EventKind.WAY_LOST, agents.entity[asks], agents.position[asks], ahead[walks])
+    wish_to_replan(agents, asks, ReplanCause.WAY_SHUT)
     lose_paths(agents, rows)
 
 

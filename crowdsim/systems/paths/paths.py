@@ -1,4 +1,4 @@
-"""What paths are to the tick: asked for, taken, followed, lost, joined, measured and saved, whatever they are made of."""
+"""What paths are to the tick: requested, taken, followed, lost, joined, measured and saved, whatever they are made of."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Paths(ABC):
     budget : Budget
         Says how far its searches get in a tick.
     groups : (groups,) bool, optional
-        Whose agents it plans for; all by default.
+        Those that it plans for; all by default.
     name : str
         Of the searches as a task, one for each planner of a world.
 
@@ -68,12 +68,12 @@ class Paths(ABC):
         self.take(tick, answers, rows)
 
     def has_found(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8], length: NDArray[np.float64]) -> None:
-        """Tell of paths that were found for agents, (k,) rows, and how long they are (m)."""
+        """Note that paths were found for agents, (k,) rows, and how long they are (m)."""
         agents = self.world.agents
         self.world.events.note(tick.number, EventKind.PATH_FOUND, agents.entity[rows], np.column_stack([length, np.zeros(len(rows))]), status)
 
     def give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
-        """Let agents, (k,) rows, stand that there is no path for; `status` says why."""
+        """Let agents, (k,) rows, stand because there is no path for them; `status` says why."""
         agents = self.world.agents
         agents.path_status[rows] = status
         agents.activity[rows] = AgentState.STANDING
@@ -100,7 +100,7 @@ class Paths(ABC):
 
     @abstractmethod
     def take(self, tick: Tick, answers: Any, rows: NDArray[np.int64]) -> None:
-        """Set agents on the paths that were found, joined with where they have come to since they asked."""
+        """Set agents on the paths that were found, joined with what they have walked since they asked."""
 
     @abstractmethod
     def follow(self, tick: Tick) -> float:
@@ -112,7 +112,7 @@ class Paths(ABC):
 
     @abstractmethod
     def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Let those of agents, (k,) rows, keep their paths that lead to another goal, too; return which do, (k,)."""
+        """Let agents, (k,) rows, keep paths that lead to another goal, too; return which do, (k,)."""
 
     @abstractmethod
     def forget(self, entity: NDArray[np.int64]) -> None:
@@ -131,7 +131,7 @@ class Paths(ABC):
         """Search on another ground from now on; agents that wait for a path ask again."""
 
     @property
-    def widest_body(self) -> float:
+    def widest_agent(self) -> float:
         """The greatest radius (m) that paths can be found for."""
         return np.inf
 

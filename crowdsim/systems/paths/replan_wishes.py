@@ -9,10 +9,10 @@ from crowdsim.world.columns import AgentColumns, ReplanCause
 
 
 def wish_to_replan(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], cause: ReplanCause) -> None:
-    """Note that agents want a new way to their goal.
+    """Note that agents want a new path to their goal.
 
-    `Replan` grants the wish in its next turn to those who walk and have a way, and to nobody sooner than a cooldown after its last way came. The latest cause
-    is the one that is counted. A wish is forgotten when the agent gets a way for another reason, or stands.
+    `Replan` grants the wish in its next turn to agents that walk and have a path, and to none sooner than a cooldown after its last path came. The
+    latest cause is the one that is counted. A wish is forgotten when the agent gets a path for another reason, or stands.
 
     Parameters
     ----------
