@@ -322,7 +322,7 @@ def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED) -> str
     if status == PathStatus.ENCLOSED:
         return "shut in where it stands"
     if status == PathStatus.NEAREST_REACHABLE:
-        return "no path to its goal; goes as near as it can"
+        return "no path to its goal; walks as close as it can"
     if status in (PathStatus.NONE, PathStatus.PENDING):
         return "still waits for its path"
     return f"stuck: {Cause(cause).words}" if cause != NOT_DIAGNOSED else "on its way"

@@ -28,7 +28,7 @@ class Arrive(System):
 
     reads = (
         "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer", "itinerary", "is_yielding", "is_driven",
-        "is_immovable", "is_stuck", "blocker",
+        "is_immovable", "is_stuck", "blocker", "desired_speed", "yield_target",
     )  # fmt: skip
     writes = ("activity", "goal", "stage", "desired_speed", *LOST, "remaining", "is_yielding", "yield_target", "yield_tick")
     counts = ("arrivals",)

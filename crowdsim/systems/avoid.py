@@ -40,7 +40,7 @@ class Avoid(System):
 
     reads = (
         "entity", "group", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "activity", "surface", "layer", "neighbour_reach",
-        "is_driven", "is_yielding",
+        "is_driven", "is_yielding", "diagnosis",
     )
     writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach", "neighbour_count", "samples")
     counts = ("relaxed", "infeasible")

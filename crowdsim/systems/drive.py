@@ -41,7 +41,7 @@ class Drive(System):
     Avoidance sees the velocity that an obstacle is going to have in this tick, not that of the last one: it cannot change any more.
     """
 
-    reads = ("entity", "activity", "position", "radius", "path_status")
+    reads = ("entity", "activity", "position", "radius", "layer", "path_status")
     writes = (
         "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
         "corridor_length", "goal_piece", "strays", "path_status", "replan_wish",

@@ -1,4 +1,4 @@
-"""A model of one's own: everybody slows down for whoever is near and ahead."""
+"""A model of one's own: each agent slows down for those that are near and ahead."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Polite(StatelessModel):
         room: float = param(1.0, "m", above=0.0, high=10.0, why="free way at which a walker is at full speed; larger makes queues looser")
 
     def choose(self, view, tick_length, team, out):
-        """Write a velocity, and who is to blame for it, for everyone: rows as in the view."""
+        """Write a velocity, and which neighbour is to blame for it, for all agents: rows as in the view."""
         wish = np.empty_like(view.velocity)
         team.run(limit_speed, len(wish), view.preferred_velocity, view.maximum_speed, view.active, wish)
         near = view.neighbours(8, self.parameters.room + 1.0, team)  # rows, nearest first; -1 is nobody

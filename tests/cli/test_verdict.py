@@ -85,7 +85,7 @@ def test_in_eighty_columns_one_sees_the_reason_and_what_is_waited_for(monkeypatc
     """Places go first, then the middles of long names; the index of an agent stays."""
     monkeypatch.setenv("COLUMNS", "80")
     left = {"agent": "eastbound-commuters-of-the-morning[12]", "x": 103.25, "y": 44.25, "reason": "stuck: infeasible avoidance", "stuck_for_s": 107.5}
-    one = {"agent": "#7", "x": 1.0, "y": 2.0, "reason": "no path to its goal; goes as near as it can", "stuck_for_s": 0, "waits_for": ""}
+    one = {"agent": "#7", "x": 1.0, "y": 2.0, "reason": "no path to its goal; walks as close as it can", "stuck_for_s": 0, "waits_for": ""}
     table = left_text(RESULT | {"left": [{**left, "waits_for": "westbound-commuters-of-the-morning[3]"}, one]}).strip().splitlines()
     assert max(map(len, table[:3])) <= 80 and table[0].split("  ")[0] == "agent" and "waits for" in table[0] and "place" not in table[0]
     assert table[1].startswith("east..[12]  stuck: infeasible avoidance") and table[1].endswith("107.5 s    westb..[3]")

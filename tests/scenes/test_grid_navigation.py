@@ -75,7 +75,7 @@ def test_a_goal_in_a_closed_room_is_approached_and_the_verdict_says_so():
     with lone((4.5, 0.0), obstacles=box) as run:
         verdict = run.run()
         assert verdict.ended == "no agent can go on"
-        assert list(verdict.reasons) == ["no path to its goal; goes as near as it can"]
+        assert list(verdict.reasons) == ["no path to its goal; walks as close as it can"]
         assert run.world.agents.position[0, 0] == pytest.approx(2.7, abs=0.3) and abs(run.world.agents.position[0, 1]) < 0.3
 
 

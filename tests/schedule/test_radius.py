@@ -82,13 +82,13 @@ def test_an_agent_that_walks_over_cells_asks_for_every_radius():
         run.set_radius(1, 0.4)
         (length,) = found_in(event for _ in range(3) for event in run.step())
         assert length > 10.0
-        with pytest.raises(CrowdsimError, match=r"one\[0\] finds its way on a grid, which knows distances for radii up to 0.45 m, not 1 m. Take navigation: mesh"):
+        with pytest.raises(CrowdsimError, match=r"one\[0\] finds its path on a grid, which knows distances for radii up to 0.45 m, not 1 m. Take navigation: mesh"):
             run.set_radius(1, 1.0)
         assert run.world.agents.radius[0] == 0.4
         assert run.run().arrived == 1
 
 
-def test_others_keep_away_from_the_new_body():
+def test_others_keep_away_from_the_new_radius():
     """A stander that grows is gone round at its new radius."""
     nearest = []
     for radius in (0.2, 1.0):
@@ -144,7 +144,7 @@ def test_the_recording_says_which_agent_changed_when(tmp_path):
         (0.0, "a radius of 0 m is none"),
         (float("nan"), "a radius of nan m is none"),
         (2.5, "a radius of 2.5 m is wider than the mesh was made for .2 m.. Set navigation.widest_body of the scenario to 2.5 or more."),
-        (0.01, r"one\[0\] walks 0.065 m in a tick of 0.05 s, farther than a body of radius 0.01 m is wide"),
+        (0.01, r"one\[0\] walks 0.065 m in a tick of 0.05 s, farther than an agent of radius 0.01 m is wide"),
         ([0.2, 0.3], "1 agents need one radius or 1"),
         ("wide", "need one radius or 1"),
     ],

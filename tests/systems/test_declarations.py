@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems import TICK_ORDER, Tick
-from crowdsim.world.declared import DeclaredColumns, columns_declared
-from tests.crowds import BUSY, SCENARIOS
+from crowdsim.world.declared import ROWS, DeclaredColumns, WriteOnly, columns_declared
+from tests.crowds import BUSY, SCENARIOS, simulation
 
 IDLE = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of agents that go east
 GUESTS = {"name": "guests", "positions": [[5.5, 7.5], [5.5, 6.5]], "goals": "table", "leave_on_arrival": False}
@@ -43,6 +44,11 @@ SCENES = {  # document or file, settings, ticks
     "storeys": (SCENARIOS / "two-storeys.yaml", [], 60),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
+# Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are no entity, index or code.
+BLANK = {
+    "float64": np.uint64(0xFFF8_0000_0BAD_0BAD).view(np.float64), "float32": np.uint32(0xFFC0_0BAD).view(np.float32),
+    **dict.fromkeys(("int64", "int32", "int16"), -2), "uint64": 0xBAD0_BAD0_BAD0, "uint8": 0xEE,
+}  # fmt: skip
 # Looked at in no scene here: a corridor that gets longer round a corner in free ground, and agents that have strayed from theirs.
 RARELY = {"Follow": {"corridor_capacity"}, "Walk": {"entity", "group"}}
 
@@ -78,16 +84,46 @@ def looked_at(name):
                 with columns_declared(world, columns):
                     system.process(tick)
             world.tick = number
-    return {kind.__name__: columns.looked for kind, columns in zip(TICK_ORDER, held, strict=True)}
+        return {kind.__name__: columns.looked for kind, columns in zip(TICK_ORDER, held, strict=True)}, run.digest
 
 
 @pytest.fixture(scope="module")
-def looked():
+def held():
+    """By scene: what each system looked at, and the digest of the run."""
+    return {name: looked_at(name) for name in SCENES}
+
+
+@pytest.fixture(scope="module")
+def looked(held):
     found = defaultdict(set)
-    for name in SCENES:
-        for system, columns in looked_at(name).items():
+    for systems, _ in held.values():
+        for system, columns in systems.items():
             found[system] |= columns
     return found
+
+
+def test_what_is_only_written_holds_nothing_of_use_and_rows_that_are_not_written_stay():
+    with simulation() as run:
+        agents = run.world.agents
+        before = agents.velocity.copy()
+        columns = Looked(agents, "Own", (), ("velocity", "activity"))
+        array = columns.velocity.view(np.ndarray)
+        assert np.isnan(array).all() and (columns.activity.view(np.ndarray) == 0xEE).all()
+        columns.velocity[1] = 3.0, np.nan
+        np.copyto(columns.velocity, 4.0, where=np.arange(len(agents))[:, None] == 2)
+        columns.check()
+        assert agents.velocity[1, 0] == 3.0 and np.isnan(agents.velocity[1, 1]) and agents.velocity[2].tolist() == [4.0, 4.0]
+        assert np.array_equal(np.delete(agents.velocity, (1, 2), axis=0), np.delete(before, (1, 2), axis=0))
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_no_kernel_reads_a_column_that_its_system_declares_only_to_write(held, name):
+    """A run in which such columns hold nothing of use goes as any other does."""
+    scenario, ticks = scene(name)
+    with Simulation(scenario) as run:
+        for _ in range(1, ticks):
+            run.step()
+        assert run.digest == held[name][1]
 
 
 def test_systems_read_and_write_only_what_they_declare_and_look_at_all_of_it(looked):

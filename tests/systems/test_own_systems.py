@@ -107,6 +107,23 @@ def write(column, value):
     return process
 
 
+def increase(column):
+    column[:3] += 1.0
+
+
+READINGS = [
+    lambda column: column[0], lambda column: column.copy(), lambda column: column.max(), lambda column: column + 1.0, np.median, increase,
+    lambda column: np.add(1.0, column, out=np.empty(column.shape)), lambda column: np.copyto(np.empty(column.shape), column),
+]  # fmt: skip
+
+
+def read_written(read):
+    def process(self, tick):
+        read(self.world.agents.velocity)
+
+    return process
+
+
 def leave(self, tick):
     self.world.retire(self.world.agents.activity == 0)
 
@@ -130,6 +147,7 @@ def fall(self, tick):
     ({"process": write("velocity", 1.0), "reads": ("velocity",)}, "the system Own changed the column velocity of agent 4, and declares only to read it"),
     ({"process": write("preferred_velocity", np.nan), "writes": ("preferred_velocity",)}, "wrote what the column cannot hold: preferred_velocity[3, 0] is nan"),
     ({"process": write("desired_speed", -1.0), "writes": ("desired_speed",)}, "desired_speed[3] is -1.0, but has to be at least 0.0"),
+    *[({"process": read_written(read), "writes": ("velocity",)}, 'the system Own reads the column velocity, and declares only to write it. Add "velocity" to its reads.') for read in READINGS],
     ({"process": leave, "reads": ("activity", "entity", "position", "corridor_start", "corridor_capacity")}, "adds or removes agents"),
     ({"process": remove_by_the_columns, "reads": ("activity",)}, "the system Own adds or removes agents, which only systems of crowdsim's own do"),
     ({"process": count}, "the system Own counted sneezes, but declares counts = nothing"),
@@ -168,7 +186,7 @@ class Catch(System):
     """Agents catch a cold by chance, keep it for a second, and a thing counts them."""
 
     after = Follow
-    reads = ("entity", "key", "activity", "position")
+    reads = ("entity", "key", "activity", "position", "preferred_velocity", "colds")
     writes = ("preferred_velocity", "colds")
     counts = ("colds_now",)
     columns = (Column("colds", "int32", "", "how many it has had", within=(0, None)),)
