@@ -25,6 +25,7 @@ DONE = (
 STAYS = {
     "crowdsim/avoidance/symmetry.py": ("who", "whom", "whoever", "somebody"),
     "crowdsim/avoidance/symmetry_switch.py": ("who",),
+    "crowdsim/bodies/separate.py": ("somebody",),
     "crowdsim/cli/plot.py": ("ways",),
     "crowdsim/measures/__init__.py": ("who", "whom"),
     "crowdsim/measures/deadlock.py": ("who", "whom"),

@@ -60,20 +60,43 @@ def scene(name):
 
 
 class Looked(DeclaredColumns):
-    """Notes what is looked at."""
+    """Notes what is looked at, and lets kernels write to a column that is only written where it holds nothing of use: what they read of it is wrong."""
 
     def __init__(self, *given, **more):
         super().__init__(*given, **more)
-        self.__dict__["looked"] = set()
+        self.__dict__["looked"], self.__dict__["_blank"] = set(), {}
 
     def __getattr__(self, name):
         if name in self._whole.columns:
             self.looked.add(name)
+        elif name in ROWS:
+            self._take_written()
         return super().__getattr__(name)
+
+    def _write_only(self, name):
+        if name not in self._blank:
+            self._blank[name] = np.full_like(getattr(self._whole, name), BLANK[self._whole.columns[name].dtype])
+        column = self._blank[name].view(WriteOnly)
+        column.of = (self._system, name)
+        return column
+
+    def _take_written(self):
+        for name, array in self._blank.items():
+            bits, blank = array.view(f"u{array.itemsize}"), np.full(1, BLANK[str(array.dtype)], dtype=array.dtype).view(f"u{array.itemsize}")
+            np.copyto(getattr(self._whole, name), array, where=bits != blank)
+        self._blank.clear()
+
+    def begin(self):
+        self._blank.clear()
+        super().begin()
+
+    def check(self):
+        self._take_written()
+        super().check()
 
 
 def looked_at(name):
-    """Run a scene with every system held to its declaration; return what each looked at."""
+    """Run a scene with every system held to its declaration; return what each looked at, and the digest of the run."""
     scenario, ticks = scene(name)
     with Simulation(scenario) as run:
         world = run.world
