@@ -21,8 +21,7 @@ from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.systems.base.system import System
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
-from crowdsim.systems.paths.lost_paths import lose_paths
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import AgentState, ReplanCause, Stepping
 from crowdsim.world.world import World

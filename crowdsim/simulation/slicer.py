@@ -92,20 +92,8 @@ class ClockMeter:
         self._has_run = True
 
 
-class GrantMeter:
-    """Ends a tick when the tasks were granted as much as in a run that was recorded: the same slices again.
-
-    Parameters
-    ----------
-    granted : int
-    """
-
-    def __init__(self, granted: int) -> None:
-        self._left = granted
-
-    def is_spent(self) -> bool:
-        """Return whether everything was granted again."""
-        return self._left <= 0
+class GrantMeter(WorkMeter):
+    """Ends a tick when the tasks were granted as much work as in a run that was recorded: the same slices again."""
 
     def grant(self, slice_size: int, is_alone: bool) -> int:
         """Return a slice."""

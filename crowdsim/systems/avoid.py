@@ -15,7 +15,7 @@ from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import avoidance_models, model_of_group
 from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import System, Tick, shares_in_plan
 from crowdsim.world.columns import AgentState, Diagnosis
 from crowdsim.world.world import World
 
@@ -71,7 +71,7 @@ class Avoid(System):
         is_obstacle = agents.activity == AgentState.OBSTACLE
         active[is_obstacle] = KEEPS_ITS_VELOCITY
         # On slopes in the preferred direction; Integrate keeps the limit in the direction that is chosen.
-        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * self.shares_in_plan(tick, agents.preferred_velocity)
+        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * shares_in_plan(self.world, tick, agents.preferred_velocity)
         view = CrowdView(
             agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, fastest, active, world.polygons(),
             agents.layer, tick.cells, world.walls, agents.neighbour_reach,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.saved import Arrays, Saved
-from crowdsim.scenario.areas import closed_areas, closed_at_the_begin
+from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.setup.things import Door
@@ -159,7 +159,7 @@ class Gates(System):
 
     def _cut_out_by(self, order: Order | None) -> list[Any]:
         """Return what an order closes, as the grounds take it; of None, what is closed now."""
-        return self._cut_out(self.closed() if order is None else (*self._areas_closed(order.available), *order.obstacles))
+        return self._cut_out(self.closed() if order is None else (*closed_areas_of(self.world, order.available.tolist()), *order.obstacles))
 
     def _cut_out(self, closed: Sequence[Closed]) -> list[Any]:
         """Return closed things as the grounds take them: as polygons, on floors with the number of the floor."""
@@ -203,10 +203,6 @@ class Gates(System):
         self._put_in_at = self._tick
         change_tiles(self.world, self._tick, new)
         self._tell_of(self._tick, GroundChange(self.closed(), False, is_new=False))
-
-    def _areas_closed(self, available: NDArray[np.bool_]) -> tuple[Closed, ...]:
-        shut = closed_areas([door.area for door in self._doors], available.tolist())
-        return tuple(Closed(each.name, each.polygon, is_ground=True) for each in shut)
 
     def _tell_of(self, tick: int, change: GroundChange) -> None:
         self.world.planning.stand_on(tick, change, self._team)

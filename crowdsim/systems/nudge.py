@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from crowdsim.bodies.nudge import BlockedParameters, NudgeParameters, choose_aside, find_touching, rows_of_entities
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import System, Tick, shares_in_plan
 from crowdsim.systems.notice import on_their_way, ticks_of
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
@@ -158,5 +158,5 @@ class Nudge(System):
         speed = np.minimum(agents.desired_speed[rows], length / tick.length)
         agents.preferred_velocity[rows] = rest * (speed / np.maximum(length, 1e-300))[:, None]
         if not self.world.is_level:
-            agents.preferred_velocity[rows] *= self.shares_in_plan(tick, agents.preferred_velocity)[rows, None]
+            agents.preferred_velocity[rows] *= shares_in_plan(self.world, tick, agents.preferred_velocity)[rows, None]
         agents.next_corner[rows] = agents.yield_target[rows]

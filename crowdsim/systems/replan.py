@@ -15,9 +15,8 @@ from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import ticks_of
-from crowdsim.systems.paths.lost_paths import ask_anew
+from crowdsim.systems.paths.lost_paths import ask_anew, wish_to_replan
 from crowdsim.systems.paths.progress import forget_path
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

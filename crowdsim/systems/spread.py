@@ -10,7 +10,7 @@ from crowdsim.bodies.spread import HEADS_THERE, SpreadParameters, find_crowds, l
 from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
 from crowdsim.navigation.goals.fronts import Fronts, find_fronts
 from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import System, Tick, shares_in_plan
 from crowdsim.world.columns import AgentState, has_way
 from crowdsim.world.world import World
 
@@ -62,7 +62,7 @@ class Spread(System):
         if self.is_idle:
             return
         straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_way(agents.path_status)
-        straight &= self.of_groups(self.heeds)
+        straight &= world.of_groups(self.heeds)
         if self.moves_in and np.count_nonzero(straight) >= 2:
             straight[straight] = ~self._stays(np.flatnonzero(straight))
         if np.count_nonzero(straight) < 2:
@@ -85,13 +85,13 @@ class Spread(System):
         first, last = np.searchsorted(own_crowd, own_crowd), np.searchsorted(own_crowd, own_crowd, side="right")
         if len(member) < 2:
             return
-        pace = None if world.is_even else self.shares_in_plan(tick, agents.preferred_velocity)
+        pace = None if world.is_even else shares_in_plan(self.world, tick, agents.preferred_velocity)
         tick.team.run(
             lead_aside, len(member), member, first, last, world.mesh, fronts, world.polygons(), agents.position, agents.radius, crowd, place,
             float(own.spread_crowd), agents.preferred_velocity, agents.next_corner, at_least=64,
         )  # fmt: skip
         if pace is not None:  # in another direction the slope is another
-            agents.preferred_velocity[member] *= (self.shares_in_plan(tick, agents.preferred_velocity)[member] / pace[member])[:, None]
+            agents.preferred_velocity[member] *= (shares_in_plan(self.world, tick, agents.preferred_velocity)[member] / pace[member])[:, None]
 
     def _stays(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which agents of `rows` are on their way to where they stay, (k,) bool."""

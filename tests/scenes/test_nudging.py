@@ -9,7 +9,7 @@ import shapely
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.parameters import parameter_rows
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.paths.lost_paths import wish_to_replan
 from crowdsim.world.columns import ReplanCause
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, digests, room, simulation

@@ -9,7 +9,7 @@ from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.kernels.threads import Team
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.paths.lost_paths import wish_to_replan
 from crowdsim.systems.replan import Replan
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 

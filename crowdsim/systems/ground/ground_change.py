@@ -16,8 +16,7 @@ from crowdsim.navigation.tiles.renumber import Carried, carry_over, corridors_th
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.grounds import BuiltGround
 from crowdsim.systems.base.ground_changes import Closed
-from crowdsim.systems.paths.lost_paths import WALKS, drop_corridors, lose_paths, lose_shut_paths
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.paths.lost_paths import WALKS, drop_corridors, lose_paths, lose_shut_paths, wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World

@@ -203,8 +203,9 @@ class CorridorPaths(Paths):
             trails.append(ahead if previous is None else trail_along(self.world.mesh, previous, ahead, int(here[row])))
         return np.concatenate([np.zeros(0, dtype=np.int32), *trails]), np.cumsum([0, *(len(trail) for trail in trails)])
 
-    def make_room(self) -> None:
-        """Give agents that wait larger blocks before their trails fill them: one without room has to ask again, at the end of the queue."""
+    def ask(self, tick: Tick) -> None:
+        """Ask, and give agents that wait larger blocks before their trails fill them: one without room has to ask again, at the end of the queue."""
+        super().ask(tick)
         if not self.planner.waiting:
             return
         agents = self.world.agents
@@ -286,12 +287,6 @@ class CorridorPaths(Paths):
             return True
         is_region = piece >= 0 and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
         return bool(is_region and 2.0 * goals.room[piece] < width)
-
-    def forget_targets(self, rows: NDArray[np.int64]) -> None:
-        """Forget nothing: every request is searched for."""
-
-    def keep_up(self) -> None:
-        """Do nothing: corridors lie in columns of the agents."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the planner's searches and queue, and the paths that agents keep to."""

@@ -54,12 +54,10 @@ class Paths(ABC):
     def ask(self, tick: Tick) -> None:
         """Ask for the paths of agents that walk and have none."""
         agents = self.world.agents
-        self.keep_up()
         wants = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0)
         rows = np.flatnonzero(wants & self.mine())
         if len(rows):
             self.submit(tick, rows)
-        self.make_room()
 
     def _answered(self, tick: Tick, answers: Any) -> None:
         agents = self.world.agents
@@ -87,14 +85,6 @@ class Paths(ABC):
         ask_anew(agents, rows)
 
     @abstractmethod
-    def keep_up(self) -> None:
-        """Know which agents there are now."""
-
-    @abstractmethod
-    def make_room(self) -> None:
-        """Have room for what agents note while they wait."""
-
-    @abstractmethod
     def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask the planner for the paths of agents from where they are."""
 
@@ -110,9 +100,9 @@ class Paths(ABC):
     def let_go(self, rows: NDArray[np.int64]) -> None:
         """Have the paths of agents end where they are, but for those that keep to them until they have another."""
 
-    @abstractmethod
     def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Let agents, (k,) rows, keep paths that lead to another goal, too; return which do, (k,)."""
+        """Let agents, (k,) rows, keep paths that lead to another goal, too; return which do, (k,): none, if not said otherwise."""
+        return np.zeros(len(rows), dtype=np.bool_)
 
     @abstractmethod
     def forget(self, entity: NDArray[np.int64]) -> None:
@@ -122,8 +112,7 @@ class Paths(ABC):
     def too_narrow(self, row: int, radius: float, before: float) -> bool:
         """Return whether the path of an agent does not serve any more after its radius (m) has changed."""
 
-    @abstractmethod
-    def forget_targets(self, rows: NDArray[np.int64]) -> None:
+    def forget_targets(self, rows: NDArray[np.int64]) -> None:  # noqa: B027 -- most search for every request
         """Forget what agents, of its groups or not, asked for: they look for a path even to the same target."""
 
     @abstractmethod

@@ -86,8 +86,10 @@ class WaypointPaths(Paths):
             self._entity = agents.entity.copy()
         self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), agents.position)
 
-    def make_room(self) -> None:
-        """Do nothing: waypoints take no room while agents wait."""
+    def ask(self, tick: Tick) -> None:
+        """Ask, for the agents that there are now."""
+        self.keep_up()
+        super().ask(tick)
 
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
@@ -96,10 +98,6 @@ class WaypointPaths(Paths):
             led, agents = entity[self.guesses.led(entity)], self.world.agents
             self.walkers.halt(np.searchsorted(self._entity, led), agents.position[np.searchsorted(agents.entity, led)])
             self.guesses.forget(entity)
-
-    def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Return that no agent keeps its path: targets are compared when they are asked for."""
-        return np.zeros(len(rows), dtype=np.bool_)
 
     def let_go(self, rows: NDArray[np.int64]) -> None:
         """Take the goals of agents that are sent elsewhere; they walk on until they have another path."""
