@@ -14,6 +14,7 @@ from crowdsim.errors import CrowdsimError
 
 FORMAT = 1
 PRODUCTS = tuple(dict.fromkeys(peer.product for peer in PEERS))
+OF_NOW = {"ways": "paths", "mesh ways": "mesh paths"}  # What scenes and models are called that had another name: in the history, and on the command line.
 BUSY = 0.25  # Cores that others use, above which it is said that times, and to some degree ratios, are theirs too.
 
 
@@ -49,7 +50,10 @@ def run_bench(
     from crowdsim.bench.scenes import SCENES
 
     known = [scene.name for scene in SCENES]
-    for name in scenes or ():
+    for name in OF_NOW.keys() & set(scenes or ()):
+        note(f'the scene "{name}" is called "{OF_NOW[name]}" now')
+    scenes = [OF_NOW.get(name, name) for name in scenes or ()]
+    for name in scenes:
         if name not in known:
             raise CrowdsimError(f'There is no scene "{name}". Known are {", ".join(known)}.')
     missing = {product: f"not installed (pip install {product})" for product in products if installed(product) is None}
@@ -140,6 +144,10 @@ def read_history(file: Path) -> list[dict[str, Any]]:
             entry = json.loads(line)
             if entry["format"] != FORMAT or not isinstance(entry["scenes"], list):
                 raise ValueError
+            for scene in entry["scenes"]:
+                scene["name"] = OF_NOW.get(scene["name"], scene["name"])
+                for row in scene["rows"]:
+                    row.update({key: OF_NOW.get(row[key], row[key]) for key in ("model", "beside") if key in row})
             found.append(entry)
         except (ValueError, TypeError, KeyError):
             raise CrowdsimError(f"{file}:{number}: this line is no benchmark of format {FORMAT}. Delete it.") from None

@@ -99,6 +99,18 @@ def test_the_history_sets_ratios_of_the_same_scene_side_by_side(tmp_path: Path, 
     assert verb.bench(history=True, file=file) == 0 and "9.00 [8.00, 10.00]" in capsys.readouterr().out
 
 
+def test_a_scene_that_had_another_name_is_found_by_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, before, now = tmp_path / "bench.jsonl", entry("2026-01-01T00:00", 2.0), entry("2026-02-01T00:00", 3.0)
+    for each, name in ((before, "ways"), (now, "paths")):
+        each["scenes"][0] |= {"name": name, "rows": [{**each["scenes"][0]["rows"][1], "beside": f"mesh {name}"}]}
+        document.keep(each, file)
+    assert document.history_rows(document.read_history(file))[1] == [["paths, 100", "pyrvo RVO2", "2.00 [1.00, 3.00]", "3.00 [2.00, 4.00]"]]
+    monkeypatch.setattr(scenes, "SCENES", tuple(scenes.Scene(each.name, "", 1, 1, 1, 1, lambda *_: ([], 0.0)) for each in scenes.SCENES))
+    heard: list[str] = []
+    assert [scene["name"] for scene in document.run_bench(scenes=["ways"], note=heard.append)["scenes"]] == ["paths"]
+    assert heard == ['the scene "ways" is called "paths" now']
+
+
 def test_what_is_measured_is_printed_stored_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(document, "run_bench", lambda **_: entry("2026-01-01T00:00", 8.0))
     file, out = tmp_path / "history.jsonl", tmp_path / "bench.json"
