@@ -37,7 +37,7 @@ class ReplanParameters:
 
 
 @kernel
-def find_near_lines(start, stop, rows, plane, position, to, part, height, slope, step, cells, owner, reach, widest, out):
+def find_near_lines(start, stop, rows, plane, position, to, part, heights, cells, owner, reach, out):
     """Find the agents that have one of some others near the line to a point.
 
     Parameters
@@ -52,19 +52,14 @@ def find_near_lines(start, stop, rows, plane, position, to, part, height, slope,
         Ends of the lines of all agents.
     part : (n,) int32
         Ground that each is on; others do not count.
-    height : (n,) float64, m
-    slope : (n, 2) float64
-    step : float, m
-        Another agent this much above or below the plane under the agent is on other ground; see `crowdsim.geometry.cells.Heights`. Both without entries on
-        level ground.
+    heights : Heights
+        An agent `step` above or below the plane under another is on other ground; without entries on level ground.
     cells : Cells
         Of the agents that are looked for.
     owner : (m,) int64
         Their rows.
     reach : (m,) float64, m
         How near to the line each has to be; negative: does not count.
-    widest : float, m
-        The largest of them.
     out : (k,) uint8
         Receives 1 where another than the agent itself is that near.
 
@@ -72,7 +67,9 @@ def find_near_lines(start, stop, rows, plane, position, to, part, height, slope,
     -----
     Twin: `tests/reference/nudge.py`.
     """
+    height, slope, step = heights
     has_heights = height.size > 0
+    widest = max(0.0, reach.max())
     for query in range(start, stop):
         row = rows[query]
         x, y, to_x, to_y = position[row, 0], position[row, 1], to[row, 0], to[row, 1]

@@ -8,8 +8,10 @@ gets the place over the width that it has in that order: the first of four the m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import distance_to_segment
 from crowdsim.kernels.decorator import kernel, lean_kernel
@@ -111,26 +113,49 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
         place[row, WEIGHT] = weight
 
 
+class Crowds(NamedTuple):
+    """Agents that share fronts.
+
+    Attributes
+    ----------
+    member : (k,) int64
+        Rows of agents in crowds, crowd by crowd and in order of rows.
+    first, last : (k,) int64
+        Where in `member` the crowd of each begins and ends.
+    front : (n,) int32
+        Of each agent, as `find_crowds` wrote it.
+    place : (n, 5) float64
+        How each stands to its front, as `find_crowds` wrote it.
+    """
+
+    member: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    front: NDArray[np.int32]
+    place: NDArray[np.float64]
+
+
+def crowds_of(front: NDArray[np.int32], place: NDArray[np.float64]) -> Crowds:
+    """Return the crowds before fronts, by what `find_crowds` wrote."""
+    found = np.flatnonzero(front >= 0)
+    member = found[np.argsort(front[found], kind="stable")]
+    own = front[member]
+    return Crowds(member, np.searchsorted(own, own), np.searchsorted(own, own, side="right"), front, place)
+
+
 @kernel
-def lead_aside(start, stop, member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, velocity, corner):
+def lead_aside(start, stop, crowds, mesh, fronts, polygon, position, radius, full, velocity, corner):
     """Lead the members start..stop - 1 of crowds to their places.
 
     Parameters
     ----------
     start, stop : int
-    member : (k,) int64
-        Rows of agents in crowds, crowd by crowd and in order of rows.
-    first, last : (k,) int64
-        Where in `member` the crowd of each begins and ends.
+    crowds : Crowds
     mesh : NavMesh
     fronts : Fronts
     polygon : (n,) int64
     position : (n, 2) float64, m
     radius : (n,) float64, m
-    crowd : (n,) int32
-        Front of each, as `find_crowds` wrote it.
-    place : (n, 5) float64
-        How each stands to its front, as `find_crowds` wrote it.
     full : float
         How many others turn an agent to its place altogether.
     velocity, corner : (n, 2) float64
@@ -138,14 +163,14 @@ def lead_aside(start, stop, member, first, last, mesh, fronts, polygon, position
     """
     if start == stop:
         return
-    _lead_rows(
-        start, stop, member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, velocity, corner,
-        make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64),
-    )  # fmt: skip
+    work = make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64)
+    _lead_rows(start, stop, crowds, mesh, fronts, polygon, position, radius, full, velocity, corner, work)
 
 
 @lean_kernel
-def _lead_rows(start, stop, member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, velocity, corner, flood, state, crossed):
+def _lead_rows(start, stop, crowds, mesh, fronts, polygon, position, radius, full, velocity, corner, work):
+    member, first, last, crowd, place = crowds
+    flood, state, crossed = work
     for k in range(start, stop):
         row = member[k]
         before, others = 0.0, 0.0

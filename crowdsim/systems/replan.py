@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.nudge import BlockedParameters, find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
-from crowdsim.geometry.cells import CellIndex, Cells
+from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.navigation.grid.parameters import WayParameters
 from crowdsim.setup.groups import goes_round_standers
 from crowdsim.systems.base.setup import Setup
@@ -29,6 +29,7 @@ _COUNTED = {
 SLIDES_SHARE = 0.5  # Of its radius: an agent on waypoints slides along a wall that is nearer to its line than its radius, past its end. Larger asks in vain.
 STOPPED_SHARE = 0.1  # Of its desired speed: slower, an agent on waypoints counts as stopped by the wall beside it. Larger asks again while it still gets on.
 _CELL_M = 2.0  # Of the index of stationary agents; results do not depend on it.
+_LEVEL = Heights(np.zeros(0), np.zeros((0, 2)), np.inf)  # of ground that is level
 
 
 class Replan(System):
@@ -156,11 +157,10 @@ class Replan(System):
         """Return (k,) bool: agents near whose line to their next corner one of some others is; see `find_near_lines`."""
         agents = self.world.agents
         part, heights = self.world.ground_of(agents.position)
-        height, slope, step = (heights.z, heights.slope, heights.step) if heights is not None else (np.zeros(0), np.zeros((0, 2)), np.inf)
         is_near = np.empty(len(rows), dtype=np.uint8)
         tick.team.run(
-            find_near_lines, len(rows), rows, planes, agents.position, agents.next_corner, part, height, slope, float(step), cells, owner, reach,
-            max(0.0, float(reach.max())), is_near, at_least=256,
+            find_near_lines, len(rows), rows, planes, agents.position, agents.next_corner, part, heights or _LEVEL, cells, owner, reach, is_near,
+            at_least=256,
         )  # fmt: skip
         return is_near.view(np.bool_)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.places import PlaceParameters
-from crowdsim.bodies.spread import HEADS_THERE, SpreadParameters, find_crowds, lead_aside
+from crowdsim.bodies.spread import HEADS_THERE, SpreadParameters, crowds_of, find_crowds, lead_aside
 from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
 from crowdsim.navigation.goals.fronts import Fronts, find_fronts
 from crowdsim.systems.base.setup import Setup
@@ -79,16 +79,14 @@ class Spread(System):
         tick.team.run(
             find_crowds, rows, fronts, source, wants, agents.position, corner, agents.radius, float(own.spread_reach), float(own.spread_width), crowd, place,
         )
-        found = np.flatnonzero(crowd >= 0)
-        member = found[np.argsort(crowd[found], kind="stable")]
-        own_crowd = crowd[member]
-        first, last = np.searchsorted(own_crowd, own_crowd), np.searchsorted(own_crowd, own_crowd, side="right")
+        crowds = crowds_of(crowd, place)
+        member = crowds.member
         if len(member) < 2:
             return
         pace = None if world.is_even else shares_in_plan(self.world, tick, agents.preferred_velocity)
         tick.team.run(
-            lead_aside, len(member), member, first, last, world.mesh, fronts, world.polygons(), agents.position, agents.radius, crowd, place,
-            float(own.spread_crowd), agents.preferred_velocity, agents.next_corner, at_least=64,
+            lead_aside, len(member), crowds, world.mesh, fronts, world.polygons(), agents.position, agents.radius, float(own.spread_crowd),
+            agents.preferred_velocity, agents.next_corner, at_least=64,
         )  # fmt: skip
         if pace is not None:  # in another direction the slope is another
             agents.preferred_velocity[member] *= (shares_in_plan(self.world, tick, agents.preferred_velocity)[member] / pace[member])[:, None]

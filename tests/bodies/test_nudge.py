@@ -198,8 +198,8 @@ def test_find_near_lines_agrees_with_its_twin(seed):
     cells = CellIndex(2.0).build(position[others], np.zeros(25, dtype=np.int32))
     rows, out = np.arange(count), np.empty(count, dtype=np.uint8)
     Team(2).run(
-        find_near_lines, count, rows, np.zeros(count, dtype=np.int32), position, to, part, np.zeros(0), np.zeros((0, 2)), np.inf, cells, others, reach,
-        float(reach.max()), out, at_least=1,
+        find_near_lines, count, rows, np.zeros(count, dtype=np.int32), position, to, part, Heights(np.zeros(0), np.zeros((0, 2)), np.inf), cells, others,
+        reach, out, at_least=1,
     )  # fmt: skip
     assert out.astype(bool).tolist() == [bool(twin.find_near_lines(row, position, to, part, others, reach)) for row in rows]
     assert 0 < out.sum() < count

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.bodies.spread import CORNER_ON_RIM, HEADS_THERE, find_crowds, lead_aside
+from crowdsim.bodies.spread import CORNER_ON_RIM, HEADS_THERE, crowds_of, find_crowds, lead_aside
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.fronts import find_fronts
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
@@ -199,12 +199,10 @@ def test_places_agree_with_the_twin(seed, wants):
         crowd, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
         ends = position if wants == HEADS_THERE else corner
         team.run(find_crowds, rows, fronts, np.zeros(rows, dtype=np.int32), np.full(rows, wants, dtype=np.uint8), position, ends, radius, reach, least, crowd, place, at_least=1)
-        found = np.flatnonzero(crowd >= 0)
-        member = found[np.argsort(crowd[found], kind="stable")]
-        first, last = np.searchsorted(crowd[member], crowd[member]), np.searchsorted(crowd[member], crowd[member], side="right")
+        crowds = crowds_of(crowd, place)
         to, wish = corner.copy(), velocity.copy()
         polygon = located(mesh, position).astype(np.int64)
-        team.run(lead_aside, len(member), member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, wish, to, at_least=1)
+        team.run(lead_aside, len(crowds.member), crowds, mesh, fronts, polygon, position, radius, full, wish, to, at_least=1)
         led, kept = clear > 1e-3, clear < -1e-3
         assert to[led] == pytest.approx(expected[led], abs=1e-9) and np.array_equal(to[kept], corner[kept])
         ahead = to - position
