@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.geometry.cells import CellIndex
-from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, find_local_ways
-from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_WAY, NOT_ASKED
+from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, Standing, Walking, find_local_paths
+from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_PATH, NOT_ASKED
 from crowdsim.setup.groups import shares_round_standers
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
@@ -95,21 +95,21 @@ class GoRound(System):
         agents.local_way[looking] = outcome
         line = waypoint - agents.position[looking]
         far = np.hypot(line[:, 0], line[:, 1])
-        turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_WAY) & (far >= self._cell))
+        turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_PATH) & (far >= self._cell))
         rows, line, far = looking[turns], line[turns], far[turns]
         speed = np.hypot(agents.preferred_velocity[rows, 0], agents.preferred_velocity[rows, 1])
         agents.preferred_velocity[rows] = line * (speed / far)[:, None]
         if self.replans and is_for_all:
-            wish_to_replan(agents, looking[outcome == NO_WAY], ReplanCause.NO_LOCAL_WAY)
+            wish_to_replan(agents, looking[outcome == NO_PATH], ReplanCause.NO_LOCAL_WAY)
             self._remember(tick, looking, waypoint, outcome)
         tick.counts["local_grids"] = float(len(looking))
-        tick.counts["led_round"], tick.counts["no_local_way"] = self.count_of(outcome == LEADS_ROUND), self.count_of(outcome == NO_WAY)
+        tick.counts["led_round"], tick.counts["no_local_way"] = self.count_of(outcome == LEADS_ROUND), self.count_of(outcome == NO_PATH)
 
     def _remember(self, tick: Tick, looking: NDArray[np.int64], waypoint: NDArray[np.float64], outcome: NDArray[np.uint8]) -> None:
         """Let agents on corridors remember the portals at which their grids found no path, for their next searches."""
         agents, own = self.world.agents, self.parameters
         follows = self.world.on_corridors()[looking] & has_way(agents.path_status[looking]) & (agents.corridor_length[looking] > 0)
-        shut = follows & (outcome == NO_WAY)
+        shut = follows & (outcome == NO_PATH)
         reach = 0.5 * self._side * self._cell
         forget_old(agents, looking, tick.number)
         forget_open(self.world, looking[follows & ~shut], reach)
@@ -126,10 +126,10 @@ class GoRound(System):
         part, _ = world.ground_of(agents.position)
         cells = self._standing.build(agents.position[stands], np.zeros(len(stands), dtype=np.int32))
         walls = world.walls
+        walking = Walking(agents.position, agents.next_corner, agents.radius, part, world.polygons())
         waypoint, outcome = np.empty((len(looking), 2)), np.empty(len(looking), dtype=np.uint8)
         tick.team.run(
-            find_local_ways, len(looking), looking, np.zeros(len(looking), dtype=np.int32), agents.position, agents.next_corner, agents.radius, part,
-            world.polygons(), cells, stands, radius, widest, share, (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, waypoint, outcome,
-            at_least=64,
+            find_local_paths, len(looking), looking, np.zeros(len(looking), dtype=np.int32), share, walking, Standing(cells, stands, radius, widest),
+            (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, waypoint, outcome, at_least=64,
         )  # fmt: skip
         return waypoint, outcome

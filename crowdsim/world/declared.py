@@ -40,10 +40,10 @@ class WriteOnly(np.ndarray):
     def __setitem__(self, key: Any, value: Any) -> None:
         self.view(np.ndarray)[key] = value
 
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, out: tuple[Any, ...] = (), **more: Any) -> Any:
-        if any(isinstance(each, WriteOnly) for each in inputs):
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(each, WriteOnly) for each in (*inputs, kwargs.get("where"))):
             raise self._refused()
-        return getattr(function, method)(*inputs, out=tuple(np.asarray(each) for each in out), **more)
+        return getattr(ufunc, method)(*inputs, **{**kwargs, "out": tuple(each.view(np.ndarray) for each in kwargs["out"])})
 
     def __array_function__(self, function: Any, types: Any, given: Any, more: Any) -> Any:
         if function is np.copyto and not any(isinstance(each, WriteOnly) for each in given[1:]):

@@ -127,7 +127,7 @@ def test_a_goal_in_a_room_that_is_shut_is_not_reached_and_the_verdict_says_why(w
     with simulation(with_events({"at": 0.2, "close": "north"}), sets=[*WAYS[way], "groups.crowd.count=1"]) as run:
         verdict = run.run()
     assert verdict.ended == "no agent can go on" and verdict.arrived == 0
-    reason = {"mesh": "no path to its goal that is wide enough", "grid": "no way to its goal; it goes as near as it can"}[way]
+    reason = {"mesh": "no path to its goal that is wide enough", "grid": "no path to its goal; walks as close as it can"}[way]
     assert verdict.reasons == {reason: 1}
 
 
