@@ -5,6 +5,8 @@ Agents stand in rows and columns, each up to 0.22 m from its place, one to a squ
 about 5 m apart) the same agents stand where no pillar does. None overlaps another or a pillar, since some peers refuse crowds that do.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import time

@@ -1,5 +1,7 @@
 """Places that agents may go to: whether others leave distance there, how far off walkers are, and which are best for an agent."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Which agents have others near the straight line that they walk along, for replanning ([Pathfinding undated], section 9)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """In which direction an agent looks: it turns to where it goes, at a limited rate ([Pathfinding undated], section 7)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass
