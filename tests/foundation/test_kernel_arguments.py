@@ -13,10 +13,10 @@ ROOM = "arrays that it fills, each with a type of its own, beside what it reads"
 REASONS = {
     COLUMNS: """
         corridor.steer.steer_many corridor.steer.guess_many corridor.walk.walk_many corridor.progress.note_progress
-        bodies.spread.lead_aside bodies.replan.find_near_lines avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
+        avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
     """,
     ROWS: """
-        corridor.steer._steer_rows corridor.walk._walk_rows bodies.spread._lead_rows avoidance.sampling.kernel._choose_by_sampling
+        corridor.steer._steer_rows corridor.walk._walk_rows avoidance.sampling.kernel._choose_by_sampling
         avoidance.velocity_obstacles.kernel.choose_with_workspaces avoidance.orca.orca._choose_velocities avoidance.neighbour_model.find_neighbours
     """,
     INNER: """

@@ -49,7 +49,7 @@ def test_whoever_is_counted_as_late_is_not_through_in_the_run():
     late = int(message.split(" and ")[-1].split()[0])
     with scene(document) as run:
         verdict = run.run()
-    assert verdict.not_arrived >= late > 0 and set(verdict.reasons) == {"no way to its goal that is wide enough"}
+    assert verdict.not_arrived >= late > 0 and set(verdict.reasons) == {"no path to its goal that is wide enough"}
 
 
 @pytest.mark.sample(2)

@@ -1,4 +1,4 @@
-"""Guesses over the edges of the visibility graph: who is on one, which corners each has come to, and how the path that is found is joined with it."""
+"""Guesses over the edges of the visibility graph: which agents follow one, which corners each has come to, and how the path that is found is joined with it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from crowdsim.systems.base.system import Tick
 from crowdsim.world.columns import has_way
 from crowdsim.world.world import World
 
-LEAST_VISITED = 8  # Corners that there is room for at first; more is made when somebody has come to so many.
+LEAST_VISITED = 8  # Corners that there is room for at first; more is made when an agent has come to so many.
 
 
 class CornerGuesses:
-    """The guesses of all agents that find their ways over points of visibility.
+    """The guesses of all agents that find their paths over points of visibility.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class CornerGuesses:
         self._entity, self._target, self._at, self._visits, self._begin, self._visited = entity, target, at, visits, begin, visited
 
     def ask(self, rows: NDArray[np.int64]) -> None:
-        """Begin anew for agents that ask for a way from where they are."""
+        """Begin anew for agents that ask for a path from where they are."""
         agents = self.world.agents
         entity = agents.entity[rows]
         others = ~np.isin(self._entity, entity)
@@ -72,13 +72,13 @@ class CornerGuesses:
         self._begin[place, :2], self._begin[place, 2] = agents.position[rows], self.world.polygons()[rows]
 
     def forget(self, entity: NDArray[np.int64]) -> None:
-        """Forget the guesses of agents that left, have their way, or go elsewhere."""
+        """Forget the guesses of agents that left, have their path, or go elsewhere."""
         stays = np.flatnonzero(~np.isin(self._entity, entity))
         if len(stays) < len(self._entity):
             self._keep(self._entity[stays], stays)
 
     def lead(self, tick: Tick, guesses: NDArray[np.bool_]) -> None:
-        """Set the preferred velocities of those whose path is not there yet."""
+        """Set the preferred velocities of agents that wait for their path."""
         agents = self.world.agents
         rows = np.flatnonzero(guesses & np.isin(agents.entity, self._entity))
         place = np.searchsorted(self._entity, agents.entity[rows])
@@ -87,16 +87,16 @@ class CornerGuesses:
         if int(self._visits.max()) >= self._visited.shape[1]:
             self._visited = np.pad(self._visited, ((0, 0), (0, self._visited.shape[1])), constant_values=-1)
         guess = CornerGuess(self._target[place], self._at[place], self._visited[place], self._visits[place])
-        velocity, aim = np.empty((len(rows), 2)), np.empty((len(rows), 2))
+        velocity, corner = np.empty((len(rows), 2)), np.empty((len(rows), 2))
         guess_over_corners(
             self._terrain, agents.goal[rows], agents.radius[rows], agents.desired_speed[rows], tick.length, agents.position[rows],
-            self.world.polygons()[rows], guess, velocity, aim, self._scratch,
+            self.world.polygons()[rows], guess, velocity, corner, self._scratch,
         )  # fmt: skip
         self._target[place], self._at[place], self._visited[place], self._visits[place] = guess
-        agents.preferred_velocity[rows], agents.next_corner[rows] = velocity, aim
+        agents.preferred_velocity[rows], agents.next_corner[rows] = velocity, corner
 
     def join(self, answers: Answers, rows: NDArray[np.int64]) -> tuple[Answers, NDArray[np.bool_]]:
-        """Join the ways that were found with the guesses of their agents.
+        """Join the paths that were found with the guesses of their agents.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class CornerGuesses:
         return Answers(answers.entity, answers.status, answers.piece, start, np.concatenate(cells).astype(np.int32)), joined
 
     def _joined(self, row: int, entity: int, piece: int, cells: NDArray[np.int32]) -> NDArray[np.int32] | None:
-        """Return the corridor from where an agent is; None if its guess and its way cannot be joined over corners."""
+        """Return the corridor from where an agent is; None if its guess and its path cannot be joined over corners."""
         place = int(np.searchsorted(self._entity, entity))
         agents, terrain, scratch = self.world.agents, self._terrain, self._scratch
         (x, y), radius, polygon = agents.position[row].tolist(), float(agents.radius[row]), int(self.world.polygons()[row])
@@ -137,7 +137,7 @@ class CornerGuesses:
     def _corners_of(
         self, cells: NDArray[np.int32], piece: int, begin: NDArray[np.float64], radius: float
     ) -> tuple[NDArray[np.int32] | None, tuple[float, float]]:
-        """Return the corners at which a found way bends, from where its search began on, and where it ends; None if it bends at what is no corner."""
+        """Return the corners at which a found path bends, from where its search began on, and where it ends; None if it bends at what is no corner."""
         mesh, goals, flood = self._terrain.mesh, self._terrain.goals, self._scratch.flood
         x, y, polygon = float(begin[0]), float(begin[1]), int(begin[2])
         posts = np.zeros((len(cells) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096, dtype=np.int32)
@@ -173,7 +173,7 @@ class CornerGuesses:
         self._entity, self._target, self._at, self._visits, self._begin, self._visited = entity, target, at, visits, begin, visited
 
     def check(self, saved: Saved, starts: NDArray[Any]) -> None:
-        """Look whether guesses begin where the searches of their agents do; `starts` as `Planner.starts` has them."""
+        """Require that guesses begin where the searches of their agents do; `starts` as `Planner.starts` has them."""
         place = np.searchsorted(self._entity, starts["entity"])
         known = np.isin(starts["entity"], self._entity)
         begin = np.column_stack([starts["x"], starts["y"], starts["polygon"]])[known]

@@ -27,7 +27,7 @@ from crowdsim.world.world import World
 
 
 def paths_of_groups(built: Built, budget: Budget) -> tuple[Paths, ...]:
-    """Return the paths of all groups, those of each kind of navigation apart; the world is told whose agents have corridors.
+    """Return the paths of all groups, those of each kind of navigation apart; the world learns which groups have corridors.
 
     Raises
     ------
@@ -40,8 +40,8 @@ def paths_of_groups(built: Built, budget: Budget) -> tuple[Paths, ...]:
         groups = None if len(kinds) == 1 else np.array([scenario.navigation_of(group) == chosen for group in scenario.groups], dtype=np.bool_)
         paths.append(_paths_of(built, chosen, budget, groups, "searches" if len(kinds) == 1 else f"searches {place}"))
     on_corridors = {chosen: each.on_corridors for chosen, each in zip(map(str, kinds), paths, strict=True)}
-    theirs = np.array([on_corridors[str(scenario.navigation_of(group))] for group in scenario.groups], dtype=np.bool_)
-    world.corridor_groups = None if theirs.all() else theirs
+    of_group = np.array([on_corridors[str(scenario.navigation_of(group))] for group in scenario.groups], dtype=np.bool_)
+    world.corridor_groups = None if of_group.all() else of_group
     return tuple(paths)
 
 
