@@ -1,4 +1,4 @@
-"""The ways that agents would take if each were alone: whether there is one, how long it is, and to which piece of the goal it leads."""
+"""The paths that agents would take if each were alone: whether there is one, how long it is, and to which piece of the goal it leads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
 from crowdsim.world.world import World
 
 _ALL = 1 << 40
-_Ways = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32]]
+_Paths = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32]]
 
 
 def lengths_of(
@@ -29,7 +29,7 @@ def lengths_of(
     *,
     planner: Planner | None = None,
     in_time: bool = False,
-) -> _Ways:
+) -> _Paths:
     """Search for corridors and measure them, without a budget.
 
     Parameters
@@ -40,7 +40,7 @@ def lengths_of(
     goal : (n,) int32
     radius : (n,) float64, m
     planner : Planner, optional
-        An idle one; by default that of a scenario that does not say how ways are found.
+        An idle one; by default that of a scenario that does not say how paths are found.
     in_time : bool
         Give not lengths along the surface, but how far one would go in the same time on level ground.
 
@@ -49,9 +49,9 @@ def lengths_of(
     status : (n,) uint8
         FOUND or UNREACHABLE.
     length : (n,) float64, m
-        inf where there is no way.
+        inf where there is no path.
     piece : (n,) int32
-        Piece of the goal at the end; -1 where there is no way.
+        Piece of the goal at the end; -1 where there is no path.
     """
     count = len(goal)
     planner = planner or usual_planner(world.mesh, world.goals)
@@ -69,7 +69,7 @@ def lengths_of(
     return status, effort if in_time else length, piece
 
 
-class WayFinder:
+class PathFinder:
     """Asks for each agent the planner that its group has in the run.
 
     Parameters
@@ -95,13 +95,13 @@ class WayFinder:
                 return self.built.scenario.navigations[number], grid
         return None
 
-    def lengths_of(self, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32]) -> _Ways:
-        """Search and measure ways, without a budget.
+    def lengths_of(self, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32]) -> _Paths:
+        """Search for paths and measure them, without a budget.
 
         Parameters
         ----------
         rows : (n,) int64
-            Who asks, by place in the order of identity.
+            The agents, by place in the order of identity.
         position : (n, 2) float64, m
         polygon : (n,) int64
         goal : (n,) int32
@@ -109,7 +109,7 @@ class WayFinder:
         Returns
         -------
         status, length, piece
-            See `lengths_of`. A way over cells that ends before the goal is none.
+            See `lengths_of`. A path over cells that ends before the goal is none.
         """
         count = len(rows)
         status, length, piece = np.full(count, UNREACHABLE, dtype=np.uint8), np.full(count, np.inf), np.full(count, -1, dtype=np.int32)
@@ -128,8 +128,8 @@ class WayFinder:
 
     def _over(
         self, grid: Grid, chosen: Chosen, position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
-    ) -> _Ways:
-        """Search and measure ways over cells."""
+    ) -> _Paths:
+        """Search for paths over cells and measure them."""
         goals = self.built.world.goals
         planner = make_planner(self.built.scenario, self.built.world, chosen, lambda: grid)
         chooser = planner.chooser(self.built.world.mesh, goals)
@@ -146,7 +146,7 @@ class WayFinder:
 
 
 def ideal_times(built: Built) -> NDArray[np.float64]:
-    """Return how long each agent would take if it were alone: its quickest way over the mesh through its goals at its desired speed.
+    """Return how long each agent would take if it were alone: its quickest path over the mesh through its goals at its desired speed.
 
     Parameters
     ----------
@@ -155,11 +155,11 @@ def ideal_times(built: Built) -> NDArray[np.float64]:
     Returns
     -------
     (n,) float64, s
-        By place in the order of identity; nan for those without a goal, inf where there is no way. A goal counts as reached where an agent counts as
-        arrived; from an area the way goes on from the area's middle.
+        By place in the order of identity; nan for those without a goal, inf where there is no path. A goal counts as reached where an agent counts as
+        arrived; from an area the path goes on from the area's middle.
     """
-    world, agents, population = built.world, built.agents, built.population
-    itineraries = [world.itineraries[number] for number in population.itinerary.tolist()]
+    world, agents = built.world, built.agents
+    itineraries = [world.itineraries[number] for number in agents.itinerary.tolist()]
     total = np.where([len(each.goals) > 0 for each in itineraries], 0.0, np.nan)
     position, polygon = agents.position.copy(), built.polygon.copy()
     within = np.array([goal.arrive_within for goal in built.scenario.goals] or [0.0])
@@ -167,7 +167,7 @@ def ideal_times(built: Built) -> NDArray[np.float64]:
     while len(rows):
         goal = np.array([itineraries[row].goals[stage] for row in rows], dtype=np.int32)
         speed = np.array([itineraries[row].speeds[stage] for row in rows])
-        speed = np.where(np.isnan(speed), agents.speed[rows], speed)
+        speed = np.where(np.isnan(speed), agents.desired_speed[rows], speed)
         _, length, piece = lengths_of(world, position[rows], polygon[rows], goal, agents.radius[rows], in_time=True)
         there = piece >= 0
         reach = np.where(there, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)

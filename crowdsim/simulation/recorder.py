@@ -137,7 +137,7 @@ class Recorder:
         self._frames += 1
 
     def _kept_rows(self, agents: AgentColumns) -> Any:
-        people = self._world.people_count
+        people = self._world.agent_count
         if self._chosen is None and self._region is None:
             return slice(people)
         keep = np.zeros(len(agents), dtype=bool)

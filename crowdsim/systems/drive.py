@@ -124,7 +124,7 @@ class Drive(System):
         """Put people out of the way of something that appears where they are: to the nearest place where it leaves them room."""
         world, agents = self.world, self.world.agents
         outline = obstacle.outline(tick)
-        people = np.arange(world.people_count)
+        people = np.arange(world.agent_count)
         people = people[agents.layer[people] == max(0, obstacle.layer)]
         rows = people[shapely.distance(shapely.points(agents.position[people]), outline) < agents.radius[people]]
         if len(rows):

@@ -9,14 +9,14 @@ from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, find_local_ways
 from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_WAY, NOT_ASKED
-from crowdsim.setup.groups import shares_round_standers
+from crowdsim.setup.groups import shares_round_stationary
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import ticks_of
 from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
 from crowdsim.world.world import World
 
 _CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
@@ -64,7 +64,7 @@ class GoRound(System):
     def from_setup(cls, setup: Setup) -> GoRound:
         """Make the system for all agents, or for those whose paths lead round agents that stand."""
         replans = setup.of_bodies(ReplanParameters).replanning
-        return cls(setup.world, setup.of_bodies(LocalGridParameters), replans, shares_round_standers(setup.scenario))
+        return cls(setup.world, setup.of_bodies(LocalGridParameters), replans, shares_round_stationary(setup.scenario))
 
     @property
     def is_idle(self) -> bool:
@@ -108,7 +108,7 @@ class GoRound(System):
     def _remember(self, tick: Tick, asked: NDArray[np.int64], aim: NDArray[np.float64], outcome: NDArray[np.uint8]) -> None:
         """Let those who follow corridors remember at which portals there is no way, for their next searches."""
         agents, own = self.world.agents, self.parameters
-        follows = self.world.on_corridors()[asked] & has_way(agents.path_status[asked]) & (agents.corridor_length[asked] > 0)
+        follows = self.world.on_corridors()[asked] & has_path(agents.path_status[asked]) & (agents.corridor_length[asked] > 0)
         shut = follows & (outcome == NO_WAY)
         reach = 0.5 * self._side * self._cell
         forget_old(agents, asked, tick.number)

@@ -60,7 +60,7 @@ class Triggers:
     def _near(self, who: NDArray[np.bool_], whom: NDArray[np.bool_], within: float) -> NDArray[np.int64]:
         """Return the entities of those who are within a distance (m) of one of the others, on the same floor."""
         agents = self.world.agents
-        people = np.arange(self.world.people_count)
+        people = np.arange(self.world.agent_count)
         comes, stays = (people[each[agents.entity[people] - 1]] for each in (who, whom))
         if not len(comes) or not len(stays):
             return np.zeros(0, dtype=np.int64)
