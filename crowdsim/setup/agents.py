@@ -18,7 +18,7 @@ from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.ticks import ticks_in
 from crowdsim.setup import packing
 from crowdsim.setup.draws import draw_distribution
-from crowdsim.setup.placement import WALL_MARGIN_M, Placed, place
+from crowdsim.setup.placement import WALL_MARGIN_M, place
 from crowdsim.world.columns import AGENT_COLUMNS
 from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import Itinerary
@@ -200,16 +200,15 @@ def _positions(
     regions, of_group = _distinct_regions(scenario)
     region = of_group[group]
     wanted = np.isnan(position[:, 0])
-    _refuse_hopeless(scenario, regions, region, group, radius, wanted)
+    crowds = [(ground, area, (region == number) & wanted) for number, (ground, area) in enumerate(regions)]
+    _refuse_hopeless(scenario, crowds, group, radius)
     layer = np.array([max(0, each.layer) for each in scenario.groups])[group]
-    problems: list[Problem] = []
+    status, free_at_once = np.zeros(len(key), dtype=np.uint8), np.ones(len(key), dtype=np.bool_)
     for number in np.unique(layer[wanted]).tolist():  # floor by floor: an agent on another takes no room here
         rows = np.flatnonzero(layer == number)
         placed = place(scenario.geometry.grounds[number], [area for _, area in regions], region[rows], key[rows], radius[rows], position[rows], scenario.seed)
-        if (placed.status != packing.PLACED).any():
-            problems += _misfits(scenario, regions, region[rows], group[rows], radius[rows], wanted[rows], placed)
-        position[rows] = placed.position
-    if problems:
+        position[rows], status[rows], free_at_once[rows] = placed.position, placed.status, placed.free_at_once
+    if problems := _misfits(scenario, crowds, group, radius, status, free_at_once):
         raise ScenarioError(problems)
     return position
 
@@ -240,54 +239,44 @@ def _open_ground(scenario: Scenario, ground: Any, radius: float) -> Any:
     return ground if left.is_empty else left
 
 
-def _refuse_hopeless(
-    scenario: Scenario,
-    regions: Sequence[tuple[Any, Any]],
-    region: NDArray[np.int32],
-    group: NDArray[np.int32],
-    radius: NDArray[np.float64],
-    wanted: NDArray[np.bool_],
-) -> None:
-    """Raise where the bodies of a region would cover more of the ground than discs can."""
+_Crowd = tuple[Any, Any, NDArray[np.bool_]]  # the ground of a floor, a region on it, and which agents look for places there
+
+
+def _refuse_hopeless(scenario: Scenario, crowds: Sequence[_Crowd], group: NDArray[np.int32], radius: NDArray[np.float64]) -> None:
+    """Raise where the agents of a region would cover more of the ground than discs can."""
     problems = []
-    for number, (ground, area) in enumerate(regions):
-        rows = (region == number) & wanted
-        if not rows.any():
-            continue
-        within = shapely.intersection(ground, shapely.buffer(area, float(radius[rows].max()))).area
-        if bodies_area(radius[rows]) > DENSEST * within:
+    for ground, area, rows in crowds:
+        within = shapely.intersection(ground, shapely.buffer(area, float(radius[rows].max(initial=0.0)))).area
+        if discs_area(radius[rows]) > DENSEST * within:
             problems += _too_many(scenario, ground, area, rows, group, radius, "they cannot fit")
     if problems:
         raise ScenarioError(problems)
 
 
-def bodies_area(radius: NDArray[np.float64]) -> float:
+def discs_area(radius: NDArray[np.float64]) -> float:
     """Return the area that discs of these radii ((n,) m) cover together, m2."""
     return float(np.pi * np.sum(radius * radius))
 
 
 def _misfits(
     scenario: Scenario,
-    regions: Sequence[tuple[Any, Any]],
-    region: NDArray[np.int32],
+    crowds: Sequence[_Crowd],
     group: NDArray[np.int32],
     radius: NDArray[np.float64],
-    wanted: NDArray[np.bool_],
-    placed: Placed,
+    status: NDArray[np.uint8],
+    free_at_once: NDArray[np.bool_],
 ) -> list[Problem]:
     """Return one problem for each group some of whose agents found no place."""
     problems = []
-    for number, (ground, area) in enumerate(regions):
-        rows = (region == number) & wanted
-        homeless = rows & (placed.status == packing.HOMELESS)
+    for ground, area, rows in crowds:
+        homeless = rows & (status == packing.HOMELESS)
         for each in np.unique(group[homeless]):
             own = scenario.groups[each]
             needed = float(radius[homeless & (group == each)].max()) + WALL_MARGIN_M
             message = f'"{own.name}": no point of the region was found that is {needed:.3g} m from all walls (the radius and 1 cm)'
             problems.append(_problem(own, message, "Widen the region, or make the radius smaller."))
-        crowded = rows & (placed.status == packing.CROWDED)
-        if crowded.any():
-            problems += _too_many(scenario, ground, area, rows, group, radius, f"{int((rows & placed.free_at_once).sum()):,} found room")
+        if (rows & (status == packing.CROWDED)).any():
+            problems += _too_many(scenario, ground, area, rows, group, radius, f"{int((rows & free_at_once).sum()):,} found room")
     return problems
 
 
@@ -296,7 +285,7 @@ def _too_many(
 ) -> list[Problem]:
     """Return the problem of a region with too many agents, once for each of its groups."""
     size = float(shapely.intersection(ground, area).area)
-    wanted, covered = int(rows.sum()), bodies_area(radius[rows])
+    wanted, covered = int(rows.sum()), discs_area(radius[rows])
     sizes = f"radius {radius[rows].min():.3g}" if np.ptp(radius[rows]) == 0.0 else f"radii {radius[rows].min():.3g} to {radius[rows].max():.3g}"
     message = (
         f"{wanted:,} agents ({sizes} m) on {size:.4g} m2 are {wanted / size:.3g} a square metre, and their bodies would cover {covered / size:.0%} of it: "

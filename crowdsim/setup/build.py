@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -244,16 +244,17 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
 
 
-def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None, cells: Callable[[], Grid] | None = None) -> Any:
-    """Return a planner as the scenario says, or as `chosen`, one of `Scenario.navigations`, does; see `planner_of`.
+def planner_of(built: Built, chosen: Chosen, world: World | None = None, grid: Grid | None = None) -> Any:
+    """Return a planner as one of `Scenario.navigations` says.
 
     Parameters
     ----------
-    scenario : Scenario
-    world : World
-    chosen : Chosen, optional
-    cells : callable, optional
-        Makes the cells of a grid, where the planner asks for them.
+    built : Built
+    chosen : Chosen
+    world : World, optional
+        Where it searches; by default the one that was built.
+    grid : Grid, optional
+        For a planner over cells; by default that of `grid_of`.
 
     Returns
     -------
@@ -265,25 +266,15 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None,
     ScenarioError
         If it cannot work on this ground.
     """
-    chosen = chosen or scenario.navigation
-    kind = planner_kind(chosen.name)
-    _refuse_terrain(scenario, chosen, kind.knows_terrain)
+    world, kind = world or built.world, planner_kind(chosen.name)
+    _refuse_terrain(built.scenario, chosen, kind.knows_terrain)
     try:
-        planner = kind.make(PlannerGround(world.mesh, world.goals, cells or _no_cells), chosen)
+        planner = kind.make(PlannerGround(world.mesh, world.goals, lambda: grid_of(built, chosen) if grid is None else grid), chosen)
     except NavigationError as error:
-        raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
+        raise ScenarioError(_about_navigation(built.scenario, chosen, str(error))) from None
     if kind.over_cells or not (standing := chosen.parameters(StanderParameters)).round_standers:
         return planner
     return StanderPlanner(planner, world.mesh, world.goals, standing, chosen.values.get("costs", CostParameters.costs))
-
-
-def planner_of(built: Built, chosen: Chosen) -> Any:
-    """Return a planner as one of `Scenario.navigations` says, with its grid where it needs one; see `make_planner`."""
-    return make_planner(built.scenario, built.world, chosen, lambda: grid_of(built, chosen))
-
-
-def _no_cells() -> Grid:
-    raise NotImplementedError("the cells of a grid are made of the ground that a scenario was built on: see planner_of")
 
 
 def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:

@@ -21,7 +21,7 @@ from crowdsim.setup.agents import recorded_rows
 from crowdsim.setup.build import Built
 from crowdsim.setup.gaps import problem_of, shut_out, widest_path
 from crowdsim.setup.locked import Locks
-from crowdsim.setup.paths import PathFinder
+from crowdsim.setup.paths import Legs, PathFinder
 
 IN_WALL_M = 0.01  # An agent may start this much nearer to a wall than its radius: what rounds off in a floor plan drawn by hand. More is a mistake.
 # Of the raw bytes of a frame that are left on disk: 0.19 to 0.23 in crowds of a thousand and more, 0.27 in small ones; 0.5 in traced runs.
@@ -110,20 +110,13 @@ def agents_without_path(built: Built, lengths: list[float]) -> list[Problem]:
 
     An agent that has none at the beginning and gets one when something opens waits for that.
     """
-    world, agents = built.world, built.agents
-    finder, locks = PathFinder(built), Locks(built)
+    finder, locks, legs = PathFinder(built), Locks(built), Legs(built)
+    position, polygon = legs.position, legs.polygon
     problems: list[Problem] = []
-    rows = np.arange(len(agents))
-    stage = 0
-    position, polygon = agents.position.copy(), built.polygon.copy()
-    while True:
-        goals = [world.itineraries[agents.itinerary[row]].goals for row in rows.tolist()]
-        rows = rows[np.array([len(each) > stage for each in goals], dtype=bool)]
-        if not len(rows):
-            return problems
-        goal = np.array([each[stage] for each in goals if len(each) > stage], dtype=np.int32)
+    while len(rows := legs.rows):
+        goal = legs.goal
         status, length, piece = finder.lengths_of(rows, position[rows], polygon[rows], goal)
-        if stage == 0:
+        if legs.number == 0:
             lengths += length[status == FOUND].tolist()
         never = np.flatnonzero(status != FOUND)
         never = never[~locks.ever_has_path(rows[never], position[rows[never]], goal[never])]
@@ -131,11 +124,8 @@ def agents_without_path(built: Built, lengths: list[float]) -> list[Problem]:
             without = rows[never[goal[never] == wanted]]
             on_mesh = shut_out(finder, wanted, without, position, polygon, problems)
             problems += _no_path(built, wanted, without[~on_mesh], position, polygon)
-        arrived = status == FOUND
-        rows, piece = rows[arrived], piece[arrived]
-        position[rows] = world.goals.pole[piece]
-        polygon[rows] = world.goals.piece_polygon[piece]
-        stage += 1
+        legs.go_on(np.where(status == FOUND, piece, -1))
+    return problems
 
 
 def _no_path(built: Built, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> list[Problem]:

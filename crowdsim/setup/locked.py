@@ -20,7 +20,7 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import Built, goal_shape
 from crowdsim.setup.gaps import problem_of
 from crowdsim.setup.grounds import BuiltGround, FloorGrounds, Grounds, changes_by_the_clock
-from crowdsim.setup.paths import PathFinder, lengths_of
+from crowdsim.setup.paths import Legs, PathFinder, lengths_of
 from crowdsim.world.world import World
 
 MOST_GOALS = 16  # Of a group, up to which the agents that cannot be through in time are counted; agents with places of their own each cost a search.
@@ -126,20 +126,12 @@ class Locks:
         """Return a note for each group whose last path to a goal is closed for good while the scenario runs."""
         if len(self._eras) < 2:
             return []
-        built, world = self._built, self._built.world
-        goals_of = [world.itineraries[number].goals for number in built.agents.itinerary.tolist()]
-        rows = np.flatnonzero([len(goals) > 0 for goals in goals_of])
-        position, stage = built.agents.position.copy(), 0
+        start, legs = self._built.world.goals.goal_start, Legs(self._built)
         notes: list[Problem] = []
-        while len(rows):
-            goal = np.array([goals_of[row][stage] for row in rows.tolist()], dtype=np.int32)
-            notes += self._closed_for_good(rows, position[rows], goal)
-            first = world.goals.goal_start[goal]
-            has_pieces = first < world.goals.goal_start[goal + 1]
-            rows, first = rows[has_pieces], first[has_pieces]
-            position[rows] = world.goals.pole[first]
-            stage += 1
-            rows = rows[np.array([len(goals_of[row]) > stage for row in rows.tolist()], dtype=np.bool_)]
+        while len(legs.rows):
+            notes += self._closed_for_good(legs.rows, legs.position[legs.rows], legs.goal)
+            first = start[legs.goal]
+            legs.go_on(np.where(first < start[legs.goal + 1], first, -1))
         return notes
 
     def _closed_for_good(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> list[Problem]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,7 @@ from crowdsim.navigation.planning.mesh_planner import usual_planner
 from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
+from crowdsim.setup.build import Built, agents_of, grid_of, planner_of
 from crowdsim.world.world import World
 
 _ALL = 1 << 40
@@ -69,6 +71,49 @@ def lengths_of(
     return status, effort if in_time else length, piece
 
 
+class Legs:
+    """Agents that go from goal to goal, all of them one leg at a time; from a goal they go on where its piece has its middle.
+
+    Parameters
+    ----------
+    built : Built
+
+    Attributes
+    ----------
+    rows : (k,) int64
+        Agents on this leg, by place in the order of identity.
+    goal : (k,) int32
+    speed : (k,) float64, m/s
+        Desired speed on this leg.
+    position, polygon : (n, 2) float64, m, and (n,) int64
+        Where all agents have got to.
+    number : int
+        How many legs came before.
+    """
+
+    def __init__(self, built: Built) -> None:
+        self._goals, self._own_speed = built.world.goals, built.agents.desired_speed
+        self._itineraries = [built.world.itineraries[number] for number in built.agents.itinerary.tolist()]
+        self.position, self.polygon = built.agents.position.copy(), built.polygon.copy()
+        self.number = 0
+        self._begin(np.arange(len(built.agents)))
+
+    def _begin(self, rows: NDArray[np.int64]) -> None:
+        self.rows = rows[np.array([len(self._itineraries[row].goals) > self.number for row in rows.tolist()], dtype=np.bool_)]
+        own = [self._itineraries[row] for row in self.rows.tolist()]
+        self.goal = np.array([each.goals[self.number] for each in own], dtype=np.int32)
+        speed = np.array([each.speeds[self.number] for each in own], dtype=np.float64)
+        self.speed = np.where(np.isnan(speed), self._own_speed[self.rows], speed)
+
+    def go_on(self, piece: NDArray[Any]) -> None:
+        """Begin the next leg from pieces of the goals, (k,); agents with -1 have not got there and drop out."""
+        there = piece >= 0
+        rows, piece = self.rows[there], piece[there]
+        self.position[rows], self.polygon[rows] = self._goals.pole[piece], self._goals.piece_polygon[piece]
+        self.number += 1
+        self._begin(rows)
+
+
 class PathFinder:
     """Asks for each agent the planner that its group has in the run.
 
@@ -85,7 +130,7 @@ class PathFinder:
     def __init__(self, built: Built) -> None:
         self.built = built
         self._whose = {number: agents_of(built, chosen) for number, chosen in enumerate(built.scenario.navigations)}
-        self._planners = [None if chosen.over_cells else make_planner(built.scenario, built.world, chosen) for chosen in built.scenario.navigations]
+        self._planners = [None if chosen.over_cells else planner_of(built, chosen) for chosen in built.scenario.navigations]
         self.grids: list[Grid | None] = [grid_of(built, chosen) if chosen.over_cells else None for chosen in built.scenario.navigations]
 
     def grid_under(self, row: int) -> tuple[Chosen, Grid] | None:
@@ -131,7 +176,7 @@ class PathFinder:
     ) -> _Paths:
         """Search for paths over cells and measure them."""
         goals = self.built.world.goals
-        planner = make_planner(self.built.scenario, self.built.world, chosen, lambda: grid)
+        planner = planner_of(self.built, chosen, grid=grid)
         chooser = planner.chooser(self.built.world.mesh, goals)
         which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
         status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)
@@ -158,21 +203,13 @@ def ideal_times(built: Built) -> NDArray[np.float64]:
         By place in the order of identity; nan for those without a goal, inf where there is no path. A goal counts as reached where an agent counts as
         arrived; from an area the path goes on from the area's middle.
     """
-    world, agents = built.world, built.agents
-    itineraries = [world.itineraries[number] for number in agents.itinerary.tolist()]
-    total = np.where([len(each.goals) > 0 for each in itineraries], 0.0, np.nan)
-    position, polygon = agents.position.copy(), built.polygon.copy()
+    world, legs = built.world, Legs(built)
+    total = np.full(len(built.agents), np.nan)
+    total[legs.rows] = 0.0
     within = np.array([goal.arrive_within for goal in built.scenario.goals] or [0.0])
-    rows, stage = np.flatnonzero(~np.isnan(total)), 0
-    while len(rows):
-        goal = np.array([itineraries[row].goals[stage] for row in rows], dtype=np.int32)
-        speed = np.array([itineraries[row].speeds[stage] for row in rows])
-        speed = np.where(np.isnan(speed), agents.desired_speed[rows], speed)
-        _, length, piece = lengths_of(world, position[rows], polygon[rows], goal, agents.radius[rows], in_time=True)
-        there = piece >= 0
-        reach = np.where(there, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
-        total[rows] += np.maximum(0.0, length - reach) / speed
-        position[rows[there]], polygon[rows[there]] = world.goals.pole[piece[there]], world.goals.piece_polygon[piece[there]]
-        stage += 1
-        rows = rows[there & np.array([len(itineraries[row].goals) > stage for row in rows], dtype=bool)]
+    while len(rows := legs.rows):
+        _, length, piece = lengths_of(world, legs.position[rows], legs.polygon[rows], legs.goal, built.agents.radius[rows], in_time=True)
+        reach = np.where(piece >= 0, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
+        total[rows] += np.maximum(0.0, length - reach) / legs.speed
+        legs.go_on(piece)
     return total
