@@ -33,8 +33,7 @@ from crowdsim.navigation.stationary.planner import StationaryPlanner
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
 from crowdsim.scenario.areas import closed_at_the_begin, ground_without
-from crowdsim.scenario.floor import joins_of
-from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon
+from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins_of
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import listed

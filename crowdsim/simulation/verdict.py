@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import ExitCode
-from crowdsim.measures.deadlock_causes import NOBODY, WALL, diagnose
-from crowdsim.measures.deadlock_live import present_moment
+from crowdsim.measures.deadlock_causes import NOBODY, WALL, diagnose, present_moment
 from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
 from crowdsim.navigation.planners import OWN
 from crowdsim.saved import MOST, Arrays, Saved

@@ -10,6 +10,8 @@ All searches live in rows of the same arrays, called slots. What a slot knows of
 step by which the cell was reached, whether agents stand on it, and whether it was expanded. A new search counts the generation up and clears nothing.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import math

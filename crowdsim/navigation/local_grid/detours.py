@@ -4,6 +4,8 @@ Source: [Mononen 2010], "Local Navigation Grids". The path leads from corner to 
 the walker.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -108,7 +110,7 @@ class Standing(NamedTuple):
     widest: float
 
 
-@inlined_kernel
+@kernel
 def make_scratch(side):
     """Return room for a grid of so many cells a side."""
     return Scratch(

@@ -1,5 +1,7 @@
 """Where ways enter the pieces of goals, for searches: the next piece to begin at, the places of its rim where a body can be, and scratch to work on."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple
