@@ -47,7 +47,7 @@ def our_paths(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64])
     groups = [{"name": "all", "agents": agents, "radius": 0.04}]
     text = {"version": 1, "tick": 0.01, "geometry": {"walkable": {"wkt": shapely.to_wkt(ground, 9)}}, "groups": groups}
     built = build_world(parse_scenario(json.dumps(text), file="bench"))
-    goal = np.array([built.world.itineraries[number].goals[0] for number in built.population.itinerary.tolist()], dtype=np.int32)
+    goal = np.array([built.world.itineraries[number].goals[0] for number in built.agents.itinerary.tolist()], dtype=np.int32)
     position, polygon, radius = built.agents.position.copy(), built.polygon.copy(), np.zeros(len(goal))
     return lambda: lengths_of(built.world, position, polygon, goal, radius)[1]
 

@@ -297,7 +297,7 @@ class Interventions:
 
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
-        return rows_of(entity, self.world.agents.entity[: self.world.people_count], self.built.population.label)
+        return rows_of(entity, self.world.agents.entity[: self.world.agent_count], self.built.agents.label)
 
     def _refuse_if_finished(self, wish: str) -> None:
         if self._verdict is not None:

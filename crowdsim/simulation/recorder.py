@@ -133,7 +133,7 @@ class Recorder:
         self._frames += 1
 
     def _kept_rows(self, agents: AgentColumns) -> Any:
-        count = self._world.people_count
+        count = self._world.agent_count
         if self._chosen is None and self._region is None:
             return slice(count)
         keep = np.zeros(len(agents), dtype=bool)

@@ -39,8 +39,8 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     if not len(rows):
         return
     agents.radius[rows] = wanted
-    widest = float(agents.radius[: world.people_count].max())
-    fastest = float(built.agents.speed.max()) if len(built.agents) else 0.0
+    widest = float(agents.radius[: world.agent_count].max())
+    fastest = float(built.agents.desired_speed.max()) if len(built.agents) else 0.0
     world.reach_walls(model_reach(built.scenario, fastest) + widest + WALL_REACH_MARGIN_M)
     agents.wall_distance[rows] = 0.0  # that bound is of another radius
     agents.neighbour_reach[rows] = np.inf
@@ -79,7 +79,7 @@ def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike
     if len(thin):
         place = thin[0]
         raise CrowdsimError(
-            f"{built.population.label[int(agents.entity[rows[place]]) - 1]} walks {step[place]:.3g} m in a tick of {tick:g} s, farther than an agent of radius "
+            f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} walks {step[place]:.3g} m in a tick of {tick:g} s, farther than an agent of radius "
             f"{wanted[place]:g} m is wide: others would jump over it. Make the radius at least {step[place] / 2.0:.3g} m, or the tick shorter."
         )
     widest, place = float(wanted.max()), int(np.argmax(wanted))
@@ -93,7 +93,7 @@ def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike
         if mine.any() and float(wanted[mine].max()) > paths.widest_agent:
             place = int(np.flatnonzero(mine)[np.argmax(wanted[mine])])
             raise CrowdsimError(
-                f"{built.population.label[int(agents.entity[rows[place]]) - 1]} finds its path on a grid, which knows distances for radii up to "
+                f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} finds its path on a grid, which knows distances for radii up to "
                 f"{paths.widest_agent:g} m, not {wanted[place]:g} m. Take navigation: mesh for its group, which serves any radius."
             )
     return wanted

@@ -142,7 +142,7 @@ class Simulation(Interventions):
         self._watch = self.system(Watch)
         traced = self.recorder if self.recorder is not None and self.recorder.trace else None
         self.world.run_in_turn([Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)])
-        self.world.spawn(self.built.population, self.built.polygon)
+        self.world.spawn(self.built.columns(), self.built.polygon)
         events = self.world.events.take()
         if start is not None:
             take_up(self, start)
@@ -188,7 +188,7 @@ class Simulation(Interventions):
     @property
     def agents(self) -> AgentsView:
         """The agents in the world now, as arrays and as a DataFrame."""
-        return AgentsView(self.world.agents, self.world.people_count, self.built.population.label, self.world.goal_names)
+        return AgentsView(self.world.agents, self.world.agent_count, self.built.agents.label, self.world.goal_names)
 
     def step(self) -> NDArray[Any]:
         """Do one tick, call the listeners of its events, and return them.
@@ -220,7 +220,7 @@ class Simulation(Interventions):
     def _step(self) -> NDArray[Any]:
         began = time.perf_counter()
         tick = Tick(self.world.tick + 1, self.scenario.tick, self.team)
-        tick.counts["agents"] = self.world.people_count
+        tick.counts["agents"] = self.world.agent_count
         self.world.process(tick)
         readings = np.array(self._readings, dtype=np.int64)
         self.world.tick = tick.number

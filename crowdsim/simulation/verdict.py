@@ -181,10 +181,10 @@ class Ledger:
     def __init__(self, built: Built) -> None:
         self._built = built
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
-        self._has_arrived = np.zeros(len(built.population) + 1, dtype=bool)  # by entity
-        self._last_goal = np.full(len(built.population) + 1, -1, dtype=np.int32)  # by entity: where it arrived last, and in which tick
-        self._last_tick = np.zeros(len(built.population) + 1, dtype=np.int64)
-        self._deadlocked = np.zeros((len(built.population) + 1, len(Cause)), dtype=bool)  # by entity and cause
+        self._has_arrived = np.zeros(len(built.agents) + 1, dtype=bool)  # by entity
+        self._last_goal = np.full(len(built.agents) + 1, -1, dtype=np.int32)  # by entity: where it arrived last, and in which tick
+        self._last_tick = np.zeros(len(built.agents) + 1, dtype=np.int64)
+        self._deadlocked = np.zeros((len(built.agents) + 1, len(Cause)), dtype=bool)  # by entity and cause
         names = ("steered", "last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
         self._numbers = dict.fromkeys((*names, "nudges", *REPLANS, "most_requests_open"), 0.0)
 
@@ -229,7 +229,7 @@ class Ledger:
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        saved, agents = Saved.of(state), len(self._built.population)
+        saved, agents = Saved.of(state), len(self._built.agents)
         self._arrivals = saved.take("arrivals", "i8", (len(self._built.scenario.goals),), low=0, high=MOST)
         self._has_arrived = saved.take("has_arrived", "?", (agents + 1,))
         self._deadlocked = saved.take("deadlocked", "?", (agents + 1, len(Cause)))
@@ -245,7 +245,7 @@ class Ledger:
         """Return what the run resulted in; `going_on` are the entities of obstacles that will yet go on."""
         scenario, numbers = self._built.scenario, self._numbers
         walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
-        found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.population), agents.is_stuck == 1, going_on))
+        found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.agents), agents.is_stuck == 1, going_on))
         finds_all = np.array([scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_)
         reasons = [reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]])) for row in walkers.tolist()]
         deadlocked = self._deadlocked
@@ -257,7 +257,7 @@ class Ledger:
         return Verdict(
             scenario=scenario.name,
             ended=ended,
-            agents=len(self._built.population),
+            agents=len(self._built.agents),
             arrived=arrived,
             standing=int(np.count_nonzero((agents.goal < 0) & (agents.activity == AgentState.STANDING))),
             arrivals={goal.name: int(count) for goal, count in zip(scenario.goals, self._arrivals, strict=True) if count or goal.kind == "exit"},
@@ -304,7 +304,7 @@ class Ledger:
         return round(ticks * self._built.scenario.tick, 9)
 
     def _left(self, agents: AgentColumns, row: int, reason: str, tick: int, waits_for: int) -> Left:
-        labels = self._built.population.label
+        labels = self._built.agents.label
         stuck = self._seconds(tick - int(agents.stuck_tick[row])) if agents.is_stuck[row] else 0.0
         blocker = "a wall" if waits_for == WALL else "" if waits_for == NOBODY else labels[waits_for - 1] if waits_for <= len(labels) else "an obstacle"
         x, y = agents.position[row].tolist()

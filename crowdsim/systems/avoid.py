@@ -61,7 +61,7 @@ class Avoid(System):
         scenario, built = setup.scenario, setup.built
         wanted = scenario.record.explain
         explained = chosen_rows(scenario, built.agents, wanted) if wanted and setup.recorder is not None else None
-        return cls(setup.world, avoidance_models(scenario), model_of_group(scenario), built.population.label, explained)
+        return cls(setup.world, avoidance_models(scenario), model_of_group(scenario), built.agents.label, explained)
 
     def process(self, tick: Tick) -> None:
         """Show the models the crowd, and take what each chose for its own agents."""

@@ -124,7 +124,7 @@ class Drive(System):
         """Put agents that are where an obstacle appears to the nearest places that are clear of it."""
         world, agents = self.world, self.world.agents
         outline = obstacle.outline(tick)
-        on_floor = np.flatnonzero(agents.layer[: world.people_count] == max(0, obstacle.layer))
+        on_floor = np.flatnonzero(agents.layer[: world.agent_count] == max(0, obstacle.layer))
         rows = on_floor[shapely.distance(shapely.points(agents.position[on_floor]), outline) < agents.radius[on_floor]]
         if len(rows):
             closed = (*closed_areas_of(world), *standing_obstacles(world, tick))

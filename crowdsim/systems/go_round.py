@@ -9,14 +9,14 @@ from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, Standing, Walking, find_local_paths
 from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_PATH, NOT_ASKED
-from crowdsim.setup.groups import shares_round_standers
+from crowdsim.setup.groups import shares_round_stationary
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import ticks_of
 from crowdsim.systems.paths.lost_paths import wish_to_replan
 from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
 from crowdsim.world.world import World
 
 _CELL_M = 2.0  # Of the index of stationary agents; results do not depend on it.
@@ -64,7 +64,7 @@ class GoRound(System):
     def from_setup(cls, setup: Setup) -> GoRound:
         """Make the system for all agents, or for those with paths that lead round stationary agents."""
         replans = setup.of_bodies(ReplanParameters).replanning
-        return cls(setup.world, setup.of_bodies(LocalGridParameters), replans, shares_round_standers(setup.scenario))
+        return cls(setup.world, setup.of_bodies(LocalGridParameters), replans, shares_round_stationary(setup.scenario))
 
     @property
     def is_idle(self) -> bool:
@@ -108,7 +108,7 @@ class GoRound(System):
     def _remember(self, tick: Tick, looking: NDArray[np.int64], waypoint: NDArray[np.float64], outcome: NDArray[np.uint8]) -> None:
         """Let agents on corridors remember the portals at which their grids found no path, for their next searches."""
         agents, own = self.world.agents, self.parameters
-        follows = self.world.on_corridors()[looking] & has_way(agents.path_status[looking]) & (agents.corridor_length[looking] > 0)
+        follows = self.world.on_corridors()[looking] & has_path(agents.path_status[looking]) & (agents.corridor_length[looking] > 0)
         shut = follows & (outcome == NO_PATH)
         reach = 0.5 * self._side * self._cell
         forget_old(agents, looking, tick.number)

@@ -10,7 +10,7 @@ from crowdsim.bodies.nudge import BlockedParameters, find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.navigation.grid.parameters import PathParameters
-from crowdsim.setup.groups import goes_round_standers
+from crowdsim.setup.groups import leads_round_stationary
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
@@ -73,8 +73,8 @@ class Replan(System):
     def from_setup(cls, setup: Setup) -> Replan:
         """Make the system; it looks at those agents ahead that the paths of a group lead round."""
         scenario = setup.scenario
-        heeds = np.array([goes_round_standers(scenario.navigation_of(group)) for group in scenario.groups], dtype=np.bool_)
-        shares = [float(chosen.values["obstacle_radius_share"]) for chosen in scenario.navigations if goes_round_standers(chosen)]
+        heeds = np.array([leads_round_stationary(scenario.navigation_of(group)) for group in scenario.groups], dtype=np.bool_)
+        shares = [float(chosen.values["obstacle_radius_share"]) for chosen in scenario.navigations if leads_round_stationary(chosen)]
         share = max(shares, default=PathParameters().obstacle_radius_share)
         return cls(setup.world, setup.of_bodies(ReplanParameters), setup.of_bodies(BlockedParameters).held_time, share, heeds, scenario.tick)
 

@@ -51,7 +51,7 @@ class SlowDown(System):
         assert tick.cells is not None, "Index runs before SlowDown"
         walking = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
         wanted, density = agents.preferred_velocity.copy(), np.empty(len(agents))
-        count, cells = world.people_count, tick.cells
+        count, cells = world.agent_count, tick.cells
         if count < len(agents):  # a cart is no crowd
             part, heights = world.ground_of(agents.position)
             cells = self._crowd.build(agents.position[:count], part[:count], heights=heights)

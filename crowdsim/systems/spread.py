@@ -11,7 +11,7 @@ from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
 from crowdsim.navigation.goals.fronts import Fronts, find_fronts
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick, shares_in_plan
-from crowdsim.world.columns import AgentState, has_way
+from crowdsim.world.columns import AgentState, has_path
 from crowdsim.world.world import World
 
 HEEDS_NONE = "none"  # The avoidance model with agents that walk through each other.
@@ -61,7 +61,7 @@ class Spread(System):
         world, agents, own = self.world, self.world.agents, self.parameters
         if self.is_idle:
             return
-        straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_way(agents.path_status)
+        straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_path(agents.path_status)
         straight &= world.of_groups(self.heeds)
         if self.moves_in and np.count_nonzero(straight) >= 2:
             straight[straight] = ~self._stays(np.flatnonzero(straight))

@@ -9,7 +9,7 @@ from crowdsim.navigation.corridor.walk import walk_many
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.paths.lost_paths import ask_anew
-from crowdsim.world.columns import AgentState, PathStatus, has_way
+from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -65,7 +65,7 @@ class Walk(System):
             moved = agents.walked_velocity[at_wall]
             slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
             agents.velocity[at_wall[slower]] = moved[slower]
-        follows = has_way(agents.path_status)
+        follows = has_path(agents.path_status)
         agents.strays[:] += np.maximum(ahead - agents.corridor_length, 0) * follows
         # An agent that waits for its path has no corridor but a trail back; without room for that, it asks again from where it is.
         lost = np.flatnonzero((follows | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)))

@@ -23,12 +23,12 @@ from crowdsim.scenario.model import Event, Goal, Stop
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.ground.things import discs_going_on
-from crowdsim.world.causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_TOLD, Cause
+from crowdsim.world.causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_REPORTED, Cause
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-_IS_REPORTED = ~np.isin(np.arange(256), (Cause.QUEUE, *NOT_TOLD))  # by what the column of causes holds
+_IS_REPORTED = ~np.isin(np.arange(256), (Cause.QUEUE, *NOT_REPORTED))  # by what the column of causes holds
 AGAIN_LOOKS = 5  # An agent in a queue, or in what may last but a moment, is looked at again every so many looks, and is deadlocked if in no queue twice.
 STUCK_A_LOOK = 100  # A diagnosis waits a look longer for so many more stuck agents: it costs the more, and a jam that grows would be diagnosed in every look.
 
@@ -73,7 +73,7 @@ class Watch(System):
     def from_setup(cls, setup: Setup) -> Watch:
         """Make the system for all agents that there will ever be."""
         world, scenario = setup.world, setup.scenario
-        return cls(world, scenario.tick, [goal for _, goal in world.query(Goal)], scenario.events, len(setup.built.population), scenario.stop)
+        return cls(world, scenario.tick, [goal for _, goal in world.query(Goal)], scenario.events, len(setup.built.agents), scenario.stop)
 
     def process(self, tick: Tick) -> None:
         """Compare; note which agents got stuck, got free, and are deadlocked."""

@@ -19,11 +19,12 @@ DONE = (
     "crowdsim/geometry", "crowdsim/kernels", "crowdsim/measures", "crowdsim/navigation/goals",
     "crowdsim/navigation/grid", "crowdsim/navigation/local_grid", "crowdsim/navigation/planning",
     "crowdsim/navigation/stationary", "crowdsim/navigation/visibility", "crowdsim/pictures",
-    "crowdsim/plans", "crowdsim/recording", "crowdsim/regression", "crowdsim/scenario",
-    "crowdsim/simulation", "crowdsim/sweep", "crowdsim/systems", "benchmarks",
+    "crowdsim/plans", "crowdsim/recording", "crowdsim/regression", "crowdsim/scenario", "crowdsim/setup",
+    "crowdsim/simulation", "crowdsim/sweep", "crowdsim/systems", "crowdsim/world",
+    "benchmarks",
     "tests/avoidance", "tests/benchmarks", "tests/bodies", "tests/cli", "tests/geometry", "tests/golden",
     "tests/lanes", "tests/measures", "tests/navigation/grid", "tests/navigation/standers", "tests/pictures",
-    "tests/plans", "tests/recording", "tests/scenario", "tests/schedule", "tests/sweep", "tests/systems",
+    "tests/plans", "tests/recording", "tests/scenario", "tests/schedule", "tests/sweep", "tests/systems", "tests/world",
 )
 # What stays: the symmetry breaker's and the push-apart step's turn comes with their next change; names of navigation; old names that users may still write.
 STAYS = {
@@ -38,6 +39,7 @@ STAYS = {
     "crowdsim/systems/paths/waypoint_paths.py": ("ways",),
     "crowdsim/systems/separate.py": ("somebody", "whom"),
     "crowdsim/systems/symmetry.py": ("everybody", "him", "who", "whom"),
+    "crowdsim/setup/paths.py": ("ways",),
     "tests/avoidance/test_symmetry.py": ("who", "whom", "whoever", "somebody"),
     "tests/benchmarks/test_bench.py": ("ways",),
     "tests/measures/test_deadlock_scenes.py": ("ways",),

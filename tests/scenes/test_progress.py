@@ -12,7 +12,7 @@ from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.world.columns import AgentState, has_way
+from crowdsim.world.columns import AgentState, has_path
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, room, simulation
 
@@ -165,7 +165,7 @@ def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres(name, 
         world, agents, off = run.world, run.world.agents, []
         for tick in range(1, 401):
             run.step()
-            rows = np.flatnonzero(has_way(agents.path_status) & (agents.activity == AgentState.WALKING))
+            rows = np.flatnonzero(has_path(agents.path_status) & (agents.activity == AgentState.WALKING))
             if tick % 20 or not len(rows):
                 continue
             length = np.empty(len(rows))

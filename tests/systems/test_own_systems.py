@@ -198,7 +198,7 @@ class Catch(System):
 
     def process(self, tick):
         agents = self.world.agents
-        count = self.world.people_count
+        count = self.world.agent_count
         for entity, cold in self.world.query(Cold):
             if tick.number - cold.since >= 10:
                 self.world.entities.remove(entity, Cold)

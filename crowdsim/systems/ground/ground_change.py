@@ -17,7 +17,7 @@ from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.grounds import BuiltGround
 from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.systems.paths.lost_paths import WALKS, drop_corridors, lose_paths, lose_shut_paths, wish_to_replan
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 
@@ -96,7 +96,7 @@ def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Carried, un
     """Give corridors the numbers of the new mesh; agents lose those that lead over other ground now."""
     agents, cells = world.agents, world.corridors.cells
     on_corridors = world.on_corridors()
-    rows = np.flatnonzero(on_corridors & has_way(agents.path_status) & (agents.goal_piece >= 0))
+    rows = np.flatnonzero(on_corridors & has_path(agents.path_status) & (agents.goal_piece >= 0))
     block, length, piece = agents.corridor_start[rows], agents.corridor_length[rows], agents.goal_piece[rows]
     stays = corridors_that_stay(old, carried, cells, block, length, under[rows], piece) & ~is_put[rows]
     kept, lost = rows[stays], rows[~stays]

@@ -20,7 +20,7 @@ from crowdsim.navigation.tiles.tiled_mesh import NewTiles, Renumbered, TiledMesh
 from crowdsim.systems.ground.ground_change import put_out
 from crowdsim.systems.ground.make_room import nearest_free
 from crowdsim.systems.paths.lost_paths import ask_anew, lose_paths, lose_shut_paths
-from crowdsim.world.columns import AgentState, PathStatus, has_way
+from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -88,7 +88,7 @@ def change_ground_of_tiles(
     agents, tiles = world.agents, world.tiles
     assert tiles is not None
     if not closed.is_empty:
-        count = world.people_count
+        count = world.agent_count
         rows = np.flatnonzero(shapely.distance(shapely.points(agents.position[:count]), closed) < agents.radius[:count])
         if len(rows):
             put_out(world, tick, rows, nearest_free(ground, closed, agents.position[rows], agents.radius[rows]))
@@ -162,7 +162,7 @@ def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np
     agents, cells, mesh = world.agents, world.corridors.cells, world.mesh
     waits = agents.path_status == PathStatus.PENDING
     lose_paths(agents, waits)
-    rows = np.flatnonzero(has_way(agents.path_status))
+    rows = np.flatnonzero(has_path(agents.path_status))
     length, target = agents.corridor_length[rows], agents.goal_piece[rows]
     places = places_in(agents.corridor_start[rows], length)
     portals = now.edge[cells[places]]

@@ -60,7 +60,7 @@ class Triggers:
     def _near(self, comers: NDArray[np.bool_], others: NDArray[np.bool_], within: float) -> NDArray[np.int64]:
         """Return the entities of agents within a distance (m) of one of the others, on the same floor."""
         agents = self.world.agents
-        entity = agents.entity[: self.world.people_count]
+        entity = agents.entity[: self.world.agent_count]
         comes, stays = (np.flatnonzero(each[entity - 1]) for each in (comers, others))
         if not len(comes) or not len(stays):
             return np.zeros(0, dtype=np.int64)

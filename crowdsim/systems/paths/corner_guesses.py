@@ -19,7 +19,7 @@ from crowdsim.navigation.visibility.search import Scratch, Terrain
 from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
 from crowdsim.systems.base.system import Tick
-from crowdsim.world.columns import has_way
+from crowdsim.world.columns import has_path
 from crowdsim.world.world import World
 
 LEAST_VISITED = 8  # Corners that there is room for at first; more is made when an agent has come to so many.
@@ -107,7 +107,7 @@ class CornerGuesses:
         """
         joined = np.zeros(len(rows), dtype=np.bool_)
         cells = np.split(answers.cells, answers.start[1:-1])
-        for number in np.flatnonzero(has_way(answers.status) & np.isin(answers.entity, self._entity)).tolist():
+        for number in np.flatnonzero(has_path(answers.status) & np.isin(answers.entity, self._entity)).tolist():
             found = self._joined(int(rows[number]), int(answers.entity[number]), int(answers.piece[number]), cells[number])
             if found is not None:
                 cells[number], joined[number] = found, True

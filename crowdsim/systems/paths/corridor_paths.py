@@ -28,7 +28,7 @@ from crowdsim.systems.paths.paths import Paths
 from crowdsim.systems.paths.progress import take_path
 from crowdsim.systems.paths.straighten import led_round_free_vertices, straighten
 from crowdsim.world.checks import is_inside
-from crowdsim.world.columns import AgentState, PathStatus, has_way
+from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
@@ -124,7 +124,7 @@ class CorridorPaths(Paths):
         agents, goals = self.world.agents, self.world.goals
         keeps = np.zeros(len(rows), dtype=np.bool_)
         first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
-        mine = has_way(agents.path_status[rows]) & (agents.activity[rows] == AgentState.WALKING) & (agents.goal_piece[rows] >= 0)
+        mine = has_path(agents.path_status[rows]) & (agents.activity[rows] == AgentState.WALKING) & (agents.goal_piece[rows] >= 0)
         mine &= self.mine()[rows]
         if last == first or not mine.any():
             return keeps
@@ -142,7 +142,7 @@ class CorridorPaths(Paths):
         """Have the paths of agents end where they are, but for those that keep to them until they have another."""
         agents = self.world.agents
         status = agents.path_status[rows]
-        keeps = has_way(status) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
+        keeps = has_path(status) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
         drop_corridors(agents, rows[~(keeps & self.keeps_previous)])
 
     def forget(self, entity: NDArray[np.int64]) -> None:
@@ -156,7 +156,7 @@ class CorridorPaths(Paths):
     def take(self, tick: Tick, answers: Answers, rows: NDArray[np.int64]) -> None:
         """Set agents on the corridors that were found, from where they are now."""
         world, agents = self.world, self.world.agents
-        found, is_joined = has_way(answers.status), np.zeros(len(rows), dtype=np.bool_)
+        found, is_joined = has_path(answers.status), np.zeros(len(rows), dtype=np.bool_)
         if self.corner_guesses is not None:
             answers, is_joined = self.corner_guesses.join(answers, rows)
         agents.path_status[rows] = answers.status
@@ -220,7 +220,7 @@ class CorridorPaths(Paths):
         polygon = world.polygons()
         free = (agents.is_driven == 0) & self.mine()
         walking = (agents.activity == AgentState.WALKING) & free
-        follows = walking & has_way(agents.path_status)
+        follows = walking & has_path(agents.path_status)
         guesses = walking & (agents.path_status == PathStatus.PENDING)
         if self.keeps_previous:
             keeps = guesses & (agents.goal_piece >= 0)

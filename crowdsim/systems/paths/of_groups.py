@@ -16,7 +16,7 @@ from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.local_grid.detours import LocalGridParameters
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, make_planner, planner_of
+from crowdsim.setup.build import Built, planner_of
 from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
@@ -50,7 +50,7 @@ def _paths_of(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.b
     world, scenario = built.world, built.scenario
     if not chosen.over_cells:
         def make(world: World) -> Any:
-            return make_planner(scenario, world, chosen)
+            return planner_of(built, chosen, world)
 
         bodies = scenario.bodies
         price = bodies.parameters(LocalGridParameters).local_grid_price if bodies.values["local_grid"] and bodies.values["replanning"] else 0.0

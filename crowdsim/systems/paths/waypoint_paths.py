@@ -27,7 +27,7 @@ from crowdsim.systems.paths.cell_guesses import CellGuesses
 from crowdsim.systems.paths.lost_paths import WALKS, ask_on_new_ground, drop_corridors, lose_shut_paths
 from crowdsim.systems.paths.paths import Paths
 from crowdsim.systems.paths.progress import take_length, take_path
-from crowdsim.world.columns import AgentState, PathStatus, has_way
+from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
@@ -244,7 +244,7 @@ class WaypointPaths(Paths):
         measured = np.flatnonzero(walking & np.isin(agents.path_status, WALKS) & (passed | np.isnan(agents.remaining)))
         take_length(agents, measured, walkers.ahead(measured, agents.position, tick.team))
         # A walk ends near its target, arriving may take a little more: into the region, or nearer than `arrive_within`.
-        near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_way(agents.path_status))
+        near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_path(agents.path_status))
         rest = (aim[near] - agents.position[near]) / tick.length
         pace = np.maximum(np.hypot(rest[:, 0], rest[:, 1]), 1e-300)
         agents.preferred_velocity[near] = rest * np.minimum(1.0, agents.desired_speed[near] / pace)[:, None]
