@@ -66,7 +66,7 @@ def jupedsim_ways(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float
     return ask
 
 
-def measure_ways(
+def measure_paths(
     count: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], float]:
     """Measure ways of points, by turns; see `crowdsim.bench.scenes.Scene.run`. A row's `longer` is the mean length of its ways beside ours."""

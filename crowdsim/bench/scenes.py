@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crowdsim.bench.crowds import TICK, Walker, crowd
-from crowdsim.bench.paths import measure_ways
+from crowdsim.bench.paths import measure_paths
 from crowdsim.bench.peers import PEERS
 from crowdsim.bench.rounds import Runner, installed, take_turns
 from crowdsim.bench.rows import spread, told_times
@@ -144,6 +144,6 @@ def _timed(step: Callable[[], Any], steps: int, agents: int) -> float:
 SCENES = (
     Scene("open", "a step of a crowd of one a square metre on open ground: index, neighbours, model, integration", 10_000, 2_500, 9, 5, _steps("open")),
     Scene("pillars", "the same among pillars, about 5 m apart", 2_500, 1_000, 9, 5, _steps("pillars")),
-    Scene("ways", "ways of points between random places of a hall of 50 m with 300 pillars; agents are ways", 1_000, 300, 9, 5, measure_ways),
+    Scene("ways", "ways of points between random places of a hall of 50 m with 300 pillars; agents are ways", 1_000, 300, 9, 5, measure_paths),
     Scene("tick", "all that a run does in a tick, recording included, beside RVO2's bare step with the same agents", 10_000, 2_500, 8, 5, _whole_tick),
 )

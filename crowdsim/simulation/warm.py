@@ -155,7 +155,7 @@ def warm_ground(mesh: NavMesh) -> None:
     mesh : NavMesh
         Of the run.
     """
-    if mesh.vertex_room.size and _FREE_VERTICES not in _played and not numba.config.DISABLE_JIT:
+    if mesh.vertex_clearance.size and _FREE_VERTICES not in _played and not numba.config.DISABLE_JIT:
         _played.add(_FREE_VERTICES)
         make_ready(needed_by([_FREE_VERTICES]))
 
@@ -249,7 +249,7 @@ def _straighten(simulation: Any) -> None:
     world, nobody = simulation.world, np.zeros(0, dtype=np.int64)
     agents = world.agents
     straighten_many(
-        world.mesh, world.goals, world.corridors.cells, agents.corridor_start[nobody], agents.corridor_length[nobody], agents.corridor_capacity[nobody],
+        world.mesh, world.goals, world.corridors.portals, agents.corridor_start[nobody], agents.corridor_length[nobody], agents.corridor_capacity[nobody],
         world.polygons()[nobody], agents.goal_piece[nobody], agents.position[nobody], agents.radius[nobody], nobody,
     )  # fmt: skip
 

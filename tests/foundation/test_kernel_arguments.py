@@ -12,18 +12,15 @@ INNER = "numbers of one step of an inner loop, which LLVM keeps in registers: a 
 ROOM = "arrays that it fills, each with a type of its own, beside what it reads"
 REASONS = {
     COLUMNS: """
-        corridor.steer.steer_many corridor.steer.guess_many corridor.walk.walk_many corridor.progress.note_progress local_grid.detours.find_local_ways
+        local_grid.detours.find_local_ways
         bodies.spread.lead_aside bodies.replan.find_near_lines avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
     """,
     ROWS: """
-        corridor.steer._steer_rows corridor.walk._walk_rows bodies.spread._lead_rows avoidance.sampling.kernel._choose_by_sampling
+        bodies.spread._lead_rows avoidance.sampling.kernel._choose_by_sampling
         avoidance.velocity_obstacles.kernel.choose_with_workspaces avoidance.orca.orca._choose_velocities avoidance.neighbour_model.find_neighbours
     """,
     INNER: """
-        search.polyanya._spread search.polyanya._squeeze search.polyanya._least_way_by search.polyanya._add search.polyanya._parts_of_edge
-        search.polyanya_intervals.limit_on_edge search.polyanya_intervals.bends_before search.a_star.walk_straight corridor.steer.next_corner
-        corridor.steer._hold_bend corridor.steer._look_ahead corridor.funnel.pull_straight corridor.funnel.find_bends corridor.funnel._deepest_post
-        corridor.funnel._swell_to_goal corridor.trace.trace_string corridor.walls_off_corridor.add_posts_beside grid.guess.choose_cell
+        grid.guess.choose_cell
         grid.guess.is_dead_end grid.guess_join._find_in_sight grid.clearance._list_places grid.clearance._go_to grid.cascade.begin_way
         grid.cascade.begin_way_to_nearest visibility.guess.join_over_corners local_grid.detours.find_local_way local_grid.detours._gather_discs
         avoidance.velocity_obstacles.obstacles.agent_obstacle avoidance.orca.wall_planes.wall_half_planes avoidance.neighbours.find_nearest

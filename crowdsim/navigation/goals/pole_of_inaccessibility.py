@@ -10,7 +10,7 @@ from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.mesh.mesh import NavMesh, make_flood, wall_distance
 
-MOST_ROOM_M = 20.0  # Pieces with more room than this count as if they had no more: no body is so large.
+MOST_CLEARANCE_M = 20.0  # Pieces with more room than this count as if they had no more: no body is so large.
 ROOM_M = 1e-8  # How exactly the room on a rim is known: far below what ties gaps with radii.
 LATTICE, FINER, REFINEMENTS = 8, 0.3, 6  # Points each way, how much smaller the next lattice is, and how many there are.
 CLEARLY_M = 1e-12  # How much more room a point must have to be the better one.
@@ -40,13 +40,13 @@ def find_pole(mesh: NavMesh, polygon: int, corners: NDArray[np.float64]) -> tupl
     flood = make_flood(mesh.polygon_count)
     corners = np.ascontiguousarray(corners)
     x, y = corners.mean(axis=0)
-    room = wall_distance(mesh, polygon, x, y, MOST_ROOM_M, flood)
+    room = wall_distance(mesh, polygon, x, y, MOST_CLEARANCE_M, flood)
     if len(corners) > 1:
         room, x, y = roomiest_on_lattice(mesh, polygon, corners, np.linspace(-1.0, 1.0, LATTICE), room, x, y, flood)
-        on_rim, rim_x, rim_y = roomiest_on_rim(mesh, polygon, corners, room, MOST_ROOM_M, flood)
+        on_rim, rim_x, rim_y = roomiest_on_rim(mesh, polygon, corners, room, MOST_CLEARANCE_M, flood)
         if on_rim > room:
             x, y = rim_x, rim_y
-            room = wall_distance(mesh, polygon, x, y, MOST_ROOM_M, flood)
+            room = wall_distance(mesh, polygon, x, y, MOST_CLEARANCE_M, flood)
     return np.array([x, y]), float(room)
 
 
@@ -88,7 +88,7 @@ def roomiest_on_lattice(mesh, polygon, corner, step, room, x, y, flood):
                         break
                 if not is_inside:
                     continue
-                here = wall_distance(mesh, polygon, px, py, MOST_ROOM_M, flood)
+                here = wall_distance(mesh, polygon, px, py, MOST_CLEARANCE_M, flood)
                 if here > room + CLEARLY_M:
                     room, x, y = here, px, py
         mid_x, mid_y, half_x, half_y = x, y, FINER * half_x, FINER * half_y

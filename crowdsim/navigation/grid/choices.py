@@ -21,7 +21,7 @@ from crowdsim.navigation.mesh.mesh import NavMesh, is_in_sight, make_flood, wall
 
 Choices = tuple[NDArray[np.int32], list[NDArray[np.int64]]]
 CLASS_M = 0.1  # Bodies are taken to be as wide as the next multiple when points on rims are chosen: then those of about one size mean the same points.
-MOST_ROOM_M = 1.0  # Up to which walls are looked for round points on rims; bodies that need more mean the middles of pieces.
+MOST_CLEARANCE_M = 1.0  # Up to which walls are looked for round points on rims; bodies that need more mean the middles of pieces.
 
 
 class Chooser:
@@ -67,7 +67,7 @@ class Chooser:
         room = np.zeros(len(self.piece))
         for row in range(first, len(room)):
             polygon = int(self._goals.piece_polygon[self.piece[row]])
-            room[row] = wall_distance(self._mesh, polygon, float(self.target[row, 0]), float(self.target[row, 1]), MOST_ROOM_M, flood)
+            room[row] = wall_distance(self._mesh, polygon, float(self.target[row, 0]), float(self.target[row, 1]), MOST_CLEARANCE_M, flood)
         return room
 
     def choices(self, goal: NDArray[np.int32], polygon: NDArray[np.int64], need: NDArray[np.float64], radius: NDArray[np.float64]) -> Choices:

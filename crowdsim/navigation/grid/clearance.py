@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels.decorator import kernel, lean_kernel
-from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.corridor.clear_line import is_clear_line
 from crowdsim.navigation.corridor.walk import walk_point
 from crowdsim.navigation.grid.ground import Ground, cell_at
 from crowdsim.navigation.mesh.mesh import NavMesh, locate, make_flood, wall_distance
@@ -102,7 +102,7 @@ def _list_places(mesh, ground, layer, from_x, from_y, to_x, to_y, radius, flood,
 def _is_clear(mesh, polygon, x, y, room, to_x, to_y, to_room, radius, flood, state, crossed):
     """Return whether a body gets straight from one place to another, with as much to spare as there is at both."""
     kept = max(radius, min(min(room, to_room), radius + SPARE_M) - PUSH_M)
-    return is_clear_way(mesh, polygon, x, y, to_x, to_y, kept, flood, state, crossed)
+    return is_clear_line(mesh, polygon, x, y, to_x, to_y, kept, flood, state, crossed)
 
 
 @lean_kernel

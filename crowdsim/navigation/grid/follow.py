@@ -112,7 +112,7 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
 
 
 @lean_kernel
-def measure_ways(first, last, rows, walks, position, length):
+def measure_paths(first, last, rows, walks, position, length):
     """Measure what is ahead of the agents of rows[first:last], over their waypoints to where they want to stand.
 
     Parameters

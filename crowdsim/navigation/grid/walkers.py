@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells, measure_ways
+from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells, measure_paths
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.saved import FARTHEST_M, Arrays, Saved
@@ -178,7 +178,7 @@ class Walkers:
         team : Team
         """
         length = np.empty(len(rows))
-        team.run(measure_ways, len(rows), rows, self.walks, position, length)
+        team.run(measure_paths, len(rows), rows, self.walks, position, length)
         return length
 
     def follow(

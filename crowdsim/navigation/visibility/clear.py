@@ -10,7 +10,7 @@ import numpy as np
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M
-from crowdsim.navigation.mesh.floor_seams import NO_JOIN, is_before, join_over, part_before
+from crowdsim.navigation.mesh.floor_seams import NO_SEAM, is_before, part_before, seam_over
 from crowdsim.navigation.visibility.tangents import CLIP_M
 
 IS_CORNER, IS_GIVEN = np.bool_(False), np.bool_(True)  # What an end of a straight part is; plain False and True would be types of their own to numba.
@@ -22,7 +22,7 @@ def _enter(polygon, join, reached, flood):
     if flood.stamp[polygon] == flood.serial[0]:
         return reached
     flood.stamp[polygon] = flood.serial[0]
-    flood.queue[reached], flood.join[reached] = polygon, join
+    flood.queue[reached], flood.seam[reached] = polygon, join
     return reached + 1
 
 
@@ -56,12 +56,12 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
     Twin: `tests/reference/visibility.py` (shapely distances).
     """
     flood.serial[0] += 1
-    reached = _enter(np.int64(polygon), NO_JOIN, np.int64(0), flood)
+    reached = _enter(np.int64(polygon), NO_SEAM, np.int64(0), flood)
     for k in range(count):
-        reached = _enter(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), NO_JOIN, reached, flood)
+        reached = _enter(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), NO_SEAM, reached, flood)
     done = 0
     while done < reached:
-        current, join = flood.queue[done], flood.join[done]
+        current, join = flood.queue[done], flood.seam[done]
         done += 1
         sx, sy, ex, ey, is_near = part_before(mesh, join, ax, ay, bx, by)
         if not is_near:
@@ -84,7 +84,7 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
                 if apart < need - TOUCH_M:
                     return False, reached
             elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and segments_apart(sx, sy, ex, ey, px, py, qx, qy) <= radius + TOUCH_M:
-                reached = _enter(np.int64(mesh.edge_polygon[twin]), join_over(mesh, edge, join), reached, flood)
+                reached = _enter(np.int64(mesh.edge_polygon[twin]), seam_over(mesh, edge, join), reached, flood)
     return True, reached
 
 
@@ -118,7 +118,7 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
     flood.serial[0] += 1
     reached, done = np.int64(0), np.int64(0)
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
-        reached = _enter(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), NO_JOIN, reached, flood)
+        reached = _enter(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), NO_SEAM, reached, flood)
     while done < reached:
         current = flood.queue[done]
         done += 1
@@ -128,7 +128,7 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
             twin = mesh.edge_twin[edge]
             if twin >= 0:
                 if flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and distance_to_segment(0.0, 0.0, ax, ay, bx, by) <= 2.0 * radius:
-                    reached = _enter(np.int64(mesh.edge_polygon[twin]), NO_JOIN, reached, flood)
+                    reached = _enter(np.int64(mesh.edge_polygon[twin]), NO_SEAM, reached, flood)
                 continue
             if mesh.edge_wall[edge] < 0:
                 continue

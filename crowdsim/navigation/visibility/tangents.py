@@ -18,7 +18,7 @@ import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
-from crowdsim.navigation.mesh.floor_seams import NO_JOIN, are_apart, join_over
+from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, seam_over
 from crowdsim.navigation.mesh.mesh import make_flood
 
 ALONG = 1e-9  # Cosine up to which a wall still counts as at a right angle to the body's direction: rounding of unit vectors, far above 1e-16.
@@ -195,18 +195,18 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
     best = most
     flood.serial[0] += 1
     serial = flood.serial[0]
-    flood.queue[0], flood.join[0] = polygon, NO_JOIN
+    flood.queue[0], flood.seam[0] = polygon, NO_SEAM
     flood.stamp[polygon] = serial
     reached, done = 1, 0
     for k in range(count):
         polygon = mesh.edge_polygon[mesh.edge_twin[crossed[k]]]
         if flood.stamp[polygon] != serial:
             flood.stamp[polygon] = serial
-            flood.queue[reached], flood.join[reached] = polygon, NO_JOIN
+            flood.queue[reached], flood.seam[reached] = polygon, NO_SEAM
             reached += 1
     in_sight = reached
     while done < reached:
-        current, join = flood.queue[done], flood.join[done]
+        current, join = flood.queue[done], flood.seam[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
@@ -224,7 +224,7 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
                 continue
             if segments_apart(ux, uy, vx, vy, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) < 2.0 * best:
                 flood.stamp[mesh.edge_polygon[twin]] = serial
-                flood.queue[reached], flood.join[reached] = mesh.edge_polygon[twin], join_over(mesh, edge, join)
+                flood.queue[reached], flood.seam[reached] = mesh.edge_polygon[twin], seam_over(mesh, edge, join)
                 reached += 1
     return best
 

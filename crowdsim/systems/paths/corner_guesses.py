@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.navigation.corridor.corridors import Corridor
 from crowdsim.navigation.corridor.funnel import find_bends
-from crowdsim.navigation.corridor.portal_vertices import VERTEX, lay_out_posts
+from crowdsim.navigation.corridor.portal_vertices import VERTEX, list_portal_vertices
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.visibility.corridor import corridor_over
@@ -140,12 +141,13 @@ class CornerGuesses:
         """Return the corners at which a found way bends, from where its search began on, and where it ends; None if it bends at what is no corner."""
         mesh, goals, flood = self._terrain.mesh, self._terrain.goals, self._scratch.flood
         x, y, polygon = float(begin[0]), float(begin[1]), int(begin[2])
-        posts = np.zeros((len(cells) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096, dtype=np.int32)
-        count, _ = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
-        bends = np.zeros(len(posts), dtype=np.int32)
-        found, tx, ty = find_bends(mesh, goals, cells, 0, len(cells), posts, count, polygon, piece, x, y, radius, bends, flood)
-        post = posts[bends[:found]]
-        corners = [self._corner_at.get(vertex, -1) for vertex in (np.where(post < 0, ~post, post) >> VERTEX).tolist()]
+        vertices = np.zeros((len(cells) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096, dtype=np.int32)
+        corridor = Corridor(cells, 0, len(cells), polygon, piece)
+        count, _ = list_portal_vertices(mesh, corridor, len(cells) + 1, vertices)
+        bends = np.zeros(len(vertices), dtype=np.int32)
+        found, tx, ty = find_bends(mesh, goals, corridor, vertices, count, x, y, radius, bends, flood)
+        code = vertices[bends[:found]]
+        corners = [self._corner_at.get(vertex, -1) for vertex in (np.where(code < 0, ~code, code) >> VERTEX).tolist()]
         return (np.array(corners, dtype=np.int32) if -1 not in corners else None), (float(tx), float(ty))
 
     def state(self) -> dict[str, NDArray[Any]]:
