@@ -88,7 +88,7 @@ def test_blocks_never_overlap_and_are_used_again(steps, saved_at):
             start = sorted(taken)[portals % len(taken)]
             store.release(start, taken.pop(start)[0])
             continue
-        capacity = store.capacity_for(portals)
+        capacity = int(store.capacities_for(np.array([portals]))[0])
         assert capacity >= max(SMALLEST_BLOCK, portals + portals // 2) and capacity & (capacity - 1) == 0
         start = store.allocate(capacity)
         assert all(start + capacity <= other or other + size <= start for other, (size, _) in taken.items())

@@ -90,15 +90,9 @@ class CorridorStore:
 
     @staticmethod
     def capacities_for(portals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return `capacity_for` of each."""
+        """Return the sizes of the blocks for corridors, (n,): their portals and half as many more for detours."""
         need = np.maximum(SMALLEST_BLOCK, portals + portals // 2)
         return _POWERS[np.searchsorted(_POWERS, need)]
-
-    @staticmethod
-    def capacity_for(portals: int) -> int:
-        """Return the size of the block for a corridor: its portals and half as many more for detours."""
-        need = max(SMALLEST_BLOCK, portals + portals // 2)
-        return 1 << (need - 1).bit_length()
 
     def allocate(self, capacity: int) -> int:
         """Return the start of a block for `capacity` portals (a power of two)."""

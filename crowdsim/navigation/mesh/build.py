@@ -297,11 +297,7 @@ def mesh_of_arrays(
     layer : (np,) int32
     is_exit : callable
         Called with begins, ends and numbers of the edges that have no twin; returns which of them are no walls.
-    paces : (np, 2) float64, optional
-    joined : pairs of layers, optional
-    clearance : float, m
-    slopes : (np, 2) float64, optional
-    heights : (np,) float64, m, optional
+    paces, joined, clearance, slopes, heights, whole : optional
         See `mesh_from_polygons`.
     widest : (ne,) float64, m, optional
         Agents that are wider than this cannot cross an edge, whatever its ends say; inf where there is no such bound.
@@ -311,8 +307,6 @@ def mesh_of_arrays(
         To locate points with; by default some of about the size of a polygon.
     apart : int
         So many polygons, the last ones, are not located.
-    whole : mapping of (int, int) to (int, int), optional
-        See `mesh_from_polygons`.
 
     Raises
     ------

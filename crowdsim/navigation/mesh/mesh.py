@@ -378,34 +378,24 @@ def width_between(mesh, polygon, a, b):
     return mesh.pair_width[mesh.pair_start[polygon] + (a - first) * (mesh.polygon_start[polygon + 1] - first) + b - first]
 
 
-@lean_kernel
+@inlined_kernel
 def is_cut_off(mesh, polygon, edge, x, y, width):
-    """Return whether a gap that is narrower than an agent lies between an edge of a polygon and a point inside it, the edge itself not counted.
+    """Return whether a gap that is narrower than an agent lies between an edge of a polygon and a point inside it, the edge itself not counted."""
+    return _is_gap_between(mesh, polygon, edge - mesh.polygon_start[polygon], 0.0, 0.0, x, y, width)
 
-    A gap is a diagonal between two wall vertices that has the point on one side and the edge on the other; see `triangulation`.
-    """
-    first = mesh.polygon_start[polygon]
-    count = mesh.polygon_start[polygon + 1] - first
-    if count == 3 or width <= 0.0:
-        return False
-    own = edge - first
-    for i in range(count - 2):
-        a = mesh.edge_vertex[first + i]
-        if mesh.is_wall_vertex[a] != 1:
-            continue
-        for j in range(i + 2, count if i > 0 else count - 1):
-            b = mesh.edge_vertex[first + j]
-            if mesh.is_wall_vertex[b] != 1 or not _is_narrower(mesh, a, b, width):
-                continue
-            # Edges i .. j - 1 lie on the right of the diagonal from vertex i to vertex j.
-            if (i <= own < j) != _has_on_right(mesh, a, b, x, y):
-                return True
-    return False
+
+@inlined_kernel
+def are_parted(mesh, polygon, ax, ay, bx, by, width):
+    """Return whether a gap that is narrower than an agent lies between two points inside a polygon."""
+    return _is_gap_between(mesh, polygon, -1, ax, ay, bx, by, width)
 
 
 @lean_kernel
-def are_parted(mesh, polygon, ax, ay, bx, by, width):
-    """Return whether a gap that is narrower than an agent lies between two points inside a polygon: a diagonal between wall vertices that parts them."""
+def _is_gap_between(mesh, polygon, side, ax, ay, bx, by, width):
+    """Return whether a gap lies between a side of a polygon, or a if that is -1, and b.
+
+    A gap is a diagonal between two wall vertices that has the one on its left and the other on its right; see `triangulation`.
+    """
     first = mesh.polygon_start[polygon]
     count = mesh.polygon_start[polygon + 1] - first
     if count == 3 or width <= 0.0:
@@ -418,7 +408,9 @@ def are_parted(mesh, polygon, ax, ay, bx, by, width):
             v = mesh.edge_vertex[first + j]
             if mesh.is_wall_vertex[v] != 1 or not _is_narrower(mesh, u, v, width):
                 continue
-            if _has_on_right(mesh, u, v, ax, ay) != _has_on_right(mesh, u, v, bx, by):
+            # Sides i .. j - 1 lie on the right of the diagonal from vertex i to vertex j.
+            is_on_right = i <= side < j if side >= 0 else _has_on_right(mesh, u, v, ax, ay)
+            if is_on_right != _has_on_right(mesh, u, v, bx, by):
                 return True
     return False
 

@@ -93,7 +93,6 @@ class IntervalSlots(NamedTuple):
 
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
 MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "forest")
-NO_STATE = (*POOL_ARRAYS, *MESH_ARRAYS)
 MOST_INTERVALS = 1 << 21  # Intervals of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
 INTERVAL_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 

@@ -137,10 +137,6 @@ class TiledMesh:
         self._refuse_unknown([tile])
         return self._content[tile]
 
-    def tile_of_polygon(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the tile of each polygon; the number of tiles for the one that stands for no ground."""
-        return np.searchsorted(self.first_polygon, polygon, side="right") - 1
-
     def handles_of(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the handles of polygons, shape (n,); the null handle where there is no ground."""
         return self._handle[polygon]
