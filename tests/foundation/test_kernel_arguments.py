@@ -12,7 +12,6 @@ INNER = "numbers of one step of an inner loop, which LLVM keeps in registers: a 
 ROOM = "arrays that it fills, each with a type of its own, beside what it reads"
 REASONS = {
     COLUMNS: """
-        local_grid.detours.find_local_ways
         bodies.spread.lead_aside bodies.replan.find_near_lines avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
     """,
     ROWS: """
@@ -20,14 +19,10 @@ REASONS = {
         avoidance.velocity_obstacles.kernel.choose_with_workspaces avoidance.orca.orca._choose_velocities avoidance.neighbour_model.find_neighbours
     """,
     INNER: """
-        grid.guess.choose_cell
-        grid.guess.is_dead_end grid.guess_join._find_in_sight grid.clearance._list_places grid.clearance._go_to grid.cascade.begin_way
-        grid.cascade.begin_way_to_nearest visibility.guess.join_over_corners local_grid.detours.find_local_way local_grid.detours._gather_discs
         avoidance.velocity_obstacles.obstacles.agent_obstacle avoidance.orca.wall_planes.wall_half_planes avoidance.neighbours.find_nearest
         avoidance.sampling.time_to_collision.lay_out_neighbours avoidance.sampling.samplers.search_adaptively
     """,
     ROOM: """
-        grid.guess.guess_over_cells grid.guess_join.join_over_cells grid.clearance.lead_past_walls visibility.guess.guess_over_corners
         bodies.contacts.push_apart bodies.contacts._near_slots bodies.contacts._scale_pushes bodies.contacts.scale_pushes bodies.contacts.list_contacts
         bodies.contacts._list_contacts
     """,

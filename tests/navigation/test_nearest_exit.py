@@ -47,7 +47,7 @@ def test_no_path_of_the_mesh_is_a_tenth_longer_than_the_shortest(seed):
 
 
 @pytest.mark.parametrize("name", ["standards/rimea-9", "room-evacuation"])
-def test_all_agents_head_for_the_exit_that_is_nearest_on_foot(name):
+def test_every_agent_heads_for_the_exit_that_is_nearest_on_foot(name):
     found = {}
     for kind in ("", "mesh", "visibility"):
         built = build_world(load_scenario(SCENARIOS / f"{name}.yaml", sets=[f"navigation={kind}"] if kind else []))

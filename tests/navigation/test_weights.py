@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from crowdsim.errors import ScenarioError
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.parameters import WayParameters
-from crowdsim.navigation.grid.search import OCTILE_PULL
-from crowdsim.navigation.grid.search import PULL as CELL_PULL
+from crowdsim.navigation.grid.parameters import PathParameters
+from crowdsim.navigation.grid.search import OCTILE_WEIGHT
+from crowdsim.navigation.grid.search import WEIGHT as CELL_WEIGHT
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, HEURISTIC_WEIGHT
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from tests.crowds import BUSY, digests, simulation
-from tests.navigation.grid.worlds import OneWay, random_grid
+from tests.navigation.grid.worlds import OneSearch, random_grid
 from tests.navigation.test_planner import ALL, crowd, take
 from tests.navigation.worlds import OnePlanner
 
@@ -118,8 +118,8 @@ def test_on_a_grid_every_heuristic_finds_paths_as_short_and_a_weight_keeps_its_b
     pairs = [(tuple(rng.uniform(0, (30, 25))), tuple(rng.uniform(0, (30, 25)))) for _ in range(40)]
 
     def searched(pull, octile):
-        one = OneWay(grid)
-        one.slots.measure[:, CELL_PULL], one.slots.measure[:, OCTILE_PULL] = pull, octile
+        one = OneSearch(grid)
+        one.slots.measure[:, CELL_WEIGHT], one.slots.measure[:, OCTILE_WEIGHT] = pull, octile
         found = [one.find(*pair, rings=16) for pair in pairs]
         return [(path[0], path[1]) for path in found], np.array([path[2] for path in found]), sum(path[3] for path in found)
 
@@ -147,7 +147,7 @@ def test_a_scenario_says_how_searches_are_drawn_for_each_planner():
             digests(run, 3)
     with simulation({**BUSY, "navigation": {"kind": "mesh", "weight": 3, "share_searches": False}}) as run:
         assert (run._plan.paths[0].planner._searches._slots.measure[:, HEURISTIC_WEIGHT] == 3.0).all()
-    assert WayParameters(heuristic="octile", weight=2.0).heuristic_weight == 2.0 and HeuristicParameters(heuristic="zero").heuristic_weight == 0.0
+    assert PathParameters(heuristic="octile", weight=2.0).heuristic_weight == 2.0 and HeuristicParameters(heuristic="zero").heuristic_weight == 0.0
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.visibility.corridor import corridor_over
 from crowdsim.navigation.visibility.graph import MOST_PORTALS
-from crowdsim.navigation.visibility.guess import TO_GOAL, UNDECIDED, guess_over_corners, join_over_corners
+from crowdsim.navigation.visibility.guess import TO_GOAL, UNDECIDED, CornerGuess, guess_over_corners, join_over_corners
 from crowdsim.navigation.visibility.search import Scratch, Terrain
 from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
@@ -74,13 +74,13 @@ class CornerGuesses(Guesses):
         if int(table["visits"].max()) >= self._most:
             table["visited"] = np.pad(table["visited"], ((0, 0), (0, self._most)), constant_values=-1)
             self._most *= 2
-        own = {name: table[name][place] for name in ("target", "at", "visited", "visits")}
+        guess = CornerGuess(*(table[name][place] for name in CornerGuess._fields))
         velocity, aim = np.empty((len(rows), 2)), np.empty((len(rows), 2))
         guess_over_corners(
             self._terrain, agents.goal[rows], agents.radius[rows], agents.desired_speed[rows], tick.length, agents.position[rows],
-            self.world.polygons()[rows], *own.values(), velocity, aim, self._scratch,
+            self.world.polygons()[rows], guess, velocity, aim, self._scratch,
         )  # fmt: skip
-        for name, array in own.items():
+        for name, array in guess._asdict().items():
             table[name][place] = array
         agents.preferred_velocity[rows], agents.next_corner[rows] = velocity, aim
 
@@ -114,9 +114,9 @@ class CornerGuesses(Guesses):
         found, (tx, ty) = self._corners_of(cells, piece, self._table["begin"][place], radius)
         if found is None:
             return None
-        visits, visited = int(self._table["visits"][place]), self._table["visited"][place]
-        chain = np.zeros(len(found) + visits + 1, dtype=np.int32)
-        count = join_over_corners(terrain, x, y, polygon, visited, visits, found, len(found), piece, tx, ty, radius, chain, scratch)
+        visited = self._table["visited"][place, : int(self._table["visits"][place])]
+        chain = np.zeros(len(found) + len(visited) + 1, dtype=np.int32)
+        count = join_over_corners(terrain, x, y, polygon, visited, found, piece, tx, ty, radius, chain, scratch)
         if count < 0:
             return None
         out = np.zeros(4 * (len(chain) + 1) * 64 + terrain.mesh.edge_count, dtype=np.int32)
