@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import plane_numbers, share_ground, window
 from crowdsim.kernels.decorator import kernel
-from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.corridor.clear_line import is_clear_line
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.tunable import param
 
@@ -207,7 +207,7 @@ def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, t
                 dx, dy = uy, -ux
             else:
                 dx, dy = -ux, -uy
-            if is_clear_way(mesh, polygon[row], x, y, x + dx, y + dy, radius[row], flood, state, crossed):
+            if is_clear_line(mesh, polygon[row], x, y, x + dx, y + dy, radius[row], flood, state, crossed):
                 target[row, 0], target[row, 1], choice[row] = x + dx, y + dy, candidate
                 break
 
@@ -228,7 +228,7 @@ def find_blocked_lines(start, stop, rows, mesh, polygon, position, to, radius, o
         Ends of the lines of all agents.
     radius : (n,) float64, m
     out : (k,) uint8
-        Receives 1 where the agent does not get there straight; see `is_clear_way`.
+        Receives 1 where the agent does not get there straight; see `is_clear_line`.
 
     Notes
     -----
@@ -239,5 +239,5 @@ def find_blocked_lines(start, stop, rows, mesh, polygon, position, to, radius, o
     flood, state, crossed = make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64)
     for query in range(start, stop):
         row = rows[query]
-        is_clear = is_clear_way(mesh, polygon[row], position[row, 0], position[row, 1], to[row, 0], to[row, 1], radius[row], flood, state, crossed)
+        is_clear = is_clear_line(mesh, polygon[row], position[row, 0], position[row, 1], to[row, 0], to[row, 1], radius[row], flood, state, crossed)
         out[query] = 0 if is_clear else 1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import distance_to_segment
 from crowdsim.kernels.decorator import kernel, lean_kernel
-from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.corridor.clear_line import is_clear_line
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.tunable import param
 
@@ -200,7 +200,7 @@ def _lead_rows(start, stop, crowds, mesh, fronts, polygon, position, radius, ful
         out = share * min(MOST_OUT_M, max(0.0, abs(to - here) / ASLANT - ahead)) if here != inside else 0.0
         x, y = position[row, 0], position[row, 1]
         tx, ty = 0.5 * (ax + bx) + to * ux - out * uy, 0.5 * (ay + by) + to * uy + out * ux
-        if not is_clear_way(mesh, polygon[row], x, y, tx, ty, radius[row], flood, state, crossed):
+        if not is_clear_line(mesh, polygon[row], x, y, tx, ty, radius[row], flood, state, crossed):
             continue
         apart = np.hypot(tx - x, ty - y)
         if apart <= 0.0:

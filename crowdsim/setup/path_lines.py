@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.trace import make_tracing, trace_way
+from crowdsim.navigation.corridor.corridors import Corridor
+from crowdsim.navigation.corridor.trace import make_tracing, trace_path
 from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, agents_of, planner_of
@@ -89,7 +90,7 @@ def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDAr
         row, first = entity - 1, int(answers.start[place])
         (x, y), radius = agents.position[row].tolist(), float(agents.radius[row])
         length, piece = int(answers.start[place + 1]) - first, int(answers.piece[place])
-        parts = trace_way(mesh, goals, answers.cells, first, length, int(built.polygon[row]), piece, x, y, radius, tracing)
+        parts = trace_path(mesh, goals, Corridor(answers.cells, first, length, int(built.polygon[row]), piece), x, y, radius, tracing)
         assert parts >= 0, "there is room for the longest corridor"
         lines += _by_floor(row, mesh.polygon_layer[tracing.over[:parts]], tracing.place[: parts + 1])
     return lines

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.search import FOUND as FOUND_ON_GRID
 from crowdsim.navigation.planning.mesh_planner import usual_planner
@@ -67,7 +67,7 @@ def lengths_of(
     if world.is_even:
         measure_corridors(*corridors, length)
         return status, length, piece
-    measure_ways(*corridors, length, effort)
+    measure_paths(*corridors, length, effort)
     return status, effort if in_time else length, piece
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.setup.build import WALL_REACH_MARGIN_M, Built, model_reach
 from crowdsim.systems.paths.lost_paths import lose_paths
 from crowdsim.systems.paths.progress import forget_path
@@ -44,7 +44,7 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     world.reach_walls(model_reach(built.scenario, fastest) + widest + WALL_REACH_MARGIN_M)
     agents.wall_distance[rows] = 0.0  # that bound is of another radius
     agents.neighbour_reach[rows] = np.inf
-    agents.corner_post[rows] = NOTHING_HELD
+    agents.corner_post[rows] = NOT_CACHED
     hopeless = (agents.activity[rows] == AgentState.STANDING) & (agents.goal[rows] >= 0) & (agents.path_status[rows] != PathStatus.NONE)
     asks = hopeless | (agents.path_status[rows] == PathStatus.PENDING)
     found = np.flatnonzero((agents.path_status[rows] != PathStatus.NONE) & ~asks)

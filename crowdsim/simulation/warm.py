@@ -170,7 +170,7 @@ def warm_ground(mesh: NavMesh) -> None:
     mesh : NavMesh
         Of the run.
     """
-    if mesh.vertex_room.size and _FREE_VERTICES not in _played and not numba.config.DISABLE_JIT:
+    if mesh.vertex_clearance.size and _FREE_VERTICES not in _played and not numba.config.DISABLE_JIT:
         _played.add(_FREE_VERTICES)
         make_ready(needed_by([_FREE_VERTICES]))
 
@@ -264,7 +264,7 @@ def _straighten(simulation: Any) -> None:
     world, none = simulation.world, np.zeros(0, dtype=np.int64)
     agents = world.agents
     straighten_many(
-        world.mesh, world.goals, world.corridors.cells, agents.corridor_start[none], agents.corridor_length[none], agents.corridor_capacity[none],
+        world.mesh, world.goals, world.corridors.portals, agents.corridor_start[none], agents.corridor_length[none], agents.corridor_capacity[none],
         world.polygons()[none], agents.goal_piece[none], agents.position[none], agents.radius[none], none,
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.progress import Measured, note_progress
+from crowdsim.navigation.corridor.progress import Measured, Progress, note_progress
 from crowdsim.setup.groups import guessing_groups
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
@@ -62,5 +62,5 @@ class Gauge(System):
         slope = _LEVEL if world.is_even else world.mesh.polygon_slope[world.polygons()]
         tick.team.run(
             note_progress, len(agents), towards, agents.next_corner, agents.preferred_velocity, agents.goal, world.goals.goal_start, world.goals.pole, slope,
-            agents.position, agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress,
+            agents.position, Progress(agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress),
         )  # fmt: skip

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.places import PlaceParameters
 from crowdsim.bodies.spread import HEADS_THERE, SpreadParameters, crowds_of, find_crowds, lead_aside
-from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
+from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.fronts import Fronts, find_fronts
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick, shares_in_plan
@@ -61,7 +61,7 @@ class Spread(System):
         world, agents, own = self.world, self.world.agents, self.parameters
         if self.is_idle:
             return
-        straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_path(agents.path_status)
+        straight = (agents.corner_post == STRAIGHT_TO_GOAL) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_path(agents.path_status)
         straight &= world.of_groups(self.heeds)
         if self.moves_in and np.count_nonzero(straight) >= 2:
             straight[straight] = ~self._stays(np.flatnonzero(straight))

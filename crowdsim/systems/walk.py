@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.walk import walk_many
+from crowdsim.navigation.corridor.corridors import Corridors
+from crowdsim.navigation.corridor.walk import Walked, walk_many
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.paths.lost_paths import ask_anew
@@ -45,10 +46,9 @@ class Walk(System):
         lacks_ground = np.count_nonzero(has_ground) < rows
         if lacks_ground:  # an agent that has lost its ground cannot be pushed either
             target = np.where(has_ground[:, None], target, old)
-        tick.team.run(
-            walk_many, rows, world.mesh, world.corridors.cells, agents.corridor_start, agents.corridor_capacity, agents.corridor_length, polygon,
-            old, target, agents.radius, known_clear, agents.position, new_polygon, ahead, agents.wall_distance, touched,
-        )
+        corridors = Corridors(world.corridors.portals, agents.corridor_start, agents.corridor_length, polygon, agents.goal_piece, old, agents.radius)
+        walked = Walked(agents.position, new_polygon, ahead, agents.wall_distance, touched)
+        tick.team.run(walk_many, rows, world.mesh, corridors, agents.corridor_capacity, target, known_clear, walked)
         obstacles = np.flatnonzero(agents.activity == AgentState.OBSTACLE)
         touched[obstacles] = 0
         if len(obstacles):

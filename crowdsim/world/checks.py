@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.corner_cache import GOAL_HELD, NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.corridor.portal_vertices import VERTEX
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.tiles import handles
@@ -50,7 +50,7 @@ def check_agents(world: World, saved: Saved, widest: float = np.inf) -> None:
     saved.require((priced < 0) | (mesh.edge_twin[priced] >= 0), "priced_portal", "that is no portal")
     post = agents.corner_post
     vertex = np.where(post < 0, ~post, post) >> VERTEX
-    saved.require(np.isin(post, (NOTHING_HELD, GOAL_HELD)) | (vertex < len(mesh.vertex)), "corner_post", f"there are {len(mesh.vertex)} vertices")
+    saved.require(np.isin(post, (NOT_CACHED, STRAIGHT_TO_GOAL)) | (vertex < len(mesh.vertex)), "corner_post", f"there are {len(mesh.vertex)} vertices")
     causes = (*Cause, *NOT_REPORTED)
     saved.require(np.isin(agents.stuck_cause, causes), "stuck_cause", f"causes are {min(Cause)} to {max(Cause)}, {min(NOT_REPORTED)} to {max(NOT_REPORTED)}")
 
@@ -90,7 +90,7 @@ def is_inside(mesh: NavMesh, position: NDArray[np.float64], polygon: NDArray[Any
 
 def _check_corridors(world: World, saved: Saved, polygon: NDArray[np.int64]) -> None:
     """Look at the corridors of agents: portals that are joined, from the polygon that the agent is in to that of its piece of the goal."""
-    agents, mesh, goals, cells = world.agents, world.mesh, world.goals, world.corridors.cells
+    agents, mesh, goals, cells = world.agents, world.mesh, world.goals, world.corridors.portals
     saved.require(agents.corridor_start < len(cells), "corridor_start", f"the store has {len(cells)} cells")
     saved.require(agents.corridor_length <= agents.corridor_capacity, "corridor_length", "the agent has no room for so many portals")
     pieces = len(goals.piece_polygon)

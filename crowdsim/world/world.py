@@ -16,7 +16,7 @@ from crowdsim.navigation.corridor.corridors import CorridorStore
 from crowdsim.navigation.goals.goals import GoalPieces, GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.slopes import heights_at
-from crowdsim.navigation.mesh.wall_lists import flood_wall_lists
+from crowdsim.navigation.mesh.wall_lists import with_lists
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.saved import MOST_TICKS, Arrays, Saved
@@ -227,10 +227,9 @@ class World:
             self._list_walls(reach)
 
     def _list_walls(self, reach: float) -> None:
-        zone_start, zone_wall = flood_wall_lists(self.mesh, len(self.walls.start), reach)
         if self.tiles is not None:
             self.tiles.wall_reach = reach  # for the lists that are made when tiles change
-        self.walls = self.walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=reach)
+        self.walls = with_lists(self.mesh, self.walls, reach)
 
     def spawn(self, columns: Mapping[str, NDArray[Any]], polygon: NDArray[np.int64]) -> slice:
         """Add agents; return their rows.

@@ -8,7 +8,7 @@ import pytest
 import shapely
 
 from crowdsim.measures import deadlock
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
@@ -169,12 +169,12 @@ def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres(name, 
             if tick % 20 or not len(rows):
                 continue
             length = np.empty(len(rows))
-            corridors = (world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
+            corridors = (world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
                          agents.goal_piece[rows], agents.position[rows], agents.radius[rows])  # fmt: skip
             if world.is_even:
                 measure_corridors(*corridors, length)
             else:
-                measure_ways(*corridors, length, np.empty(len(rows)))
+                measure_paths(*corridors, length, np.empty(len(rows)))
             off += np.abs(agents.remaining[rows] - length).tolist()
         assert len(off) > 100 and max(off) < most and np.median(off) < 0.12
 

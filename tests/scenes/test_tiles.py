@@ -6,7 +6,7 @@ import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.geometry.steps import at_once
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.systems import Plan
 from crowdsim.systems.ground.tile_changes import change_ground_of_tiles, change_steps, change_tiles, ground_steps
 from crowdsim.world.columns import AgentState, PathStatus
@@ -102,7 +102,7 @@ def test_what_agents_remember_by_numbers_or_distances_of_the_old_ground_is_forgo
         agents = run.world.agents
         agents.priced_portal[:], agents.corner_post[:], agents.wall_distance[:] = 3, 5, 9.0
         change_now(run, remove=[HIGH])
-        assert np.all(agents.priced_portal == -1) and np.all(agents.corner_post == NOTHING_HELD) and np.all(agents.wall_distance == 0.0)
+        assert np.all(agents.priced_portal == -1) and np.all(agents.corner_post == NOT_CACHED) and np.all(agents.wall_distance == 0.0)
 
 
 def test_polygons_that_were_guessed_through_keep_their_places_under_new_numbers():

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.saved import Saved, SavedError, ascends, fields_of
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.causes import NOT_DIAGNOSED
@@ -217,7 +217,7 @@ def test_every_keeper_of_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch
 
 # What means something: a place that was not kept, an end that never comes, a corner that is not known, no cause yet, no orders, a length that is not known.
 MAY_BE = (
-    "agents/trail with nan", "walks/requested with nan", "numbers with nan", f"agents/corner_post with {NOTHING_HELD}", f"stuck_cause with {NOT_DIAGNOSED}",
+    "agents/trail with nan", "walks/requested with nan", "numbers with nan", f"agents/corner_post with {NOT_CACHED}", f"stuck_cause with {NOT_DIAGNOSED}",
     "Gates/tiles_ordered missing", "agents/remaining with nan", "agents/nearest_remaining with nan", "agents/progress_trail with nan",
 )  # fmt: skip
 

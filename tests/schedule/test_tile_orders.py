@@ -226,7 +226,7 @@ def test_paths_are_carried_over_as_one_by_one(navigation, monkeypatch):
     outcomes = []
 
     def both(world, tick, now, piece, under):
-        agents, cells, mesh = world.agents, world.corridors.cells, world.mesh
+        agents, cells, mesh = world.agents, world.corridors.portals, world.mesh
         narrow = np.arange(len(now.polygon)) == under[rng.integers(len(under))]  # rare on its own
         now = now._replace(is_narrower=narrow) if tick % 12 == 1 else now
         fresh = np.ones(mesh.polygon_count, dtype=bool)

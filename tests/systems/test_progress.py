@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.navigation.corridor.progress import Measured, note_progress
+from crowdsim.navigation.corridor.progress import Measured, Progress, note_progress
 from crowdsim.systems.paths.progress import forget_path, take_length, take_path
 from crowdsim.world.columns import AgentColumns
 from tests.reference import progress as naive
@@ -23,7 +23,7 @@ def noted(count, place=None):
 
 def note(columns, towards, corner, heading, goal, position, slope=LEVEL, start=0, stop=None):
     stop = len(position) if stop is None else stop
-    note_progress(start, stop, towards, corner, heading, goal, GOAL_START, POLES, slope, position, *columns)
+    note_progress(start, stop, towards, corner, heading, goal, GOAL_START, POLES, slope, position, Progress(*columns))
 
 
 def steps(seed, count=30, looks=40):
@@ -72,7 +72,7 @@ def test_rows_and_ranges_do_not_matter_and_a_mirror_image_progresses_alike(seed)
         note(whole, towards, corner, heading, goal, position)
         for start, stop in ((0, 7), (7, 22), (22, 30)):
             note(parts, towards[order], corner[order], heading[order], goal[order], position[order], start=start, stop=stop)
-        note_progress(0, 30, towards, corner * flip, heading * flip, goal, GOAL_START, POLES * flip, LEVEL, position * flip, *mirrored)
+        note_progress(0, 30, towards, corner * flip, heading * flip, goal, GOAL_START, POLES * flip, LEVEL, position * flip, Progress(*mirrored))
     for one, other, mirror in zip(whole[2:], parts[2:], mirrored[2:], strict=True):
         assert np.array_equal(one[order], other, equal_nan=True) and np.array_equal(one, mirror, equal_nan=True)
 

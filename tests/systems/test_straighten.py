@@ -48,7 +48,7 @@ def walked_to_the_vertex(run, monkeypatch):
 
 def corridor(agents, world):
     start = int(agents.corridor_start[0])
-    return world.corridors.cells[start : start + int(agents.corridor_length[0])].copy()
+    return world.corridors.portals[start : start + int(agents.corridor_length[0])].copy()
 
 
 def test_one_person_gets_round_the_pond():

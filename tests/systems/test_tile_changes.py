@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from crowdsim.navigation.tiles.tiled_mesh import Renumbered
+from crowdsim.navigation.tiles.renumber import Renumbered
 from crowdsim.systems.ground.tile_changes import _carry_corridors
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
@@ -30,7 +30,7 @@ def carry(*, polygon=(0, 1, 2), edge=(0, 1, 2, 3), is_narrower=(), piece=(0, 1),
     narrower = np.isin(np.arange(3), is_narrower)
     now = Renumbered(np.array(polygon, dtype=np.int32), np.array([*edge, *[-1] * 6], dtype=np.int32), narrower)
     _carry_corridors(world, 50, now, np.array(piece, dtype=np.int32), np.array([0]))
-    return agents, world.corridors.cells.tolist(), events
+    return agents, world.corridors.portals.tolist(), events
 
 
 def test_a_way_that_nothing_changed_is_kept_under_its_new_numbers():

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, locate_many
 from crowdsim.navigation.tiles import handles
-from crowdsim.navigation.tiles.relocate import RAYS, settle
-from crowdsim.navigation.tiles.renumber import Carried, carry_over, corridors_that_stay, places_in
+from crowdsim.navigation.tiles.relocate import RAYS, relocate
+from crowdsim.navigation.tiles.renumber import Unchanged, corridors_that_stay, find_unchanged, places_in
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.grounds import BuiltGround
 from crowdsim.systems.base.ground_changes import Closed
@@ -37,11 +37,11 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     """
     agents, old, old_goals, under = world.agents, world.mesh, world.goals, world.polygons()
     stand(world, ground)
-    carried = carry_over(old, old_goals, world.mesh, world.goals)
+    carried = find_unchanged(old, old_goals, world.mesh, world.goals)
     polygon = carried.polygon[under].astype(np.int64)
     _locate_the_lost(world, polygon)
     place, new_polygon = agents.position.copy(), polygon.copy()
-    settle(old, world.mesh, under, polygon, agents.position, agents.radius, circle_corners((0.0, 0.0), 1.0, RAYS), place, new_polygon)
+    relocate(old, world.mesh, under, polygon, agents.position, agents.radius, circle_corners((0.0, 0.0), 1.0, RAYS), place, new_polygon)
     is_obstacle = agents.activity == AgentState.OBSTACLE
     place[is_obstacle], new_polygon[is_obstacle] = agents.position[is_obstacle], polygon[is_obstacle]  # it goes where it goes
     moved = np.hypot(place[:, 0] - agents.position[:, 0], place[:, 1] - agents.position[:, 1])
@@ -52,7 +52,7 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     agents.surface[:] = handles.pack(FIRST_SALT, ONE_TILE, new_polygon)
     agents.layer[:] = world.mesh.polygon_layer[new_polygon]
     agents.wall_distance[:] = 0.0
-    agents.corner_post[:] = NOTHING_HELD
+    agents.corner_post[:] = NOT_CACHED
     agents.guessed[:] = -1
     agents.priced_portal[:] = -1
     world.events.note(tick, EventKind.PUT_OUT, agents.entity[is_put], agents.position[is_put], np.round(1e3 * moved[is_put]).astype(np.int64))
@@ -78,7 +78,7 @@ def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.
     agents.position[rows] = agents.tentative_position[rows] = agents.next_corner[rows] = place
     agents.velocity[rows] = agents.chosen_velocity[rows] = 0.0
     agents.surface[rows], agents.layer[rows] = world.handles_of(polygon), world.mesh.polygon_layer[polygon]
-    agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOTHING_HELD, -1
+    agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOT_CACHED, -1
     had_path = rows[np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING)) & (agents.activity[rows] == AgentState.WALKING)]
     wish_to_replan(agents, had_path, ReplanCause.WAY_SHUT)
     lose_paths(agents, had_path)
@@ -92,9 +92,9 @@ def stand(world: World, ground: BuiltGround) -> None:
     world.reach_walls(reach)
 
 
-def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Carried, under: NDArray[np.int64], is_put: NDArray[np.bool_]) -> None:
+def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Unchanged, under: NDArray[np.int64], is_put: NDArray[np.bool_]) -> None:
     """Give corridors the numbers of the new mesh; agents lose those that lead over other ground now."""
-    agents, cells = world.agents, world.corridors.cells
+    agents, cells = world.agents, world.corridors.portals
     on_corridors = world.on_corridors()
     rows = np.flatnonzero(on_corridors & has_path(agents.path_status) & (agents.goal_piece >= 0))
     block, length, piece = agents.corridor_start[rows], agents.corridor_length[rows], agents.goal_piece[rows]

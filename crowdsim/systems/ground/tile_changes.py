@@ -10,13 +10,13 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import differences
-from crowdsim.navigation.tiles.renumber import places_in
-from crowdsim.navigation.tiles.tiled_mesh import NewTiles, Renumbered, TiledMesh
+from crowdsim.navigation.tiles.renumber import Renumbered, places_in
+from crowdsim.navigation.tiles.tiled_mesh import NewTiles, TiledMesh
 from crowdsim.systems.ground.ground_change import put_out
 from crowdsim.systems.ground.make_room import nearest_free
 from crowdsim.systems.paths.lost_paths import ask_anew, lose_paths, lose_shut_paths
@@ -134,7 +134,7 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
     _carry_corridors(world, tick, now, _same_pieces(old_goals, world.goals, now.polygon), under)
     came_from = agents.guessed >= 0
     agents.guessed[came_from] = now.polygon[agents.guessed[came_from]]
-    agents.corner_post[:] = NOTHING_HELD
+    agents.corner_post[:] = NOT_CACHED
     agents.priced_portal[:] = -1
     agents.wall_distance[:] = 0.0
     if add:
@@ -159,7 +159,7 @@ def _same_pieces(old: GoalPieces, new: GoalPieces, polygon: NDArray[np.int32]) -
 
 def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np.int32], under: NDArray[np.int64]) -> None:
     """Give corridors the numbers of the new mesh; agents lose those that lead over other ground now, and ask again if they waited for one."""
-    agents, cells, mesh = world.agents, world.corridors.cells, world.mesh
+    agents, cells, mesh = world.agents, world.corridors.portals, world.mesh
     waits = agents.path_status == PathStatus.PENDING
     lose_paths(agents, waits)
     rows = np.flatnonzero(has_path(agents.path_status))

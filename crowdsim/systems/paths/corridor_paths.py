@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD, Held
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, CornerCache
+from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.guess import join_many, trail_along
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
 from crowdsim.navigation.goals.targets import TargetParameters, targets_of
 from crowdsim.navigation.planning.protocol import Answers, Planner
@@ -112,7 +113,7 @@ class CorridorPaths(Paths):
         keeps = (agents.corridor_length[rows] > 0) & (agents.goal_piece[rows] >= 0)
         for row in rows[keeps].tolist():
             start = int(agents.corridor_start[row])
-            self._previous[int(agents.entity[row])] = self.world.corridors.cells[start : start + int(agents.corridor_length[row])].copy()
+            self._previous[int(agents.entity[row])] = self.world.corridors.portals[start : start + int(agents.corridor_length[row])].copy()
         others = rows[~keeps]
         agents.goal_piece[others] = -1  # so that `follow` knows which have a path
         for entity in agents.entity[others].tolist():
@@ -164,7 +165,7 @@ class CorridorPaths(Paths):
         agents.goal_piece[rows] = answers.piece
         agents.strays[rows] = 0
         agents.guessed[rows] = -1
-        agents.corner_post[rows] = NOTHING_HELD
+        agents.corner_post[rows] = NOT_CACHED
         lengths = np.diff(answers.start)
         agents.corridor_length[rows[is_joined]] = 0  # what is joined over corners needs no trail over portals
         trail, trail_start = self._trails(rows)
@@ -172,7 +173,7 @@ class CorridorPaths(Paths):
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
         ahead = lengths.astype(np.int32)
         join_many(
-            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
+            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
             agents.position[rows],
         )  # fmt: skip
         agents.corridor_length[rows] = ahead
@@ -181,19 +182,19 @@ class CorridorPaths(Paths):
         agents.corridor_length[rows[~found]] = 0
         lengths_m = np.empty(len(rows))
         corridors = (
-            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
+            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
             agents.goal_piece[rows], agents.position[rows], agents.radius[rows],
         )  # fmt: skip
         if world.is_even:
             measure_corridors(*corridors, lengths_m)
         else:
-            measure_ways(*corridors, lengths_m, np.empty(len(rows)))
+            measure_paths(*corridors, lengths_m, np.empty(len(rows)))
         take_path(agents, rows[found], lengths_m[found])
         self.has_found(tick, rows[found], answers.status[found], lengths_m[found])
 
     def _trails(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the portals back to where the searches of agents began, the nearest last, and where each begins: by guesses, or by their previous paths."""
-        agents, cells = self.world.agents, self.world.corridors.cells
+        agents, cells = self.world.agents, self.world.corridors.portals
         length = agents.corridor_length[rows].astype(np.int64)
         if not self._previous:
             return pieces(cells, agents.corridor_start[rows], length), np.concatenate([[0], np.cumsum(length)])
@@ -235,7 +236,7 @@ class CorridorPaths(Paths):
         aside = led_round_free_vertices(world, follows, before)
         if len(aside):
             self._straighten(aside)
-            agents.corner_post[aside] = NOTHING_HELD
+            agents.corner_post[aside] = NOT_CACHED
             again = np.zeros(len(agents), dtype=np.bool_)
             again[aside] = True
             self._steer(tick, again, polygon)
@@ -257,17 +258,20 @@ class CorridorPaths(Paths):
         """Set the preferred velocities of agents that follow a corridor."""
         world, agents = self.world, self.world.agents
         tick.team.run(
-            steer_many, len(agents), world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, polygon,
-            agents.goal_piece, follows.view(np.uint8), agents.position, agents.radius, agents.desired_speed, tick.length,
-            Held(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
+            steer_many, len(agents), world.mesh, world.goals, self._corridors(polygon), follows.view(np.uint8), agents.desired_speed, tick.length,
+            CornerCache(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
         )
+
+    def _corridors(self, polygon: NDArray[np.int64]) -> Corridors:
+        agents, portals = self.world.agents, self.world.corridors.portals
+        return Corridors(portals, agents.corridor_start, agents.corridor_length, polygon, agents.goal_piece, agents.position, agents.radius)
 
     def _guess(self, tick: Tick, guesses: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
         """Set the preferred velocities of agents that wait for their path."""
         world, agents = self.world, self.world.agents
         tick.team.run(
-            guess_many, len(agents), world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, agents.goal, polygon,
-            agents.guessed, guesses.view(np.uint8), agents.position, agents.radius, agents.desired_speed, agents.preferred_velocity, agents.next_corner,
+            guess_many, len(agents), world.mesh, world.goals, self._corridors(polygon), agents.goal, agents.guessed, guesses.view(np.uint8),
+            agents.desired_speed, agents.preferred_velocity, agents.next_corner,
         )
 
     def too_narrow(self, row: int, radius: float, before: float) -> bool:
@@ -276,7 +280,7 @@ class CorridorPaths(Paths):
         if radius <= before:
             return False
         start, length, piece = int(agents.corridor_start[row]), int(agents.corridor_length[row]), int(agents.goal_piece[row])
-        cells = self.world.corridors.cells[start : start + length]  # the goal's end first
+        cells = self.world.corridors.portals[start : start + length]  # the goal's end first
         if length and float(mesh.edge_width[cells].min()) < width:
             return True
         leave, enter = cells[:-1], mesh.edge_twin[cells[1:]]
@@ -327,7 +331,7 @@ class CorridorPaths(Paths):
         require_open(saved, world, starts["entity"].tolist(), self.mine() & (agents.path_status == PathStatus.PENDING))
         position = np.column_stack([starts["x"], starts["y"]])
         saved.require(bool(is_inside(world.mesh, position, starts["polygon"]).all()), "", "has a request from a place that is not in its polygon")
-        mesh, cells, here = world.mesh, world.corridors.cells, world.polygons()
+        mesh, cells, here = world.mesh, world.corridors.portals, world.polygons()
         rows = np.searchsorted(agents.entity, starts["entity"])
         begins = here[rows]
         far = agents.corridor_length[rows] > 0
@@ -344,7 +348,7 @@ class CorridorPaths(Paths):
         """Return whether the trail of an agent leads back to the path that it keeps to, as `trail_along` takes for granted."""
         row = int(np.searchsorted(self.world.agents.entity, entity))
         start, length = int(self.world.agents.corridor_start[row]), int(self.world.agents.corridor_length[row])
-        ahead = self.world.corridors.cells[start : start + length] if length else np.zeros(0, dtype=np.int32)
+        ahead = self.world.corridors.portals[start : start + length] if length else np.zeros(0, dtype=np.int32)
         try:
             trail_along(self.world.mesh, self._previous[entity], ahead, int(self.world.polygons()[row]))
         except KeyError:

@@ -75,7 +75,7 @@ def _portals_ahead(world: World, row: int, reach: float) -> list[int]:
     start, length = int(agents.corridor_start[row]), int(agents.corridor_length[row])
     x, y = agents.position[row].tolist()
     found = []
-    for edge in world.corridors.cells[max(start, start + length - MOST_LOOKED_AT) : start + length][::-1].tolist():  # the goal's end comes first
+    for edge in world.corridors.portals[max(start, start + length - MOST_LOOKED_AT) : start + length][::-1].tolist():  # the goal's end comes first
         (ax, ay), (bx, by) = mesh.vertex[mesh.edge_vertex[edge], :2].tolist(), mesh.vertex[mesh.edge_end[edge], :2].tolist()
         if float(distance_to_segment(x, y, ax, ay, bx, by)) > reach:
             break

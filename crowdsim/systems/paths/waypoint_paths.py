@@ -10,7 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.corner_cache import GOAL_HELD, NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.clearance import walked
@@ -252,7 +252,7 @@ class WaypointPaths(Paths):
         # In front of a region a crowd may spread.
         straight = walking & (agents.path_status != PathStatus.NEAREST_REACHABLE)
         straight[straight] = self._leads_straight(tick, np.flatnonzero(straight))
-        agents.corner_post[free] = np.where(straight[free], np.int32(GOAL_HELD), np.int32(NOTHING_HELD))
+        agents.corner_post[free] = np.where(straight[free], np.int32(STRAIGHT_TO_GOAL), np.int32(NOT_CACHED))
         agents.next_corner[free & ~walking] = agents.position[free & ~walking]
         agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = AgentState.STANDING
         return guessing
