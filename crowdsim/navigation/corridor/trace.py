@@ -67,7 +67,7 @@ def make_tracing(vertices, polygons):
 
 @lean_kernel
 def trace_path(mesh, goals, corridor, x, y, radius, tracing):
-    """Trace the shortest way through a corridor, corners rounded at the radius.
+    """Trace the shortest path through a corridor, corners rounded at the radius.
 
     Parameters
     ----------

@@ -40,6 +40,7 @@ class CornerGuesses(Guesses):
     def __init__(self, world: World, terrain: Callable[[], Terrain]) -> None:
         super().__init__(world)
         self._terrain_of, self._most = terrain, LEAST_VISITED
+        self._table = self._fresh(0)
         self.clear()
 
     def clear(self) -> None:
