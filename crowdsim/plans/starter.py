@@ -14,11 +14,9 @@ import shapely
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.exit_flow import exit_width
 from crowdsim.plans.drawn import counted
-from crowdsim.plans.exits import find_exits
+from crowdsim.plans.exits import LENGTH_M, find_exits, led_outside
 from crowdsim.plans.ground import OPENING_M, THICK_M, find_ground
-from crowdsim.plans.mesh import ground_of_mesh, obj_beside
-from crowdsim.plans.outside import LENGTH_M, led_outside
-from crowdsim.plans.read import read_plan
+from crowdsim.plans.read import ground_of_mesh, obj_beside, read_plan
 from crowdsim.printable import visible
 from crowdsim.scenario.plan_kinds import Kind
 from crowdsim.scenario.shapes import wkt_of

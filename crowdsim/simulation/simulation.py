@@ -21,7 +21,7 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
 from crowdsim.saved import Arrays, Saved
-from crowdsim.scenario.inputs import as_scenario
+from crowdsim.scenario.load import as_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import build_world
 from crowdsim.simulation.agents_view import AgentsView

@@ -13,7 +13,7 @@ import shapely
 from crowdsim import measures
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.motion import SPEED_OVER_S
-from crowdsim.pictures import curves, looked_through, sheet
+from crowdsim.pictures import looked_through, sheet
 from crowdsim.recording.opening import open_run
 from tests.crowds import room, simulation
 
@@ -36,14 +36,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_curve_is_the_evacuation_curve_of_the_measures_and_groups_add_up(recorded: Path) -> None:
     with open_run(recorded) as recording:
-        table = curves.arrivals_by_group(recording)
-    all_people = table[table["group"] == curves.ALL]
+        table = sheet.arrivals_by_group(recording)
+    all_people = table[table["group"] == sheet.ALL]
     measured = measures.evacuation_curve(recorded)
     at = all_people["time_s"].searchsorted(measured["time_s"], side="right") - 1
     assert all_people["arrived"].to_numpy()[at].tolist() == measured["left"].tolist()
     ends = table.groupby("group")["arrived"].max()
-    assert (ends["left"], ends["right"], ends["stays"], ends[curves.ALL]) == (20, 19, 0, 39)
-    assert dict(zip(table["group"], table["of"], strict=True)) == {"left": 20, "right": 19, "stays": 1, curves.ALL: 40}
+    assert (ends["left"], ends["right"], ends["stays"], ends[sheet.ALL]) == (20, 19, 0, 39)
+    assert dict(zip(table["group"], table["of"], strict=True)) == {"left": 20, "right": 19, "stays": 1, sheet.ALL: 40}
 
 
 def test_of_many_groups_the_largest_have_lines_and_the_others_one() -> None:
@@ -51,9 +51,9 @@ def test_of_many_groups_the_largest_have_lines_and_the_others_one() -> None:
     roster = pd.DataFrame({"entity": np.arange(len(names)), "group_name": names})
     events = pd.DataFrame({"tick": [10, 20], "entity": [0, len(names) - 1], "kind": "ARRIVAL"})
     run = SimpleNamespace(roster=lambda: roster, events=lambda: events, commit=SimpleNamespace(last_tick=40), header=SimpleNamespace(tick_s=0.5))
-    arrivals = curves.arrivals_by_group(run)  # type: ignore[arg-type]
+    arrivals = sheet.arrivals_by_group(run)  # type: ignore[arg-type]
     ends = arrivals.groupby("group", sort=False).agg({"arrived": "max", "of": "first"})
-    assert len(ends) == curves.MOST_GROUPS + 1 and ends.loc[curves.OTHERS].tolist() == [1, sum(range(1, 10))] and ends.loc["g0"].tolist() == [1, 20]
+    assert len(ends) == sheet.MOST_GROUPS + 1 and ends.loc[sheet.OTHERS].tolist() == [1, sum(range(1, 10))] and ends.loc["g0"].tolist() == [1, 20]
 
 
 def test_speeds_over_time_are_those_of_the_measures(recorded: Path) -> None:
