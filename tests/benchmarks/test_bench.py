@@ -62,7 +62,7 @@ def test_a_small_bench_has_a_row_for_each_of_ours_and_each_peer_or_says_which_is
 
 
 def test_paths_between_the_same_points_are_as_long_as_those_of_another_router() -> None:
-    pytest.importorskip("jupedsim", reason="jupedsim is the other router")
+    pytest.importorskip("jupedsim", reason="jupedsim is missing: it is the other router")
     ground = ways.pillar_hall()
     places = ways.points_in(ground, 60)
     assert shapely.contains_xy(shapely.buffer(ground, -0.04), places).all()
