@@ -174,7 +174,7 @@ def main() -> None:
     parser.add_argument("what", choices=("breaker", "overlaps"))
     parser.add_argument("--scenes", nargs="*", choices=list(SCENES), metavar="SCENE", help="; ".join(SCENES))
     parser.add_argument("--models", nargs="*", default=list(MODELS))
-    parser.add_argument("--seeds", type=int, help="how many; 10 for the breaker, 3 for overlaps of crowds, 1 for overlaps of other scenes")
+    parser.add_argument("--seeds", type=int, help="how many, from 1 on; 10 for the breaker, 3 for overlaps of crowds, 1 for overlaps of other scenes")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as `crowdsim run` takes it")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--runs", type=Path, help="default: runs/crowd-checks-WHAT.jsonl")
@@ -185,8 +185,8 @@ def main() -> None:
     file = arguments.runs or Path("runs") / f"crowd-checks-{arguments.what}.jsonl"
     wanted = [
         (scene, model, seed, breaker, not compares, tuple(arguments.set))
-        for seed in range(1, 11) for scene in scenes for model in arguments.models for breaker in ((True, False) if compares else (True,))
-        if seed <= (arguments.seeds or (10 if compares else 3 if scene in CROWDS else 1))
+        for scene in scenes for seed in range(1, 1 + (arguments.seeds or (10 if compares else 3 if scene in CROWDS else 1)))
+        for model in arguments.models for breaker in ((True, False) if compares else (True,))
     ]  # fmt: skip
     done = {key_of(run) for run in kept_runs(file)}
     if not arguments.table:

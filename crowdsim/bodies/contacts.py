@@ -369,7 +369,7 @@ def _reverse(first, other, contact, slot):
 
 
 @lean_kernel
-def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table, guarded, swing, old_x, old_y, new_x, new_y):
+def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table, guarded, swing, farthest, past, new_x, new_y):
     """Move overlapping discs apart by one Jacobi pass.
 
     Parameters
@@ -380,14 +380,16 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
         Scale each push as `scale_pushes` found.
     swing : float, 0..1
         Share of its last displacement that a disc with contacts goes on with.
-    old_x, old_y : (n + 16,) float64, m
-        Where the discs were before the last pass; those of `now` themselves before the first.
+    farthest : float, m
+        How far a disc may come from where it was at the start: pushes that would bring it farther end there.
+    past : Past
+        Where the discs were before the last pass, and at the start; `now` itself before the first.
     new_x, new_y : (n + 16,) float64, m
-        Receive where the discs are then. Must alias neither of both.
+        Receive where the discs are then. Must alias none of the others.
 
     Returns
     -------
-    longest, farthest : float, m
+    longest, drift : float, m
         The longest displacement, and how far a disc is at most from where it was when `cells` was built.
 
     Notes
@@ -400,7 +402,8 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
     `tests/reference/separate.py`.
     """
     px, py, radius, _, _ = now
-    home_x, home_y, cells_row, longest, farthest = cells.x, cells.y, cells.row, 0.0, 0.0
+    old_x, old_y, first_x, first_y = past
+    home_x, home_y, cells_row, longest, drifted = cells.x, cells.y, cells.row, 0.0, 0.0
     for slot in range(np.uint64(start), np.uint64(stop)):
         begin, end = first[slot], first[slot + np.uint64(1)]
         new_x[slot], new_y[slot] = px[slot], py[slot]
@@ -418,6 +421,10 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
         dx, dy = np.float64(sum_x) / FINE, np.float64(sum_y) / FINE
         ex, ey = dx + swing * (x - old_x[slot]), dy + swing * (y - old_y[slot])
         for attempt in range(1 if swing == 0.0 else 0, 3):
+            away_x, away_y = x + ex - first_x[slot], y + ey - first_y[slot]
+            away = np.sqrt(away_x * away_x + away_y * away_y)
+            if away > farthest:
+                ex, ey = first_x[slot] + away_x * (farthest / away) - x, first_y[slot] + away_y * (farthest / away) - y
             length = np.sqrt(ex * ex + ey * ey)
             if clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, ex, ey, length, radius[slot]):
                 new_x[slot], new_y[slot] = x + ex, y + ey
@@ -425,8 +432,8 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
                 break
             ex, ey = (dx, dy) if attempt == 0 else (0.5 * dx, 0.5 * dy)
         away_x, away_y = new_x[slot] - home_x[slot], new_y[slot] - home_y[slot]
-        farthest = max(farthest, np.sqrt(away_x * away_x + away_y * away_y))
-    return longest, farthest
+        drifted = max(drifted, np.sqrt(away_x * away_x + away_y * away_y))
+    return longest, drifted
 
 
 @lean_kernel

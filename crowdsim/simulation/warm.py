@@ -258,6 +258,6 @@ def _take_pile_apart(simulation: Any) -> None:
     position, count = np.array(_PILE), len(_PILE)
     numbers: dict[str, Any] = {name: np.zeros(count, dtype=name) for name in ("int32", "int64", "float32")}
     Separator().separate(
-        position, np.full(count, 0.2), np.ones(count, dtype=np.uint8), numbers["int32"], numbers["int64"], numbers["float32"], simulation.world.walls,
-        simulation.team, np.empty_like(position),
+        position, position, np.full(count, 0.2), np.ones(count, dtype=np.uint8), numbers["int32"], numbers["int64"], numbers["float32"],
+        simulation.world.walls, 0.05, simulation.team, np.empty_like(position),
     )  # fmt: skip

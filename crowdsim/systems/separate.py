@@ -38,7 +38,7 @@ class Separate(System):
         return cls(setup.world, setup.of_bodies(SeparationParameters))
 
     def process(self, tick: Tick) -> None:
-        """A few Jacobi passes over all contacts, taken where walls leave the bodies; more where something is deep."""
+        """A few Jacobi passes over all contacts, taken where walls leave the bodies; where something is deep more, or knots take their step back."""
         agents = self.world.agents
         count = len(agents)
         tentative, polygon, walls = agents.tentative_position, self.world.polygons(), self.world.walls
@@ -48,7 +48,7 @@ class Separate(System):
         free[is_obstacle] = tentative[is_obstacle]  # walls are none to it
         part, heights = self.world.ground_of(free)
         parted = self._separator.separate(
-            free, agents.radius, _movable(agents), part, polygon, clear, walls, tick.team, pushed, heights,
+            agents.position, free, agents.radius, _movable(agents), part, polygon, clear, walls, tick.length, tick.team, pushed, heights,
         )  # fmt: skip
         # Whom nobody pushed goes where it wanted: what walls take of its step is for Walk to say.
         is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])

@@ -32,7 +32,7 @@ class BreakSymmetry(System):
     parameters : SymmetryBreaker.Parameters
     """
 
-    reads = ("entity", "position", "velocity", "preferred_velocity", "activity", "blocker", "symmetry_draw")
+    reads = ("entity", "position", "velocity", "walked_velocity", "preferred_velocity", "activity", "blocker", "symmetry_draw")
     writes = ("preferred_velocity", "velocity")
     counts = ("symmetry_exact", "symmetry_rings", "ground_held")
 
@@ -59,7 +59,7 @@ class BreakSymmetry(System):
         wanted = agents.preferred_velocity.copy()
         touched = np.empty(len(agents), dtype=np.uint8)
         turned = self._breaker.adjust(
-            agents.entity, agents.position, agents.velocity, wanted, active, agents.blocker, agents.symmetry_draw, tick.length, tick.team,
+            agents.entity, agents.position, agents.walked_velocity, wanted, active, agents.blocker, agents.symmetry_draw, tick.length, tick.team,
             agents.preferred_velocity, touched,
         )  # fmt: skip
         tick.counts["symmetry_exact"], tick.counts["symmetry_rings"] = float(turned.exact), float(turned.mutual)

@@ -23,7 +23,7 @@ class Walk(System):
         "entity", "group", "activity", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity",
         "path_status", "strays", "corridor_start", "corridor_capacity", "corridor_length",
     )
-    writes = ("position", "surface", "layer", "velocity", "wall_distance", "corridor_length", "strays", "path_status")
+    writes = ("position", "surface", "layer", "velocity", "walked_velocity", "wall_distance", "corridor_length", "strays", "path_status")
     counts = ("at_walls", "strayed")
 
     def __init__(self, world: World) -> None:
@@ -55,13 +55,14 @@ class Walk(System):
             self._carry(obstacles, new_polygon)
         np.copyto(agents.surface, world.handles_of(new_polygon), where=has_ground)
         np.copyto(agents.layer, world.mesh.polygon_layer[new_polygon], where=has_ground)
+        agents.walked_velocity[:] = (agents.position - old) / tick.length
         # A velocity is what the agent does by itself: what a push added is not kept, what a wall took is.
         agents.velocity[:] = agents.chosen_velocity
         if lacks_ground:
             agents.velocity[~has_ground] = 0.0
         at_wall = np.flatnonzero(touched == 1)
         if len(at_wall):
-            moved = (agents.position[at_wall] - old[at_wall]) / tick.length
+            moved = agents.walked_velocity[at_wall]
             slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
             agents.velocity[at_wall[slower]] = moved[slower]
         follows = has_way(agents.path_status)

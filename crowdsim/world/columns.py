@@ -133,6 +133,7 @@ AGENT_COLUMNS = (
     Column("gait", "uint8", "", "Gait", within=(None, max(Gait))),
     Column("preferred_velocity", "float64", "m/s", "what the agent would do alone", width=2, within=VELOCITY),
     Column("chosen_velocity", "float64", "m/s", "what avoidance chose", width=2, within=VELOCITY),
+    Column("walked_velocity", "float64", "m/s", "what it moved by in the last tick, pushes and walls included", width=2, within=VELOCITY),
     Column("tentative_position", "float64", "m", "where the step would end, before the walk on the surface", width=2, within=PLACE),
     Column("radius", "float64", "m", "radius of the body", within=(0.0, WIDEST_M)),
     Column("desired_speed", "float64", "m/s", "speed that the agent likes on free ground", within=(0.0, 1e3)),

@@ -1,4 +1,4 @@
-"""A model of one's own: everybody slows down for whoever is near and ahead."""
+"""A model of one's own: agents slow down for others near and ahead."""
 
 from dataclasses import dataclass
 
@@ -20,16 +20,16 @@ class Polite(StatelessModel):
     class Parameters:
         """What can be tuned; `crowdsim parameters avoidance.polite --plugin polite.py` shows it."""
 
-        room: float = param(1.0, "m", above=0.0, high=10.0, why="free way at which a walker is at full speed; larger makes queues looser")
+        room: float = param(1.0, "m", above=0.0, high=10.0, why="free distance at which an agent is at full speed; larger makes queues looser")
 
     def choose(self, view, tick_length, team, out):
-        """Write a velocity, and who is to blame for it, for everyone: rows as in the view."""
+        """Write a velocity for each agent, and the agent that slows it down: rows as in the view."""
         wish = np.empty_like(view.velocity)
         team.run(limit_speed, len(wish), view.preferred_velocity, view.maximum_speed, view.active, wish)
-        near = view.neighbours(8, self.parameters.room + 1.0, team)  # rows, nearest first; -1 is nobody
-        way = view.position[near] - view.position[:, None]
-        distance = np.hypot(way[..., 0], way[..., 1])
-        along = way[..., 0] * wish[:, None, 0] + way[..., 1] * wish[:, None, 1]
+        near = view.neighbours(8, self.parameters.room + 1.0, team)  # rows, nearest first; -1 is none
+        to_other = view.position[near] - view.position[:, None]
+        distance = np.hypot(to_other[..., 0], to_other[..., 1])
+        along = to_other[..., 0] * wish[:, None, 0] + to_other[..., 1] * wish[:, None, 1]
         is_ahead = (near >= 0) & (along > 0.7 * distance * np.hypot(wish[:, 0], wish[:, 1])[:, None])
         gap = np.where(is_ahead, distance - view.radius[near] - view.radius[:, None], np.inf)
         first = np.argmin(gap, axis=1)[:, None]

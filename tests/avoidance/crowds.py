@@ -96,7 +96,7 @@ def walk(start, goal, *, limit=60.0, tick=0.05, radius=0.2, speed=1.34, breaker=
         walked, tentative, parted = np.empty((count, 2)), np.empty((count, 2)), np.empty((count, 2))
         integrate(0, count, view.position, out.velocity, view.maximum_speed, tick, walked, tentative)
         result = separator.separate(
-            tentative, view.radius, view.active, view.layer, view.zone, np.full(count, wall_distance, np.float32), view.walls, ONE, parted
+            view.position, tentative, view.radius, view.active, view.layer, view.zone, np.full(count, wall_distance, np.float32), view.walls, tick, ONE, parted
         )
         deepest = max(deepest, result.before.deepest)
         position[alive], velocity[alive] = parted, walked

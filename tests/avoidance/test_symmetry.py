@@ -171,7 +171,7 @@ def test_who_holds_its_ground_agrees_with_reference(seed, lasts):
     expected = twin.shown(agents, lasts / (lasts + TICK), by_entity[0], 10, by_entity[1], 12, by_entity[2])
     out, holds = stand(
         velocity, wish, blocker, entity=entity, active=active, stalled=stalled, retreating=retreating, holder=holder, retreat_time=lasts,
-        retreat_after=12 * TICK,
+        retreat_after=12 * TICK, retreat_patience=10 * TICK,
     )  # fmt: skip
     assert holds.tolist() == [expected[int(e)][1] for e in entity] and 0 < holds.sum() < 20
     assert np.allclose(out, [expected[int(e)][0] for e in entity], atol=1e-12)

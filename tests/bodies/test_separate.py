@@ -16,16 +16,18 @@ PILLAR = np.array([[2.0, 1.0], [2.0, 2.0], [2.5, 2.0], [2.5, 1.0]])
 PLAN = walls_from_rings([HALL, PILLAR])
 
 
-def separate(position, radius, *, passes=1, movable=None, layer=None, walls=None, team=ONE, wall_distance=0.0, separator=None, further=60):
+def separate(position, radius, *, before=None, passes=1, movable=None, layer=None, walls=None, team=ONE, wall_distance=0.0, separator=None, further=60, tick=0.05):
     position = np.array(position, dtype=np.float64)
+    before = position if before is None else np.array(before, dtype=np.float64)
     n = len(position)
     out = np.empty((n, 2))
     radii = np.broadcast_to(np.asarray(radius, dtype=np.float64), n).copy()
     flags = np.ones(n, np.uint8) if movable is None else np.array(movable, dtype=np.uint8)
     floors = np.zeros(n, np.int32) if layer is None else np.array(layer, dtype=np.int32)
     result = (separator or Separator(SeparationParameters(passes=passes, further_passes=further))).separate(
-        position, radii, flags, floors, np.zeros(n, np.int64), np.full(n, wall_distance, np.float32), no_walls() if walls is None else walls, team, out
-    )
+        before, position, radii, flags, floors, np.zeros(n, np.int64), np.full(n, wall_distance, np.float32), no_walls() if walls is None else walls, tick,
+        team, out,
+    )  # fmt: skip
     return out, result
 
 
@@ -115,8 +117,9 @@ def test_further_passes_agree_with_reference(seed):
     n = int(rng.integers(2, 60))
     position, radius = rng.uniform(0.0, np.sqrt(n / rng.uniform(2.0, 10.0)), (n, 2)), rng.uniform(0.1, 0.3, n)
     movable = (rng.uniform(size=n) > rng.choice([0.0, 0.1])).astype(np.uint8)
-    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * n, [], 3)
-    moved, result = separate(position, radius, passes=3, movable=movable)
+    before = position + rng.uniform(-0.07, 0.07, (n, 2))
+    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * n, [], 3, before=[tuple(p) for p in before.tolist()])
+    moved, result = separate(position, radius, before=before, passes=3, movable=movable)
     assert np.allclose(moved, expected, atol=1e-8)
     assert result.after.deepest == pytest.approx(overlaps(moved, radius)[1], abs=1e-12)
 
@@ -216,16 +219,53 @@ def random_places(count, rng):
 def test_further_passes_let_the_pressure_out_of_a_knot(seed):
     position = pressed_knot(seed=seed)
     _, three = separate(position, 0.2, passes=3, further=0)
-    _, more = separate(position, 0.2, passes=3)
+    _, more = separate(position, 0.2, passes=3, tick=1.0)
     assert three.after.deepest > 0.05
     assert more.after.deepest <= 0.02
     assert more.after.total <= three.after.total
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_further_passes_move_nobody_faster_than_a_push_may(seed):
+    position = pressed_knot(seed=seed)
+    three, _ = separate(position, 0.2, passes=3, further=0)
+    far = [np.hypot(*(separate(position, 0.2, passes=3, tick=tick)[0] - three).T).max() for tick in (0.02, 0.05, 1.0)]
+    assert far[0] <= 0.12 + 1e-9 and far[1] <= 0.3 + 1e-9 < far[2]
+
+
+def test_a_knot_that_further_passes_do_not_loosen_takes_its_step_back_and_nobody_else_does():
+    before = np.concatenate([random_places(80, np.random.default_rng(1)), [[9.0, 0.0], [9.0, 1.0], [9.0, 1.4]]])
+    after = before * np.where(np.arange(83) < 80, 0.85, 1.0)[:, None] + np.where(np.arange(83) < 81, 0.0, 0.05)[:, None]
+    still, result = separate(after, 0.2, passes=3, tick=0.0001)
+    assert result.after.deepest > 0.04  # hardly any push is allowed
+    moved, result = separate(after, 0.2, before=before, passes=3, tick=0.0001)
+    assert result.after.deepest < 0.02 and result.before.deepest > 0.06
+    assert np.hypot(*(moved - before)[:80].T).max() < 0.01 and (moved[80:] == after[80:]).all() and (still[80:] == after[80:]).all()
+
+
+def test_one_wedged_between_immovable_discs_takes_nobodys_step():
+    """Two that are never pushed leave one no room, wherever it comes from; another that touches it takes its step."""
+    before = np.array([[0.0, 0.0], [0.3, 0.0], [0.6, 0.0], [0.3, 0.45]])
+    after = before + [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, -0.08]]
+    moved, result = separate(after, 0.2, before=before, passes=3, movable=[0, 1, 0, 1], tick=0.03)
+    assert result.after.deepest > 0.03 and (moved[[0, 2]] == after[[0, 2]]).all()
+    kept, _ = separate(after, 0.2, before=after, passes=3, movable=[0, 1, 0, 1], tick=0.03)
+    assert (moved == kept).all()
 
 
 def test_further_passes_are_only_made_where_something_is_deep():
     for gap, differs in ((0.015, False), (0.06, True)):  # twenty people in a row, each overlapping the next
         row = np.stack([np.arange(20) * (0.4 - gap), np.zeros(20)], axis=1)
         assert (separate(row, 0.2, passes=1)[0] != separate(row, 0.2, passes=1, further=0)[0]).any() == differs
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_discs_that_passes_without_harm_leave_wedged_are_parted_all_the_same(seed):
+    """Packed closely enough, every push that does no harm is none at all: some of these crowds stood for good with 2 cm of overlap."""
+    position, separator = np.random.default_rng(seed).uniform(0.0, 10.0, (400, 2)), Separator()
+    for _ in range(250):
+        position, result = separate(position, 0.25, separator=separator)
+    assert result.after.deepest < 0.002
 
 
 def test_what_nobody_can_part_ends_the_further_passes(monkeypatch):

@@ -32,7 +32,7 @@ def test_the_commands_and_the_snippet_run_and_say_what_the_page_says(tmp_path, m
         assert line in PAGE, line
     monkeypatch.chdir(tmp_path)
     exec(SNIPPET, {})
-    assert f"{float(capsys.readouterr().out.split()[2]):.2f}" == "3.41"
+    assert f"{float(capsys.readouterr().out.split()[2]):.2f}" == "3.05"
 
 
 STUDIES = {

@@ -49,11 +49,8 @@ def ideal_time(run):
     return longest
 
 
-SLOW = {"crossing-obstacle": pytest.mark.xfail(reason="two press at the corner of a box: 22.4 s of 19.8 (docs/learn/models.md)", strict=True)}
-
-
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in sorted(CASES)])
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_everybody_arrives_in_time(name):
     need("steering", "cases.json")
     with simulation(document(name, CASES[name])) as run:

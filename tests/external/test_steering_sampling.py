@@ -9,7 +9,7 @@ from tests.external.test_steering_cases import CASES, UNBOUND, document, ideal_t
 
 MODELS = ("sampled-hrvo", "toi")
 SAMPLE = sorted(np.random.default_rng(4).permutation(sorted(CASES))[:8].tolist())
-SLOW = {("sampled-hrvo", "crossing-obstacle"): "two press at the corner of a box: 27.7 s of 19.8 (docs/learn/models.md)"}
+SLOW = {("sampled-hrvo", "crossing-obstacle"): "two press at the corner of a box: 21.9 s of 19.8 (docs/learn/models.md)"}
 
 
 def under_each_model(names):

@@ -11,6 +11,9 @@ TOUCH = 1e-6
 MOVABLE, DRIVEN = 1, 2
 SWING = 0.97
 STILL = 1e-4
+WEDGED = 0.1
+SLIGHT = 1e-3
+STEPS_BACK = (1.5, 2.25, 2.25, 2.25)
 LEAST_ALONG = 1e-6
 
 
@@ -69,8 +72,14 @@ def ways(position, radius, movable, walls, signed, touching):
     return found
 
 
-def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=None):
-    """Positions after one pass; with `swing`, discs with contacts go on with that share of their way from `old`."""
+def drawn_back(there, start, farthest):
+    """`there`, or what of the way to it from `start` is no longer than `farthest`."""
+    away = math.dist(start, there)
+    return there if away <= farthest else tuple(a + (b - a) * farthest / away for a, b in zip(start, there, strict=True))
+
+
+def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=None, start=None, farthest=math.inf):
+    """Positions after one pass, none farther than `farthest` from `start`; with `swing`, discs with contacts go on with that share of their way from `old`."""
     signed = signed_overlaps(position, radius, layer, movable)
     touching = {i: [j for j in range(len(position)) if (i, j) in signed and signed[i, j] > TOUCH] for i in range(len(position))}
     way = ways(position, radius, movable, walls, signed, touching)
@@ -104,12 +113,41 @@ def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=No
         choices = [(x + dx, y + dy), (x + 0.5 * dx, y + 0.5 * dy)]
         if swing and touching[i]:
             choices.insert(0, (x + dx + swing * (x - old[i][0]), y + dy + swing * (y - old[i][1])))
+        if start is not None and touching[i]:
+            choices = [drawn_back(there, start[i], farthest) for there in choices]
         result.append(next((there for there in choices if may_be_pushed(walls, (x, y), there, radius[i])), (x, y)))
     return result
 
 
-def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60):
+def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60, before=None, farthest=0.3):
+    """Positions after some passes and further ones; where those leave somebody too deep, its knot goes back to `before`, and all begins anew."""
+    before, fewer = before or position, list(position)
+    parted = part(fewer, radius, movable, layer, walls, passes, tolerated, further, farthest)
+    for too_deep in STEPS_BACK if further else ():
+        stands = knots(parted, radius, layer, movable, too_deep * tolerated)
+        if all(fewer[i] == before[i] for i in stands):
+            break
+        fewer = [before[i] if i in stands else there for i, there in enumerate(fewer)]
+        parted = part(fewer, radius, movable, layer, walls, passes, tolerated, further, farthest)
+    return parted
+
+
+def is_better(deepest_then, total_then, deepest, total, most):
+    return (deepest_then < deepest - TOUCH and total_then <= most) or (deepest_then <= deepest and total_then < total - TOUCH)
+
+
+def knots(position, radius, layer, movable, depth):
+    """Movable discs that are deeper than `depth` in another, and those that chains of overlaps of more than a millimetre join to them."""
+    signed = {(i, j): s for (i, j), s in signed_overlaps(position, radius, layer, movable).items() if movable[i] == movable[j] == MOVABLE}
+    found = {i for (i, _), s in signed.items() if s > depth}
+    while more := {j for (i, j), s in signed.items() if s > SLIGHT and i in found} - found:
+        found |= more
+    return found
+
+
+def part(position, radius, movable, layer, walls, passes, tolerated, further, farthest):
     """Positions after some passes; the guarded form takes over in a pass in which the plain one would do harm. Then `loosen`."""
+    moved = math.inf
     for _ in range(passes):
         count, deepest, total = measure(position, radius, layer, movable)
         if not count:
@@ -117,20 +155,22 @@ def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, fu
         plain = one_pass(position, radius, movable, layer, walls, False)
         _, deepest_then, total_then = measure(plain, radius, layer, movable)
         harmless = deepest_then <= deepest and total_then <= total
-        position = plain if harmless else one_pass(position, radius, movable, layer, walls, True)
-    return loosen(position, radius, movable, layer, walls, tolerated, further)
+        old, position = position, plain if harmless else one_pass(position, radius, movable, layer, walls, True)
+        moved = max(map(math.dist, position, old))
+    tolerated *= WEDGED if moved < STILL else 1.0
+    return loosen(position, radius, movable, layer, walls, tolerated, further, farthest)
 
 
-def loosen(position, radius, movable, layer, walls, tolerated, further):
+def loosen(position, radius, movable, layer, walls, tolerated, further, farthest):
     """Positions after further passes with swing, until the deepest overlap is tolerated: those with the least, among those with no more overlap in all."""
     _, deepest, total = measure(position, radius, layer, movable)
-    best, old, swing, most = position, position, 0.0, total
+    start, best, old, swing, most = position, position, position, 0.0, total
     for _ in range(further):
         if deepest <= tolerated:
             break
-        position, old, swing = one_pass(position, radius, movable, layer, walls, False, swing, old), position, SWING
+        position, old, swing = one_pass(position, radius, movable, layer, walls, False, swing, old, start, farthest), position, SWING
         _, deepest_then, total_then = measure(position, radius, layer, movable)
-        if (deepest_then < deepest - TOUCH and total_then <= most) or (deepest_then <= deepest and total_then < total - TOUCH):
+        if is_better(deepest_then, total_then, deepest, total, most):
             best, deepest, total = position, deepest_then, total_then
         if max(map(math.dist, position, old)) < STILL:
             break

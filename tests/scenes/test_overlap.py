@@ -7,6 +7,7 @@ import pytest
 import yaml
 from scipy.spatial import cKDTree
 
+from crowdsim import open_run
 from crowdsim.bodies.contacts import TOUCH_M
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
@@ -126,3 +127,22 @@ def test_crowds_that_meet_in_a_corridor_do_not_overlap():
     deepest, said = deepest_on_floors("standards/imo-8.yaml", 12.0, "groups.westbound.count=100")
     assert said == pytest.approx(deepest, abs=1e-9)
     assert deepest <= MOST_M
+
+
+LONGEST_STEP_M = 0.07 + 0.3 + 0.05  # what an agent walks at most in a tick of 0.05 s, what further pushes may add (6 m/s), and what the first three did in any tick
+
+
+@pytest.mark.parametrize("model", ["orca", *(pytest.param(other, marks=pytest.mark.full) for other in MODELS[1:])])
+def test_where_crowds_press_nobody_is_thrown_about_and_no_overlap_is_deep(model, tmp_path):
+    """Pushes that were not bounded moved somebody by up to 0.7 m in a tick of 0.05 s, past others. Measured from the recorded positions."""
+    sets = ["stop.after=11", "record.rate=20", f"avoidance={model}", "groups.westbound.count=100", "seed=2"]
+    with Simulation(load_scenario(SCENARIOS / "standards/imo-8.yaml", sets=sets), out=tmp_path / "run.h5") as run:
+        radius = float(run.agents.radius.max())
+        run.run()
+    with open_run(tmp_path / "run.h5") as recording:
+        place = recording.trajectories().sort_values(["id", "frame"])
+    step = place[["x", "y"]].diff().pow(2).sum(axis=1).pow(0.5)[(place["id"].diff() == 0) & (place["frame"].diff() == 1)]
+    assert len(step) > 40_000
+    assert step.max() <= LONGEST_STEP_M
+    nearest = [cKDTree(frame[["x", "y"]]).query(frame[["x", "y"]], k=2)[0][:, 1].min() for _, frame in place.groupby("frame")]
+    assert 2.0 * radius - min(nearest) <= 0.04
