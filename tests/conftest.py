@@ -22,7 +22,7 @@ sys.dont_write_bytecode = False
 
 
 def lot_of(name: str) -> bytes:
-    """Return what cases are drawn by: the same everywhere, for every worker, and whatever other tests there are."""
+    """Return what a case is drawn by, its function's name and its parameters: the same in every worker, whatever other tests there are, and in whichever file."""
     return hashlib.blake2b(name.encode(), digest_size=8).digest()
 
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             cases[item.nodeid.split("[")[0]].append(item)
     for found in cases.values():
         (count,) = found[0].get_closest_marker("sample").args
-        for item in sorted(found, key=lambda item: lot_of(item.nodeid))[count:]:
+        for item in sorted(found, key=lambda item: lot_of(item.name))[count:]:
             item.add_marker(pytest.mark.full)
 
 
