@@ -7,9 +7,9 @@ from shapely import affinity
 
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from tests.external.data import DATA, need
+from tests.navigation.corridor.test_walk import check_moves
+from tests.navigation.mesh.test_mesh import check_cover
 from tests.navigation.test_clearance import check_ways
-from tests.navigation.test_mesh import check_cover
-from tests.navigation.test_walk import check_moves
 from tests.navigation.worlds import UTM, free_points, located, outlines
 
 PLANS = sorted(path.name for path in (DATA / "geometry").glob("*.wkt")) or ["missing"]

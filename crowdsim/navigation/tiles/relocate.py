@@ -33,7 +33,7 @@ def settle(old, new, old_polygon, polygon, position, radius, rays, out, out_poly
     -----
     Who is as far from walls as before stays too. A place counts if a straight way led there on the old mesh, so that nobody is put through a wall.
     Bodies do not heed each other: who is put on the same place is pushed apart later. Twin: the naive search in
-    `tests/navigation/test_changed_ground.py`.
+    `tests/navigation/tiles/test_changed_ground.py`.
     """
     flood = make_flood(max(old.polygon_start.size, new.polygon_start.size) - 1)
     for row in range(position.shape[0]):

@@ -49,7 +49,7 @@ def carry_over(old: NavMesh, old_goals: GoalPieces, new: NavMesh, new_goals: Goa
     Notes
     -----
     A polygon stayed if it has the same corners, walls end at the same of them, and the same of its edges can be crossed: then the same bodies can go
-    through it, from each edge to each. Held by `tests/navigation/test_changed_ground.py`.
+    through it, from each edge to each. Held by `tests/navigation/tiles/test_changed_ground.py`.
     """
     first_of = {key: (number, turn) for number, (key, turn) in enumerate(_shapes(new))}
     polygon = np.full(old.polygon_count, -1, dtype=np.int32)
